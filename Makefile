@@ -1,0 +1,60 @@
+# Two commands matter: `make demo` and `make test`. `make help` lists the rest.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+# The newest Python ≥ 3.11 that this machine has, also where pyenv keeps them beside the default one.
+PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
+	for p in "$$(command -v python$$v)" $$(ls -d $(HOME)/.pyenv/versions/$$v*/bin/python 2>/dev/null); do \
+		[ -x "$$p" ] && "$$p" -c 'import venv,ensurepip' 2>/dev/null && { echo "$$p"; exit; }; done; done; echo python3)
+SOURCES := $(shell git ls-files 'crates/*/src' 'python/src' Cargo.toml Cargo.lock 'crates/*/Cargo.toml' python/Cargo.toml 2>/dev/null)
+# cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: help demo test test-rust test-python lint bench fuzz docs build clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
+
+demo: build  ## build everything and run the main job on sample data that it makes itself
+	$(BIN)/icecore demo
+
+test: lint test-rust test-python  ## build and run every test
+
+build: $(VENV)/.built  ## the Python environment with icecore in it
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "icecore needs Python >= 3.11: make PYTHON=/path/to/python3.12"; exit 2; }
+	@command -v cargo >/dev/null || { echo "icecore needs Rust >= 1.95 (cargo was not found)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv 'maturin>=1.9,<2'
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.python pyproject.toml $(SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --uv --release --extras all,test -q
+	@touch $@
+
+test-rust: $(VENV)/.python  ## the engine's tests
+	cargo test --release --workspace --exclude icecore-python -q
+
+test-python: build  ## the package's tests
+	$(BIN)/python -m pytest
+
+lint: build  ## formatters, linters, types, module cycles
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -q -- -D warnings
+	$(BIN)/ruff check python tests bench tools
+	$(BIN)/ruff format --check python tests bench tools
+	$(BIN)/mypy
+	$(BIN)/python tools/cycles.py
+
+bench: build  ## every measured claim beside its peers, as a table in bench/RESULTS.md
+	$(BIN)/python bench/run.py all
+
+fuzz:  ## libFuzzer on everything that parses untrusted bytes (needs a nightly toolchain and cargo-fuzz)
+	cd fuzz && for t in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; done
+
+docs: build  ## the Rust API's pages
+	cargo doc --workspace --no-deps --exclude icecore-python
+
+clean:  ## forget every build
+	rm -rf target $(VENV)
