@@ -1,0 +1,54 @@
+"""Cut exactly the part you need out of an archive of any size.
+
+    import icecore
+
+    repo = icecore.open("moon.icecore")
+    a = repo["/wrf/t2m"]
+    a[0:10, :, ::4]
+
+Nothing heavy is imported here: xarray, h5py, zarr, matplotlib and the command line come in when they are used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from icecore.errors import Error
+
+if TYPE_CHECKING:
+    from icecore.array import Array
+    from icecore.link import link
+    from icecore.pack import pack
+    from icecore.plan import Plan
+    from icecore.repo import Group, Repo, create, open
+    from icecore.writer import Writer
+
+__all__ = ["Array", "Error", "Group", "Plan", "Repo", "Writer", "create", "link", "open", "pack"]
+
+_HOMES = {
+    "Array": "icecore.array",
+    "Group": "icecore.repo",
+    "Plan": "icecore.plan",
+    "Repo": "icecore.repo",
+    "Writer": "icecore.writer",
+    "create": "icecore.repo",
+    "link": "icecore.link",
+    "open": "icecore.repo",
+    "pack": "icecore.pack",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("icecore")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'icecore' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

@@ -1,0 +1,5 @@
+"""``python -m icecore`` is the command line."""
+
+from icecore.cli import main
+
+main()
