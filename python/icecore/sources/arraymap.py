@@ -1,0 +1,230 @@
+"""What every source becomes: arrays, attributes, and where the bytes of each chunk lie.
+
+An :class:`ArrayMap` is a plain value. ``link`` writes its references, ``pack`` reads through its ``read`` callables, and
+``concat`` joins several of them; none of those knows which file format it came from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Region = tuple[slice, ...]
+Reader = Callable[[Region], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that was not taken over as it is: what, and why.
+
+    ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same object under a second path), ``"name"`` (a name that
+    Zarr can't hold), ``"copied"`` (can't be linked) or ``"attribute"`` (an attribute that was left out).
+    """
+
+    path: str
+    kind: str
+    message: str
+
+
+@dataclass
+class Links:
+    """References to chunks that stay in their source files, columnar.
+
+    ``urls``, ``sizes`` (bytes), ``mtimes_ns`` (-1: unknown) and ``etags`` have one item per source file; ``url_ids``
+    (u32), ``chunks`` (u64, flat C-order index over the chunk grid), ``offsets`` and ``lengths`` (u64, bytes) one per chunk.
+    """
+
+    urls: list[str]
+    sizes: np.ndarray
+    mtimes_ns: np.ndarray
+    etags: list[str | None]
+    url_ids: np.ndarray
+    chunks: np.ndarray
+    offsets: np.ndarray
+    lengths: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the references point at."""
+        return int(self.lengths.sum())
+
+    @classmethod
+    def one_file(cls, identity: Any, chunks: Any, offsets: Any, lengths: Any) -> Links:
+        """References into one file, whose ``identity`` is an :class:`icecore.sources.identity.Identity`."""
+        chunks = np.ascontiguousarray(chunks, "u8")
+        return cls(
+            [identity.url],
+            np.array([identity.size], "i8"),
+            np.array([identity.mtime_ns], "i8"),
+            [identity.etag],
+            np.zeros(len(chunks), "u4"),
+            chunks,
+            np.ascontiguousarray(offsets, "u8"),
+            np.ascontiguousarray(lengths, "u8"),
+        )
+
+
+@dataclass
+class ArrayEntry:
+    """One array of a source.
+
+    Attributes:
+        path: absolute, starts with ``/``.
+        shape: of the array, in elements.
+        dims: a name or None per axis.
+        data_type: the Zarr v3 ``data_type``.
+        dtype: the NumPy dtype that ``read`` returns, in native byte order; ``object`` (of ``str``) for ``"string"``.
+        chunks: a tuple of ints (regular grid), or a list of lists of chunk lengths per axis (rectilinear grid).
+        codecs: the Zarr v3 ``codecs`` list: of the linked bytes, or how the copy is best written.
+        fill_value: Zarr v3 JSON; what a missing chunk holds.
+        attrs: JSON-able; ``_FillValue`` as xarray's Zarr v3 backend writes it.
+        links: references, or None where nothing of the array can be linked (``note`` says why): copy it through ``read``.
+        native: flat chunk index → a callable without arguments that gives the decoded chunk, clipped to the array, for
+            the chunks of a linked array that can't be linked themselves.
+        read: a region (one ``slice(start, stop)`` with step 1 per axis) → C-contiguous array of ``dtype``.
+        unlimited: axes that the source says can grow.
+        note: why it isn't linked, or what a reader should know about it.
+        attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
+    """
+
+    path: str
+    shape: tuple[int, ...]
+    dims: tuple[str | None, ...]
+    data_type: Any
+    dtype: np.dtype
+    chunks: tuple[int, ...] | list[list[int]]
+    codecs: list[dict[str, Any]]
+    fill_value: Any
+    attrs: dict[str, Any] = field(default_factory=dict)
+    links: Links | None = None
+    native: dict[int, Callable[[], np.ndarray]] = field(default_factory=dict)
+    read: Reader | None = None
+    unlimited: tuple[int, ...] = ()
+    note: str = ""
+    attr_types: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def linked(self) -> bool:
+        """Whether the array's bytes stay where they are (single chunks may still be copied: ``native``)."""
+        return self.links is not None
+
+    @property
+    def regular(self) -> bool:
+        """Whether the chunk grid is regular."""
+        return isinstance(self.chunks, tuple)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole array, decoded; variable-length strings count as their 8-byte handles."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        if isinstance(self.chunks, tuple):
+            return tuple(-(-n // c) for n, c in zip(self.shape, self.chunks, strict=True))
+        return tuple(len(axis) for axis in self.chunks)
+
+    def chunk_region(self, flat: int) -> Region:
+        """The part of the array that chunk ``flat`` (C order over ``grid``) holds, clipped to the array's shape."""
+        index = np.unravel_index(flat, self.grid) if self.grid else ()
+        region = []
+        for axis, i in enumerate(int(i) for i in index):
+            lengths = self.chunks[axis]
+            if isinstance(lengths, int):
+                start, length = i * lengths, lengths
+            else:
+                start, length = sum(lengths[:i]), lengths[i]
+            region.append(slice(start, min(start + length, self.shape[axis])))
+        return tuple(region)
+
+    def zarr_metadata(self) -> dict[str, Any]:
+        """The Zarr v3 array metadata document, as plain Python values."""
+        document: dict[str, Any] = {
+            "shape": list(self.shape),
+            "data_type": self.data_type,
+            "chunk_grid": _chunk_grid(self.chunks),
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": self.fill_value,
+            "codecs": self.codecs,
+            "attributes": self.attrs,
+            "zarr_format": 3,
+            "node_type": "array",
+            "storage_transformers": [],
+        }
+        if any(dim is not None for dim in self.dims):
+            document["dimension_names"] = list(self.dims)
+        return document
+
+    def zarr_json(self) -> str:
+        """The Zarr v3 array metadata document, as strict JSON (no bare NaN or Infinity)."""
+        return json.dumps(self.zarr_metadata(), allow_nan=False)
+
+
+@dataclass
+class ArrayMap:
+    """A source as groups and arrays.
+
+    Attributes:
+        source: the path or URL that it was made from.
+        groups: path → attributes; always has the root ``"/"``.
+        arrays: path → entry.
+        dropped: what is not in ``arrays`` or ``groups`` although the source has it.
+        sources: url → identity of every file that was looked at.
+    """
+
+    source: str
+    groups: dict[str, dict[str, Any]] = field(default_factory=lambda: {"/": {}})
+    arrays: dict[str, ArrayEntry] = field(default_factory=dict)
+    dropped: list[Note] = field(default_factory=list)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the root group."""
+        return self.groups["/"]
+
+    def add(self, entry: ArrayEntry) -> None:
+        """Take an array in, and the groups above it."""
+        self.arrays[entry.path] = entry
+        parent = entry.path.rsplit("/", 1)[0]
+        while parent:
+            self.groups.setdefault(parent, {})
+            parent = parent.rsplit("/", 1)[0]
+
+
+def _chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
+    if isinstance(chunks, tuple):
+        return {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}
+    # Always lists, never the bare integer of the specification: Icechunk refuses that one.
+    shapes = [_run_lengths(axis) for axis in chunks]
+    return {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}}
+
+
+def _run_lengths(lengths: Sequence[int]) -> list[Any]:
+    runs: list[list[int]] = []
+    for length in lengths:
+        if runs and runs[-1][0] == length:
+            runs[-1][1] += 1
+        else:
+            runs.append([int(length), 1])
+    return [length if count == 1 else [length, count] for length, count in runs]
+
+
+def default_chunks(shape: Sequence[int], itemsize: int, target: int = 1 << 20) -> tuple[int, ...]:
+    """A chunk shape of about ``target`` bytes that keeps the last axes whole, for arrays that come without one."""
+    chunk = [max(int(n), 1) for n in shape]
+    for axis in range(len(chunk)):
+        size = prod(chunk) * max(itemsize, 1)
+        if size <= target:
+            break
+        row = size // chunk[axis]
+        chunk[axis] = max(target // row, 1)
+    return tuple(chunk)

@@ -1,0 +1,79 @@
+"""Attribute values as JSON, the way xarray's Zarr backend expects them."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Any
+
+import numpy as np
+
+from icecore.sources.dtypes import number
+
+
+def text(value: bytes) -> str:
+    """Bytes as text: UTF-8 where it is, Latin-1 where it isn't (so that nothing is lost)."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def to_json(value: Any) -> Any:
+    """An attribute's value as strict JSON: scalars, lists, dictionaries; NaN and infinities as Zarr spells them."""
+    if isinstance(value, np.ndarray):
+        return to_json(value[()]) if value.ndim == 0 else [to_json(item) for item in value]
+    if isinstance(value, np.void):
+        if value.dtype.names is not None:
+            return {name: to_json(value[name]) for name in value.dtype.names}
+        return base64.standard_b64encode(value.tobytes()).decode()
+    if isinstance(value, bytes):
+        return text(value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
+    if isinstance(value, np.longdouble):
+        value = float(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        return [number(value.real), number(value.imag)]
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)
+
+
+def attribute_type(value: Any) -> str | None:
+    """The NumPy dtype of a numeric attribute that JSON would widen, else None."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or dtype.kind not in "iuf" or dtype in (np.dtype("f8"), np.dtype("i8")):
+        return None
+    return str(dtype.str)
+
+
+def fill_attribute(value: Any, dtype: np.dtype) -> Any:
+    """``_FillValue`` as xarray's Zarr v3 backend reads it, or None where that backend has no form for it.
+
+    Source: ``xarray.backends.zarr.FillValueCoder``: floats are the base64 of a little-endian float64, complex numbers a
+    pair of those, integers and booleans themselves; text has none (it raises), so the Zarr ``fill_value`` carries it.
+    """
+    try:
+        item = np.asarray(value).reshape(-1)[0]
+        if dtype.kind == "b":
+            return bool(item)
+        if dtype.kind in "iu":
+            return int(item)
+        if dtype.kind == "f":
+            return _double(float(item))
+        if dtype.kind == "c":
+            return [_double(float(item.real)), _double(float(item.imag))]
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    return None
+
+
+def _double(value: float) -> str:
+    return base64.standard_b64encode(struct.pack("<d", value)).decode()
