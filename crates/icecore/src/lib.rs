@@ -1,1 +1,15 @@
-//! placeholder
+//! icecore's engine: cut exactly the part you want out of an archive, wherever it lies.
+//!
+//! `read` and `write` are the two flows; they share `store` and never use each other's stages.
+
+mod pool;
+pub mod read;
+pub mod store;
+pub mod verify;
+pub mod write;
+
+pub use pool::set_threads;
+
+pub use icecore_catalog as catalog;
+pub use icecore_chunk as chunk;
+pub use icecore_grid as grid;

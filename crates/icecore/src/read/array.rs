@@ -1,0 +1,99 @@
+//! One array of one snapshot, ready to be read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+
+use icecore_catalog::{ChunkTable, Repo, Snapshot};
+use icecore_chunk::ArrayMeta;
+use icecore_grid::{ChunkGrid, Error, ErrorKind, Result};
+
+/// An array with everything that reading it needs; cheap to share.
+pub struct ArrayView {
+    repo: Repo,
+    snapshot: Snapshot,
+    path: String,
+    meta: ArrayMeta,
+    grid: ChunkGrid,
+    number: u64,
+    table: OnceLock<Arc<ChunkTable>>,
+}
+
+impl ArrayView {
+    /// Opens the array at `path`.
+    ///
+    /// # Errors
+    /// `not-found` when there is no array, `format` or `unsupported` when its metadata can't be used.
+    pub fn open(repo: &Repo, snapshot: &Snapshot, path: &str) -> Result<Self> {
+        let node = snapshot.node(path).filter(|n| n.is_array);
+        let node = node.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("there is no array {path}")).hint("`icecore ls REPO` lists what there is")
+        })?;
+        let named = |e: Error| Error { message: format!("{path}: {}", e.message), ..e };
+        let meta = ArrayMeta::parse(&node.zarr_json).map_err(named)?;
+        let grid = meta.chunk_grid().map_err(named)?;
+        let number = number(&format!("{}|{}|{path}", repo.url(), snapshot.id()));
+        Ok(Self { repo: repo.clone(), snapshot: snapshot.clone(), path: path.to_owned(), meta, grid, number, table: OnceLock::new() })
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub fn meta(&self) -> &ArrayMeta {
+        &self.meta
+    }
+
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The grid of the units that are decoded: inner chunks when the array is sharded.
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+
+    /// A number of the process for (repository, snapshot, path): the same array opened twice shares its cached chunks.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Where the chunks lie; loaded once.
+    pub fn table(&self) -> Result<&Arc<ChunkTable>> {
+        if let Some(table) = self.table.get() {
+            return Ok(table);
+        }
+        let table = self.snapshot.table(&self.path)?;
+        Ok(self.table.get_or_init(|| table))
+    }
+
+    /// Loads the tables of several arrays side by side: a remote repository answers them in one round trip.
+    pub(crate) fn load_tables(views: &[&Self]) -> Result<()> {
+        let mut missing: Vec<&&Self> = views.iter().filter(|v| v.table.get().is_none()).collect();
+        missing.sort_by_key(|v| v.number);
+        missing.dedup_by_key(|v| v.number);
+        while let Some(first) = missing.first().copied() {
+            let (here, elsewhere) = missing.into_iter().partition::<Vec<_>, _>(|v| v.same_snapshot(first));
+            let paths: Vec<&str> = here.iter().map(|v| v.path.as_str()).collect();
+            for (view, table) in here.iter().zip(first.snapshot.tables(&paths)?) {
+                view.table.get_or_init(|| table);
+            }
+            missing = elsewhere;
+        }
+        Ok(())
+    }
+
+    fn same_snapshot(&self, other: &Self) -> bool {
+        self.snapshot.id() == other.snapshot.id() && self.repo.url() == other.repo.url()
+    }
+}
+
+fn number(key: &str) -> u64 {
+    static NUMBERS: LazyLock<Mutex<HashMap<String, u64>>> = LazyLock::new(Mutex::default);
+    let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = numbers.len() as u64;
+    *numbers.entry(key.to_owned()).or_insert(next)
+}

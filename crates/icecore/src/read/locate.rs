@@ -1,0 +1,314 @@
+//! locate: queries → pieces. Which chunks, where their bytes lie, which sources hold them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icecore_catalog::{ChunkTable, Location, Place};
+use icecore_grid::{Cuts, Error, ErrorKind, Merge, Result, Span};
+
+use super::cache::{CHUNKS, INDEXES, ShardIndex};
+use super::{ArrayView, Query, ReadOptions, Report, coalesce, fetch};
+use crate::store::{Source, stores};
+
+/// One chunk of one query.
+pub(crate) struct Piece {
+    pub query: u32,
+    pub cut: u32,
+    pub state: State,
+}
+
+/// Where a piece's bytes are.
+pub(crate) enum State {
+    /// Nowhere: the chunk is all fill value.
+    Missing,
+    /// Encoded, in the catalog itself.
+    Inline(Bytes),
+    /// Decoded, in the cache.
+    Cached(Arc<[u8]>),
+    /// In a source; a span says where.
+    Stored,
+}
+
+/// The outcome: everything that the later stages need.
+pub(crate) struct Located {
+    pub cuts: Vec<Cuts>,
+    pub pieces: Vec<Piece>,
+    /// `tag` is the piece's number, `object` the source's.
+    pub spans: Vec<Span>,
+    pub sources: Vec<Source>,
+    /// How requests to each source merge.
+    pub merges: Vec<Merge>,
+    /// Keep what is decoded in part.
+    pub keep: bool,
+    /// What reading the shard indexes took.
+    pub report: Report,
+}
+
+/// Finds every chunk of every query.
+pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Located> {
+    let views: Vec<&ArrayView> = queries.iter().map(|q| q.array).collect();
+    ArrayView::load_tables(&views)?;
+    let cuts = queries.iter().map(|q| Cuts::new(q.selection, q.array.grid())).collect::<Result<Vec<_>>>()?;
+    let mut locator = Locator { options, sources: Sources::default(), pieces: Vec::new(), spans: Vec::new(), keep: false };
+    locator.keep = options.cache && partial_bytes(queries, &cuts) <= (super::cache_info().cap / 2) as u64;
+    let mut report = Report::default();
+    for (number, (query, cuts)) in queries.iter().zip(&cuts).enumerate() {
+        let number = u32::try_from(number).map_err(|_| too_many())?;
+        match query.array.meta().shard {
+            None => locator.chunks(number, query.array, cuts)?,
+            Some(_) => report += locator.shards(number, query.array, cuts)?,
+        }
+    }
+    let Locator { sources, pieces, spans, keep, .. } = locator;
+    let merges = sources.list.iter().map(|s| stores().cost(s).merge()).collect();
+    Ok(Located { cuts, pieces, spans, sources: sources.list, merges, keep, report })
+}
+
+fn too_many() -> Error {
+    Error::new(ErrorKind::Memory, "more than 2³² chunks in one read").hint("read the selection in parts")
+}
+
+/// Bytes of decoded chunks of which only a part is wanted: what the cache would be asked to keep.
+fn partial_bytes(queries: &[Query<'_>], cuts: &[Cuts]) -> u64 {
+    queries.iter().zip(cuts).map(|(q, c)| (c.len() as u64).saturating_mul(largest_chunk(q.array))).fold(0, u64::saturating_add)
+}
+
+fn largest_chunk(view: &ArrayView) -> u64 {
+    let elements = view.grid().axes.iter().map(|a| a.extent(0).1).fold(1u64, u64::saturating_mul);
+    elements.saturating_mul(view.meta().dtype.size() as u64)
+}
+
+struct Locator<'a> {
+    options: &'a ReadOptions,
+    sources: Sources<'a>,
+    pieces: Vec<Piece>,
+    spans: Vec<Span>,
+    keep: bool,
+}
+
+impl<'a> Locator<'a> {
+    /// An array whose references are its chunks.
+    fn chunks(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts) -> Result<()> {
+        let table = view.table()?;
+        self.reserve(cuts.len())?;
+        for cut in 0..cuts.len() {
+            let place = table.get(cuts.chunk_flat(cut));
+            self.piece(query, view, cuts, cut, place)?;
+        }
+        Ok(())
+    }
+
+    /// An array whose references are shards: their indexes say where the chunks are.
+    fn shards(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts) -> Result<Report> {
+        let nest = Nest::of(view)?;
+        let (indexes, report) = self.indexes(view, &nest, cuts)?;
+        let table = view.table()?;
+        self.reserve(cuts.len())?;
+        let mut last: Option<(u64, &Arc<ShardIndex>, Place)> = None;
+        for cut in 0..cuts.len() {
+            let (shard, inner) = nest.find(cuts.chunk_flat(cut));
+            if last.as_ref().is_none_or(|(known, ..)| *known != shard) {
+                last = indexes.get(&shard).map(|index| (shard, index, table.get(shard)));
+            }
+            let entry = last.as_ref().filter(|(known, ..)| *known == shard).and_then(|(_, index, place)| {
+                let (offset, length) = index.get(usize::try_from(inner).ok()?).copied().flatten()?;
+                Some(within(place, offset, length))
+            });
+            self.piece(query, view, cuts, cut, entry.unwrap_or(Place::Missing))?;
+        }
+        Ok(report)
+    }
+
+    fn reserve(&mut self, more: usize) -> Result<()> {
+        if self.pieces.len().saturating_add(more) > u32::MAX as usize {
+            return Err(too_many());
+        }
+        let fail = |e| Error::new(ErrorKind::Memory, format!("cannot plan {more} chunks: {e}"));
+        self.pieces.try_reserve(more).map_err(fail)?;
+        self.spans.try_reserve(more).map_err(fail)
+    }
+
+    fn piece(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts, cut: usize, place: Place) -> Result<()> {
+        let tag = self.pieces.len() as u32; // `reserve` made sure that it fits
+        let state = match place {
+            Place::Missing => State::Missing,
+            Place::Inline(bytes) => State::Inline(bytes),
+            Place::Range { object, offset, length } => {
+                let cached = if self.keep { CHUNKS.get((view.number(), cuts.chunk_flat(cut))) } else { None };
+                match cached {
+                    Some(chunk) => State::Cached(chunk),
+                    None => {
+                        let object = self.sources.number(view, view.table()?, object, self.options)?;
+                        self.spans.push(Span { object, offset, length, tag });
+                        State::Stored
+                    }
+                }
+            }
+        };
+        self.pieces.push(Piece { query, cut: cut as u32, state });
+        Ok(())
+    }
+
+    /// The indexes of all shards that the cuts touch, from the cache or read in one coalesced go.
+    fn indexes(&mut self, view: &'a ArrayView, nest: &Nest, cuts: &Cuts) -> Result<(HashMap<u64, Arc<ShardIndex>>, Report)> {
+        let table = view.table()?;
+        let mut found = HashMap::new();
+        let mut wanted: Vec<(u64, u64)> = Vec::new(); // shard, its length
+        let mut spans = Vec::new();
+        let mut last = None;
+        for cut in 0..cuts.len() {
+            let (shard, _) = nest.find(cuts.chunk_flat(cut));
+            if last == Some(shard) || found.contains_key(&shard) {
+                continue;
+            }
+            last = Some(shard);
+            match table.get(shard) {
+                Place::Missing => {}
+                Place::Inline(bytes) => {
+                    let index = nest.parse(nest.slice(&bytes).map_err(|e| named(view, shard, e))?, bytes.len() as u64);
+                    found.insert(shard, index.map_err(|e| named(view, shard, e))?);
+                    continue;
+                }
+                Place::Range { object, offset, length } => match INDEXES.get((view.number(), shard)) {
+                    Some(index) => {
+                        found.insert(shard, index);
+                        continue;
+                    }
+                    None => {
+                        let (at, bytes) = nest.span(offset, length).map_err(|e| named(view, shard, e))?;
+                        let object = self.sources.number(view, table, object, self.options)?;
+                        spans.push(Span { object, offset: at, length: bytes, tag: wanted.len() as u32 });
+                        wanted.push((shard, length));
+                    }
+                },
+            }
+            found.insert(shard, Arc::from([])); // seen; filled in below
+        }
+        let report = self.read_indexes(view, nest, &wanted, &spans, &mut found)?;
+        Ok((found, report))
+    }
+
+    fn read_indexes(&self, view: &ArrayView, nest: &Nest, wanted: &[(u64, u64)], spans: &[Span], found: &mut HashMap<u64, Arc<ShardIndex>>) -> Result<Report> {
+        let merges: Vec<Merge> = self.sources.list.iter().map(|s| stores().cost(s).merge()).collect();
+        let requests = coalesce::requests(spans, &merges);
+        let parsed = std::sync::Mutex::new(Vec::with_capacity(wanted.len()));
+        let report = fetch::fetch(&self.sources.list, &requests, self.options, |request, bytes| {
+            for span in request.spans.iter().filter_map(|i| spans.get(*i as usize)) {
+                let Some((shard, length)) = wanted.get(span.tag as usize) else { continue };
+                let stored = fetch::part(request, span, bytes)?;
+                let index = nest.parse(stored, *length).map_err(|e| named(view, *shard, e))?;
+                INDEXES.put((view.number(), *shard), Arc::clone(&index), index.len() * 24);
+                parsed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*shard, index));
+            }
+            Ok(())
+        })?;
+        found.extend(parsed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+        Ok(report)
+    }
+}
+
+/// A chunk inside a shard, as a place of its own.
+fn within(shard: &Place, offset: u64, length: u64) -> Place {
+    match shard {
+        Place::Missing => Place::Missing,
+        // `parse_index` has checked offset + length against the shard's length.
+        Place::Inline(bytes) => Place::Inline(bytes.slice(offset as usize..(offset + length) as usize)),
+        Place::Range { object, offset: start, .. } => Place::Range { object: *object, offset: start + offset, length },
+    }
+}
+
+fn named(view: &ArrayView, shard: u64, error: Error) -> Error {
+    let coords = view.meta().grid.coords(shard);
+    Error { message: format!("{}: shard {coords:?}: {}", view.path(), error.message), ..error }
+}
+
+/// How inner chunks nest in shards.
+struct Nest<'a> {
+    shard: &'a icecore_chunk::Shard,
+    /// Per axis: inner chunks of the array, inner chunks of a shard, shards of the array.
+    axes: Vec<(u64, u64, u64)>,
+    chunks: usize,
+}
+
+impl<'a> Nest<'a> {
+    fn of(view: &'a ArrayView) -> Result<Self> {
+        let meta = view.meta();
+        let shard = meta.shard.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "not a sharded array"))?;
+        let shape = meta.grid.chunk_shape(&vec![0; meta.shape.len()]);
+        let per_shard = shard.counts(&shape);
+        let chunks = per_shard.iter().try_fold(1u64, |n, c| n.checked_mul(*c)).and_then(|n| usize::try_from(n).ok());
+        let chunks = chunks.ok_or_else(|| Error::new(ErrorKind::Format, format!("{}: a shard of {per_shard:?} chunks is too large", view.path())))?;
+        let axes = view.grid().counts().into_iter().zip(per_shard).zip(meta.grid.counts()).map(|((a, b), c)| (a, b.max(1), c)).collect();
+        Ok(Self { shard, axes, chunks })
+    }
+
+    /// (flat shard number, flat number of the chunk in it) of a flat inner chunk number.
+    fn find(&self, flat: u64) -> (u64, u64) {
+        let (mut rest, mut shard, mut inner) = (flat, 0, 0);
+        let (mut shard_stride, mut inner_stride) = (1, 1);
+        for (count, per_shard, shards) in self.axes.iter().rev() {
+            let coordinate = rest % count.max(&1);
+            rest /= count.max(&1);
+            shard += coordinate / per_shard * shard_stride;
+            inner += coordinate % per_shard * inner_stride;
+            shard_stride *= shards;
+            inner_stride *= per_shard;
+        }
+        (shard, inner)
+    }
+
+    /// Where the index lies in an object, given where the shard lies.
+    fn span(&self, offset: u64, length: u64) -> Result<(u64, u64)> {
+        let bytes = self.shard.index_bytes(self.chunks) as u64;
+        let slack = length.checked_sub(bytes).ok_or_else(|| {
+            Error::new(ErrorKind::Corrupt, format!("it has {length} bytes, its index alone needs {bytes}"))
+        })?;
+        Ok((if self.shard.index_at_end { offset + slack } else { offset }, bytes))
+    }
+
+    fn slice<'b>(&self, shard: &'b [u8]) -> Result<&'b [u8]> {
+        let (at, bytes) = self.span(0, shard.len() as u64)?;
+        shard.get(at as usize..(at + bytes) as usize).ok_or_else(|| Error::new(ErrorKind::Corrupt, "the shard is cut off"))
+    }
+
+    fn parse(&self, stored: &[u8], shard_bytes: u64) -> Result<Arc<ShardIndex>> {
+        Ok(self.shard.parse_index(stored, self.chunks, Some(shard_bytes))?.into())
+    }
+}
+
+/// The sources of a read: one for each distinct location, whichever arrays point there.
+#[derive(Default)]
+struct Sources<'a> {
+    list: Vec<Source>,
+    by_location: HashMap<(&'a str, bool, &'a str), u32>,
+    last: Option<(*const ChunkTable, u32, u32)>,
+}
+
+impl<'a> Sources<'a> {
+    fn number(&mut self, view: &'a ArrayView, table: &'a Arc<ChunkTable>, object: u32, options: &ReadOptions) -> Result<u32> {
+        let key = (Arc::as_ptr(table), object);
+        if let Some((known, was, number)) = self.last
+            && (known, was) == key
+        {
+            return Ok(number);
+        }
+        let entry = table.objects.get(object as usize).ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk lies in no object", view.path())))?;
+        let location = match &entry.location {
+            Location::Native(name) => (view.repo().url(), true, name.as_str()),
+            Location::Link(url) => (view.repo().url(), false, url.as_str()),
+        };
+        let number = match self.by_location.get(&location) {
+            Some(number) => *number,
+            None => {
+                let source = stores().open(view.repo(), view.snapshot(), entry)?;
+                let number = u32::try_from(self.list.len()).map_err(|_| too_many())?;
+                self.list.push(options.wrap.as_ref().map_or(source.clone(), |wrap| wrap(source)));
+                self.by_location.insert(location, number);
+                number
+            }
+        };
+        self.last = Some((key.0, key.1, number));
+        Ok(number)
+    }
+}

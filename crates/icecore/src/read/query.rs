@@ -1,0 +1,97 @@
+//! What is asked for, and where it goes.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use icecore_chunk::DType;
+use icecore_grid::{Error, ErrorKind, Result, Selection};
+
+use super::ArrayView;
+
+/// Memory that a read writes into: C order, the shape of the selection.
+///
+/// Threads write disjoint elements of it at the same time, so it is a pointer and not a slice.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    start: *mut u8,
+    bytes: usize,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a target stands for exclusive access to its memory, and the pipeline's threads write disjoint parts of it.
+unsafe impl Send for Target<'_> {}
+unsafe impl Sync for Target<'_> {}
+
+impl<'a> Target<'a> {
+    /// The whole of a buffer.
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        Self { start: buffer.as_mut_ptr(), bytes: buffer.len(), borrow: PhantomData }
+    }
+
+    /// # Safety
+    /// `start..start + bytes` must be writable, and nothing else may touch it, for `'a`.
+    pub unsafe fn from_raw(start: *mut u8, bytes: usize) -> Self {
+        Self { start, bytes, borrow: PhantomData }
+    }
+
+    /// No memory: for a plan that is only looked at.
+    pub fn none() -> Self {
+        Self { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0, borrow: PhantomData }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        self.start
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Decoded chunks of variable-length elements; the views in the target point into them.
+#[derive(Default)]
+pub struct Blobs(Mutex<Vec<Arc<[u8]>>>);
+
+impl Blobs {
+    /// Keeps a decoded chunk and returns its number.
+    pub(crate) fn keep(&self, blob: Arc<[u8]>) -> Result<u32> {
+        let mut blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(blobs.len()).map_err(|_| Error::new(ErrorKind::Memory, "more than 2³² chunks of strings in one read"))?;
+        blobs.push(blob);
+        Ok(number)
+    }
+
+    /// The blobs in order of their numbers.
+    pub fn into_vec(self) -> Vec<Arc<[u8]>> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One array, one selection of it, one place to put it.
+pub struct Query<'a> {
+    pub array: &'a ArrayView,
+    pub selection: &'a Selection,
+    pub target: Target<'a>,
+    /// Where variable-length elements live; unused for other types.
+    pub blobs: &'a Blobs,
+    /// The target is known to hold zeros already.
+    pub zeroed: bool,
+}
+
+impl Query<'_> {
+    pub(crate) fn itemsize(&self) -> usize {
+        self.dtype().size()
+    }
+
+    pub(crate) fn dtype(&self) -> &DType {
+        &self.array.meta().dtype
+    }
+
+    /// Bytes the target must have.
+    pub fn bytes(&self) -> Result<usize> {
+        let bytes = self.selection.out_len().checked_mul(self.itemsize() as u64);
+        bytes.and_then(|b| usize::try_from(b).ok()).ok_or_else(|| {
+            Error::new(ErrorKind::Memory, format!("{}: the selection has {} elements, more than memory can hold", self.array.path(), self.selection.out_len()))
+        })
+    }
+}

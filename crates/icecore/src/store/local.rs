@@ -1,0 +1,155 @@
+//! Local files, read with `pread`: no memory map, because a linked file that shrinks would end the process by a signal.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use icecore_catalog::LinkIdentity;
+use icecore_grid::{Error, ErrorKind, Result};
+
+/// An open file and what it was when it was opened.
+#[derive(Debug)]
+pub struct LocalFile {
+    file: File,
+    path: PathBuf,
+    name: String,
+    stamp: Stamp,
+    linked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    mtime_ns: i64,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        let mtime_ns = metadata.modified().map_or(-1, nanoseconds);
+        Self { device: metadata.dev(), inode: metadata.ino(), size: metadata.len(), mtime_ns }
+    }
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |n| -n),
+    }
+}
+
+impl LocalFile {
+    /// Opens `path`; `linked` says that it is somebody's file, which may have changed since it was linked.
+    pub fn open(path: &Path, linked: bool) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|e| open_error(&name, linked, &e))?;
+        let metadata = file.metadata().map_err(|e| open_error(&name, linked, &e))?;
+        if !metadata.is_file() {
+            return Err(Error::new(ErrorKind::Io, format!("{name} is not a regular file")));
+        }
+        Ok(Self { file, path: path.to_owned(), name, stamp: Stamp::of(&metadata), linked })
+    }
+
+    /// The path, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes in the file when it was opened.
+    pub fn size(&self) -> u64 {
+        self.stamp.size
+    }
+
+    /// Is the path still the file that was opened, unchanged?
+    pub fn is_current(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|m| Stamp::of(&m) == self.stamp)
+    }
+
+    /// Refuses a file that is not the one that was linked.
+    pub fn check(&self, identity: &LinkIdentity) -> Result<()> {
+        if self.stamp.size != identity.size {
+            return Err(changed(&self.name, &format!("it had {} bytes when it was linked and has {} now", identity.size, self.stamp.size)));
+        }
+        if identity.mtime_ns >= 0 && self.stamp.mtime_ns != identity.mtime_ns {
+            return Err(changed(
+                &self.name,
+                &format!("its modification time was {} ns when it was linked and is {} ns now", identity.mtime_ns, self.stamp.mtime_ns),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Fills `buffer` from `offset` on, whole or with an error.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(buffer.len() as u64);
+        self.file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof if self.linked => {
+                changed(&self.name, &format!("bytes {offset}..{end} were wanted, it has {} now", self.size_now()))
+            }
+            std::io::ErrorKind::UnexpectedEof => Error::new(
+                ErrorKind::Corrupt,
+                format!("{} ends too early: bytes {offset}..{end} were wanted, it has {}", self.name, self.size_now()),
+            )
+            .hint("run `icecore verify` on the repository"),
+            _ => Error::new(ErrorKind::Io, format!("cannot read bytes {offset}..{end} of {}: {e}", self.name)),
+        })
+    }
+
+    fn size_now(&self) -> u64 {
+        self.file.metadata().map_or(0, |m| m.len())
+    }
+}
+
+fn changed(name: &str, how: &str) -> Error {
+    Error::new(ErrorKind::SourceChanged, format!("{name} changed since it was linked: {how}"))
+        .hint("link it again with --replace, or bring the original file back")
+}
+
+fn open_error(name: &str, linked: bool, error: &std::io::Error) -> Error {
+    let (kind, hint) = match error.kind() {
+        std::io::ErrorKind::NotFound if linked => (ErrorKind::SourceMissing, "bring the linked file back to this path, or link it again where it is now"),
+        std::io::ErrorKind::NotFound => (ErrorKind::Corrupt, "an object of the repository is gone: run `icecore verify`"),
+        std::io::ErrorKind::PermissionDenied => (ErrorKind::Permission, "check the file's permissions"),
+        _ => (ErrorKind::Io, ""),
+    };
+    Error::new(kind, format!("cannot open {name}: {error}")).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn identity(file: &LocalFile) -> LinkIdentity {
+        LinkIdentity { size: file.stamp.size, mtime_ns: file.stamp.mtime_ns, etag: None }
+    }
+
+    #[test]
+    fn a_changed_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.bin");
+        std::fs::write(&path, [1u8; 100]).unwrap();
+        let file = LocalFile::open(&path, true).unwrap();
+        let was = identity(&file);
+        assert!(file.check(&was).is_ok() && file.is_current());
+        File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+        assert!(!file.is_current());
+        let error = LocalFile::open(&path, true).unwrap().check(&was).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::SourceChanged);
+        assert!(error.message.contains("100 bytes") && error.message.contains("104"), "{}", error.message);
+    }
+
+    #[test]
+    fn reading_past_the_end_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.bin");
+        std::fs::write(&path, [1u8; 10]).unwrap();
+        let mut buffer = [0u8; 8];
+        assert_eq!(LocalFile::open(&path, true).unwrap().read_at(5, &mut buffer).unwrap_err().kind, ErrorKind::SourceChanged);
+        assert_eq!(LocalFile::open(&path, false).unwrap().read_at(5, &mut buffer).unwrap_err().kind, ErrorKind::Corrupt);
+        assert_eq!(LocalFile::open(&path.join("y"), true).unwrap_err().kind, ErrorKind::Io);
+        assert_eq!(LocalFile::open(&dir.path().join("y"), true).unwrap_err().kind, ErrorKind::SourceMissing);
+    }
+}

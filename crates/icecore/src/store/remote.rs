@@ -1,0 +1,157 @@
+//! Objects behind HTTP or an object store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use icecore_catalog::LinkIdentity;
+use icecore_grid::{Error, ErrorKind, Result};
+use object_store::path::Path;
+use object_store::{BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig};
+
+/// Something that answers range requests.
+pub trait RangeGet: Send + Sync {
+    /// The bytes `offset..offset + length`, all of them or an error.
+    fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>>;
+    /// What to call it in a message.
+    fn name(&self) -> &str;
+}
+
+/// An object in a store, with the identity that it must still have.
+pub(super) struct RemoteObject {
+    pub store: Arc<dyn ObjectStore>,
+    pub path: Path,
+    pub name: String,
+    /// Sent with each request, so that the server itself refuses when the object is another one now.
+    pub etag: Option<String>,
+    pub linked: bool,
+}
+
+impl RangeGet for RemoteObject {
+    fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
+            let options = GetOptions { range: Some(GetRange::Bounded(offset..end)), if_match: self.etag.clone(), ..Default::default() };
+            let result = self.store.get_opts(&self.path, options).await.map_err(|e| self.error(e))?;
+            let bytes = result.bytes().await.map_err(|e| self.error(e))?;
+            if bytes.len() as u64 != length {
+                return Err(self.short(offset, length, bytes.len() as u64));
+            }
+            Ok(bytes)
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl RemoteObject {
+    fn short(&self, offset: u64, length: u64, got: u64) -> Error {
+        let kind = if self.linked { ErrorKind::SourceChanged } else { ErrorKind::Corrupt };
+        Error::new(kind, format!("{}: {length} bytes at {offset} were wanted, {got} came", self.name))
+            .hint("the object is shorter than its references say: link it again, or run `icecore verify`")
+    }
+
+    fn error(&self, error: object_store::Error) -> Error {
+        describe(&self.name, self.linked, &error)
+    }
+}
+
+/// The error of an object store in our words.
+pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) -> Error {
+    use object_store::Error as E;
+    let (kind, hint) = match error {
+        E::NotFound { .. } if linked => (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now"),
+        E::NotFound { .. } => (ErrorKind::NotFound, "check the address"),
+        E::Precondition { .. } | E::NotModified { .. } => (ErrorKind::SourceChanged, "the object changed since it was linked: link it again with --replace"),
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => (ErrorKind::Permission, "check the credentials given in storage={…}"),
+        E::Generic { .. } if out_of_range(error) => (ErrorKind::SourceChanged, "the object is shorter than its references say"),
+        _ => (ErrorKind::Network, "try again; check that the server can be reached"),
+    };
+    Error::new(kind, format!("cannot read {name}: {}", root_cause(error))).hint(hint)
+}
+
+/// A server answers 416 when the range lies behind the end.
+fn out_of_range(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    text.contains("416") || text.contains("Range Not Satisfiable") || text.contains("InvalidGetRange")
+}
+
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(inner) = next {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = inner.source();
+    }
+    text
+}
+
+/// A client for all objects below the scheme and host of `url`, and the object's path in it.
+pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(Arc<dyn ObjectStore>, Path)> {
+    let (base, key) = split(url)?;
+    let path = Path::from_url_path(key).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
+    let retry = RetryConfig {
+        backoff: BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(5), base: 2.0 },
+        max_retries: 4,
+        retry_timeout: Duration::from_secs(60),
+    };
+    let fail = |e: object_store::Error| Error::new(ErrorKind::Invalid, format!("{url}: {e}"));
+    if let Some(bucket) = base.strip_prefix("s3://") {
+        let mut builder = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+        for (key, value) in options {
+            if let Some(key) = s3_option(key) {
+                builder = builder.with_config(key, value);
+            }
+        }
+        return Ok((Arc::new(builder.build().map_err(fail)?), path));
+    }
+    let client = ClientOptions::new().with_allow_http(true).with_timeout(Duration::from_secs(120)).with_connect_timeout(Duration::from_secs(10));
+    let store = object_store::http::HttpBuilder::new().with_url(base).with_client_options(client).with_retry(retry).build().map_err(fail)?;
+    Ok((Arc::new(store), path))
+}
+
+fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
+    let name = match key {
+        "endpoint_url" => "aws_endpoint",
+        "anonymous" => "aws_skip_signature",
+        "allow_http" => "allow_http",
+        "force_path_style" => return None, // path style is what object_store does unless told otherwise
+        other => other,
+    };
+    name.parse().ok()
+}
+
+/// `scheme://host` and the rest.
+fn split(url: &str) -> Result<(&str, &str)> {
+    let invalid = || Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object")).hint("http(s)://host/path or s3://bucket/key");
+    let start = url.find("://").ok_or_else(invalid)? + 3;
+    let rest = url.get(start..).ok_or_else(invalid)?;
+    let slash = rest.find('/').unwrap_or(rest.len());
+    Ok((url.get(..start + slash).ok_or_else(invalid)?, rest.get(slash..).unwrap_or("").trim_start_matches('/')))
+}
+
+/// Size and identity of a remote object, by one HEAD request.
+pub fn probe(url: &str, options: &BTreeMap<String, String>) -> Result<LinkIdentity> {
+    let (store, path) = client(url, options)?;
+    let meta = icecore_catalog::runtime().block_on(store.head(&path)).map_err(|e| describe(url, true, &e))?;
+    Ok(LinkIdentity { size: meta.size, mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(-1), etag: meta.e_tag })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_split_into_host_and_key() {
+        assert_eq!(split("http://127.0.0.1:80/a/b.h5").unwrap(), ("http://127.0.0.1:80", "a/b.h5"));
+        assert_eq!(split("s3://bucket").unwrap(), ("s3://bucket", ""));
+        assert!(split("nothing").is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! Opens the objects that a read needs and keeps them open: file handles, HTTP clients, and what their requests cost.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use icecore_catalog::{Location, Native, Object, Repo, Snapshot};
+use icecore_grid::{Error, ErrorKind, Result};
+use object_store::ObjectStore;
+
+use super::remote::{RemoteObject, client};
+use super::{Cost, LocalFile, RangeGet, Source};
+
+/// Something to put between a source and its reader: the counting and failing stores of the tests.
+pub type Wrap = Arc<dyn Fn(Source) -> Source + Send + Sync>;
+
+const OPEN_FILES: usize = 256;
+
+/// Open files and clients, shared by the process.
+#[derive(Default)]
+pub struct Stores {
+    files: Mutex<HashMap<PathBuf, Arc<LocalFile>>>,
+    clients: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
+    costs: Mutex<HashMap<String, Cost>>,
+}
+
+/// The process's stores.
+pub fn stores() -> &'static Stores {
+    static STORES: LazyLock<Stores> = LazyLock::new(Stores::default);
+    &STORES
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Stores {
+    /// Opens one object of a repository; a linked one only where links are allowed, and only if it is still what was linked.
+    pub fn open(&self, repo: &Repo, snapshot: &Snapshot, object: &Object) -> Result<Source> {
+        match &object.location {
+            Location::Native(name) => self.open_native(repo, name),
+            Location::Link(url) => self.open_link(repo, snapshot, url),
+        }
+    }
+
+    fn open_native(&self, repo: &Repo, name: &str) -> Result<Source> {
+        match repo.native_location() {
+            Native::Local(root) => Ok(Source::Local(self.file(&root.join(name), false)?)),
+            Native::Url { url, options } => {
+                let url = format!("{}/{name}", url.trim_end_matches('/'));
+                Ok(Source::Remote(Arc::new(self.object(&url, &options, None, false)?)))
+            }
+            Native::Memory => Ok(Source::Remote(Arc::new(InRepository { repo: repo.clone(), name: name.to_owned() }))),
+        }
+    }
+
+    fn open_link(&self, repo: &Repo, snapshot: &Snapshot, url: &str) -> Result<Source> {
+        if !repo.link_allowed(url) {
+            return Err(Error::new(
+                ErrorKind::LinkNotAllowed,
+                format!("this repository links to {url}, outside of what it may read: {}", list(&repo.link_prefixes())),
+            )
+            .hint("allow it when opening: --allow-links PREFIX, or icecore.open(…, allow_links=[\"PREFIX\"])"));
+        }
+        let identity = snapshot.source_identity(url);
+        match file_path(url)? {
+            Some(path) => {
+                let file = self.file(&path, true)?;
+                if let Some(identity) = identity {
+                    file.check(&identity)?;
+                }
+                Ok(Source::Local(file))
+            }
+            None => {
+                let options = match repo.native_location() {
+                    Native::Url { options, .. } => options,
+                    _ => BTreeMap::new(),
+                };
+                Ok(Source::Remote(Arc::new(self.object(url, &options, identity.and_then(|i| i.etag), true)?)))
+            }
+        }
+    }
+
+    fn file(&self, path: &Path, linked: bool) -> Result<Arc<LocalFile>> {
+        let known = lock(&self.files).get(path).cloned();
+        if let Some(file) = known.filter(|f| f.is_current()) {
+            return Ok(file);
+        }
+        let file = Arc::new(LocalFile::open(path, linked)?);
+        let mut files = lock(&self.files);
+        if files.len() >= OPEN_FILES {
+            files.clear(); // handles in use live on in the reads that hold them
+        }
+        files.insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
+    }
+
+    fn object(&self, url: &str, options: &BTreeMap<String, String>, etag: Option<String>, linked: bool) -> Result<RemoteObject> {
+        let key = format!("{}|{options:?}", host(url));
+        let (fresh, path) = match lock(&self.clients).get(&key) {
+            Some(store) => (Arc::clone(store), object_path(url)?),
+            None => client(url, options)?,
+        };
+        let store = Arc::clone(lock(&self.clients).entry(key).or_insert(fresh));
+        Ok(RemoteObject { store, path, name: url.to_owned(), etag, linked })
+    }
+
+    /// What a request to this source costs, as far as is known.
+    pub fn cost(&self, source: &Source) -> Cost {
+        match source {
+            Source::Local(_) => Cost::LOCAL,
+            Source::Remote(object) => lock(&self.costs).get(host(object.name())).copied().unwrap_or(Cost::REMOTE),
+        }
+    }
+
+    /// Takes in how long a request took.
+    pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
+        lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
+    }
+}
+
+fn list(prefixes: &[String]) -> String {
+    if prefixes.is_empty() { "nothing".to_owned() } else { prefixes.join(", ") }
+}
+
+/// `scheme://host` of a URL; the whole of anything else.
+fn host(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |i| i + 3);
+    let end = url.get(start..).and_then(|rest| rest.find('/')).map_or(url.len(), |i| start + i);
+    url.get(..end).unwrap_or(url)
+}
+
+fn object_path(url: &str) -> Result<object_store::path::Path> {
+    let key = url.get(host(url).len()..).unwrap_or("").trim_start_matches('/');
+    object_store::path::Path::from_url_path(key).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))
+}
+
+/// The path of a `file://` URL, percent-decoded; None for other schemes.
+fn file_path(url: &str) -> Result<Option<PathBuf>> {
+    use std::os::unix::ffi::OsStringExt;
+    let Some(rest) = url.strip_prefix("file://") else { return Ok(None) };
+    let bad = || Error::new(ErrorKind::Corrupt, format!("{url} is not a valid file URL"));
+    let mut bytes = Vec::with_capacity(rest.len());
+    let mut input = rest.bytes();
+    while let Some(byte) = input.next() {
+        bytes.push(if byte == b'%' {
+            let mut digit = || input.next().and_then(|d| char::from(d).to_digit(16)).ok_or_else(bad);
+            (digit()? * 16 + digit()?) as u8
+        } else {
+            byte
+        });
+    }
+    Ok(Some(PathBuf::from(std::ffi::OsString::from_vec(bytes))))
+}
+
+/// An object of a repository that lies nowhere else than in this process.
+struct InRepository {
+    repo: Repo,
+    name: String,
+}
+
+impl RangeGet for InRepository {
+    fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
+        let (repo, name) = (self.repo.clone(), self.name.clone());
+        Box::pin(async move {
+            // The catalog's face is blocking, so it must not run on a thread that drives other requests.
+            tokio::task::spawn_blocking(move || repo.read_object(&name, offset, length))
+                .await
+                .map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_urls_are_percent_decoded() {
+        assert_eq!(file_path("file:///a%20b/c.h5").unwrap(), Some(PathBuf::from("/a b/c.h5")));
+        assert_eq!(file_path("http://x/c").unwrap(), None);
+        assert!(file_path("file:///a%2").is_err());
+    }
+
+    #[test]
+    fn hosts() {
+        assert_eq!(host("http://a:1/b/c"), "http://a:1");
+        assert_eq!(host("s3://bucket"), "s3://bucket");
+    }
+}

@@ -1,0 +1,143 @@
+//! verify: is everything that a snapshot points to there, unchanged and readable?
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use icecore_catalog::{Location, Place, Repo, Snapshot};
+use icecore_grid::{Error, Index, Mode, Region, Result, Selection};
+
+use crate::pool::for_each;
+use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
+use crate::store::{Source, probe, stores};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub error: Error,
+    pub path: String,
+    /// Coordinates in the grid of references; None when the whole array or a whole object is concerned.
+    pub chunk: Option<Vec<u64>>,
+    /// The file or object.
+    pub place: String,
+}
+
+/// Checks all references of all arrays; `deep` also reads and decodes every chunk. `progress(done, total)` counts chunks.
+///
+/// # Errors
+/// Only what prevents the check itself; everything wrong in the repository is a [`Problem`].
+pub fn verify(repo: &Repo, snapshot: &Snapshot, deep: bool, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut views = Vec::new();
+    for node in snapshot.nodes().iter().filter(|n| n.is_array) {
+        match ArrayView::open(repo, snapshot, &node.path).and_then(|v| v.table().map(|_| ()).map(|()| v)) {
+            Ok(view) => views.push(view),
+            Err(error) => problems.push(Problem { error, path: node.path.clone(), chunk: None, place: String::new() }),
+        }
+    }
+    let total = views.iter().map(|v| v.table().map_or(0, |t| t.len() as u64)).sum();
+    let mut done = 0;
+    for view in &views {
+        let broken = references(view, &mut problems)?;
+        let chunks: Vec<u64> = view.table()?.iter().map(|(flat, _)| flat).filter(|f| !broken.contains(f)).collect();
+        if deep {
+            decode(view, &chunks, &mut problems, &|n| progress(done + n, total))?;
+        }
+        done += view.table()?.len() as u64;
+        progress(done, total);
+    }
+    Ok(problems)
+}
+
+/// Checks that every reference lies inside an object that is there; returns the chunks that don't.
+fn references(view: &ArrayView, problems: &mut Vec<Problem>) -> Result<Vec<u64>> {
+    let table = view.table()?;
+    let mut objects: HashMap<u32, std::result::Result<Option<u64>, Error>> = HashMap::new();
+    let (cells, mut broken) = (view.meta().grid.len()?, Vec::new());
+    let mut problem = |chunk: Option<u64>, place: &str, error: Error| {
+        let chunk = chunk.map(|flat| view.meta().grid.coords(flat));
+        problems.push(Problem { error, path: view.path().to_owned(), chunk, place: place.to_owned() });
+    };
+    for (flat, place) in table.iter() {
+        if flat >= cells {
+            problem(None, "", corrupt(format!("chunk number {flat} lies outside of the grid of {cells}")));
+            broken.push(flat);
+            continue;
+        }
+        let Place::Range { object, offset, length } = place else { continue };
+        let Some(entry) = table.objects.get(object as usize) else { continue };
+        let name = match &entry.location {
+            Location::Native(name) | Location::Link(name) => name.as_str(),
+        };
+        let first = !objects.contains_key(&object);
+        let size = objects.entry(object).or_insert_with(|| size(view, entry));
+        match size {
+            Err(error) if first => problem(None, name, error.clone()),
+            Ok(Some(size)) if offset.checked_add(length).is_none_or(|end| end > *size) => {
+                let message = format!("bytes {offset}..{} are referred to, {name} has {size}", offset.saturating_add(length));
+                problem(Some(flat), name, corrupt(message));
+            }
+            Ok(_) => continue,
+            Err(_) => {}
+        }
+        broken.push(flat);
+    }
+    Ok(broken)
+}
+
+fn corrupt(message: String) -> Error {
+    Error::new(icecore_grid::ErrorKind::Corrupt, message)
+}
+
+/// Bytes of an object, where that can be known without reading it.
+fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64>> {
+    match stores().open(view.repo(), view.snapshot(), object)? {
+        Source::Local(file) => Ok(Some(file.size())),
+        Source::Remote(remote) if remote.name().contains("://") => {
+            let now = probe(remote.name(), &view.repo().storage_options())?;
+            if let Location::Link(url) = &object.location
+                && let Some(was) = view.snapshot().source_identity(url)
+                && (was.size != now.size || was.etag.is_some() && was.etag != now.etag)
+            {
+                let message = format!("{url} changed since it was linked: {} bytes and etag {:?} then, {} and {:?} now", was.size, was.etag, now.size, now.etag);
+                return Err(Error::new(icecore_grid::ErrorKind::SourceChanged, message).hint("link it again with --replace"));
+            }
+            Ok(Some(now.size))
+        }
+        Source::Remote(_) => Ok(None),
+    }
+}
+
+fn decode(view: &ArrayView, chunks: &[u64], problems: &mut Vec<Problem>, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+    let found = Mutex::new(Vec::new());
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let options = ReadOptions { cache: false, ..ReadOptions::default() };
+    for_each(chunks.len(), |i| {
+        let Some(flat) = chunks.get(i) else { return Ok(()) };
+        let coords = view.meta().grid.coords(*flat);
+        if let Err(error) = read_region(view, &view.meta().grid.region(&coords), &options) {
+            let problem = Problem { error, path: view.path().to_owned(), chunk: Some(coords), place: String::new() };
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+        }
+        progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1);
+        Ok(())
+    })?;
+    problems.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(())
+}
+
+fn read_region(view: &ArrayView, region: &Region, options: &ReadOptions) -> Result<()> {
+    let slices: Vec<Index> = region
+        .start
+        .iter()
+        .zip(&region.shape)
+        .map(|(s, n)| Index::Slice { start: i64::try_from(*s).ok(), stop: i64::try_from(s.saturating_add(*n)).ok(), step: None })
+        .collect();
+    let selection = Selection::resolve(&view.meta().shape, &slices, Mode::Numpy)?;
+    let blobs = Blobs::default();
+    let query = Query { array: view, selection: &selection, target: Target::none(), blobs: &blobs, zeroed: false };
+    let bytes = query.bytes()?;
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(bytes).map_err(|_| Error::new(icecore_grid::ErrorKind::Memory, format!("no memory for a chunk of {bytes} bytes")))?;
+    buffer.resize(bytes, 0);
+    read(&[Query { target: Target::new(&mut buffer), ..query }], options).map(|_| ())
+}

@@ -1,0 +1,66 @@
+//! append: encoded chunks → objects of the repository and references to them.
+//!
+//! Tiny chunks go into the references themselves, small ones share an object: a store with a million small objects is slow to
+//! read and dear to list.
+
+use bytes::Bytes;
+use icecore_catalog::{ChunkPlace, Writer};
+use icecore_grid::Result;
+
+/// Up to this many bytes a chunk is kept in its reference (Icechunk's own threshold).
+pub(crate) const INLINE: usize = 512;
+/// Up to this many bytes a chunk shares an object with others …
+const SMALL: usize = 1 << 20;
+/// … that is written when it has grown to this.
+const PACK: usize = 8 << 20;
+
+/// A chunk's place, to be registered under its path and number.
+pub(crate) type Placed = (String, u64, ChunkPlace);
+
+/// Collects small chunks for a common object.
+#[derive(Default)]
+pub(crate) struct Packer {
+    bytes: Vec<u8>,
+    members: Vec<(String, u64, u64, u64)>, // path, chunk, offset, length
+}
+
+impl Packer {
+    /// Takes a chunk of up to [`SMALL`] bytes; hands out a full pack to be written.
+    pub fn add(&mut self, path: &str, chunk: u64, encoded: &[u8]) -> Option<Self> {
+        self.members.push((path.to_owned(), chunk, self.bytes.len() as u64, encoded.len() as u64));
+        self.bytes.extend_from_slice(encoded);
+        (self.bytes.len() >= PACK).then(|| std::mem::take(self))
+    }
+
+    /// Writes the common object and says where its members are.
+    pub fn write(self, writer: &Writer) -> Result<Vec<Placed>> {
+        if self.members.is_empty() {
+            return Ok(Vec::new());
+        }
+        let id = writer.put_object(Bytes::from(self.bytes))?;
+        let place = |(path, chunk, offset, length)| (path, chunk, ChunkPlace::Object { id: id.clone(), offset, length });
+        Ok(self.members.into_iter().map(place).collect())
+    }
+}
+
+/// What becomes of an encoded chunk.
+pub(crate) enum Fate {
+    Inline,
+    Packed,
+    Object,
+}
+
+/// Decides by size.
+pub(crate) fn fate(encoded: &[u8]) -> Fate {
+    match encoded.len() {
+        0..=INLINE => Fate::Inline,
+        n if n <= SMALL => Fate::Packed,
+        _ => Fate::Object,
+    }
+}
+
+/// A chunk alone in its object.
+pub(crate) fn object(writer: &Writer, encoded: Vec<u8>) -> Result<ChunkPlace> {
+    let length = encoded.len() as u64;
+    Ok(ChunkPlace::Object { id: writer.put_object(Bytes::from(encoded))?, offset: 0, length })
+}

@@ -1,0 +1,131 @@
+//! encode: a box of data → the stored bytes of one chunk or one shard of it.
+
+use std::cell::Cell;
+
+use icecore_chunk::{ArrayMeta, Scratch};
+use icecore_grid::{Error, ErrorKind, Region, Result};
+use rayon::prelude::*;
+
+use super::gather::{Window, all_fill, hangs_over, pad, runs};
+use super::pipeline::Data;
+
+#[derive(Default)]
+struct Worker {
+    scratch: Scratch,
+    chunk: Vec<u8>,
+}
+
+thread_local!(static WORKER: Cell<Option<Box<Worker>>> = const { Cell::new(None) });
+
+/// The stored bytes of chunk (or shard) number `flat`, or None when it is all fill value.
+pub(crate) fn encode(meta: &ArrayMeta, flat: u64, region: &Region, data: &Data) -> Result<Option<Vec<u8>>> {
+    let coords = meta.grid.coords(flat);
+    let start: Vec<u64> = meta.grid.region(&coords).start.iter().zip(&region.start).map(|(a, b)| a.saturating_sub(*b)).collect();
+    let shape = meta.grid.chunk_shape(&coords);
+    let Some(shard) = &meta.shard else {
+        return chunk(meta, &start, &shape, region, data);
+    };
+    let counts = shard.counts(&shape);
+    let total = counts.iter().product::<u64>();
+    let encoded = (0..total)
+        .into_par_iter()
+        .map(|inner| {
+            let offset = unflatten(inner, &counts);
+            let at: Vec<u64> = start.iter().zip(offset).zip(&shard.chunk).map(|((s, o), c)| s + o * c).collect();
+            chunk(meta, &at, &shard.chunk, region, data)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    assemble(shard, &encoded)
+}
+
+fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
+    let mut coords = vec![0; counts.len()];
+    for (coordinate, count) in coords.iter_mut().zip(counts).rev() {
+        *coordinate = flat % count.max(&1);
+        flat /= count.max(&1);
+    }
+    coords
+}
+
+fn assemble(shard: &icecore_chunk::Shard, encoded: &[Option<Vec<u8>>]) -> Result<Option<Vec<u8>>> {
+    if encoded.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let head = if shard.index_at_end { 0 } else { shard.index_bytes(encoded.len()) as u64 };
+    let mut at = head;
+    let entries: Vec<Option<(u64, u64)>> = encoded
+        .iter()
+        .map(|chunk| {
+            chunk.as_ref().map(|bytes| {
+                let entry = (at, bytes.len() as u64);
+                at += entry.1;
+                entry
+            })
+        })
+        .collect();
+    let index = shard.encode_index(&entries)?;
+    let mut bytes = Vec::with_capacity((at - head) as usize + index.len());
+    if !shard.index_at_end {
+        bytes.extend_from_slice(&index);
+    }
+    for chunk in encoded.iter().flatten() {
+        bytes.extend_from_slice(chunk);
+    }
+    if shard.index_at_end {
+        bytes.extend_from_slice(&index);
+    }
+    Ok(Some(bytes))
+}
+
+/// One chunk that starts at `start` of the region.
+fn chunk(meta: &ArrayMeta, start: &[u64], shape: &[u64], region: &Region, data: &Data) -> Result<Option<Vec<u8>>> {
+    if start.iter().zip(&region.shape).any(|(s, n)| s >= n) {
+        return Ok(None); // wholly behind the array's edge
+    }
+    let mut worker = WORKER.take().unwrap_or_default(); // taken, not borrowed: see `read::decode`
+    let window = Window { shape: &region.shape, start, chunk: shape };
+    let result = match data {
+        Data::Fixed(bytes) => fixed(meta, &window, (**bytes).as_ref(), &mut worker),
+        Data::Variable { blob, ends } => variable(meta, &window, blob, ends, &mut worker),
+    };
+    WORKER.set(Some(worker));
+    result
+}
+
+fn elements(shape: &[u64]) -> Result<usize> {
+    let elements = shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s)).and_then(|n| usize::try_from(n).ok());
+    elements.ok_or_else(|| Error::new(ErrorKind::Memory, format!("a chunk of {shape:?} elements does not fit into memory")))
+}
+
+fn fixed(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], worker: &mut Worker) -> Result<Option<Vec<u8>>> {
+    let itemsize = meta.dtype.size();
+    let size = elements(window.chunk)?
+        .checked_mul(itemsize)
+        .ok_or_else(|| Error::new(ErrorKind::Memory, "a chunk does not fit into memory"))?;
+    worker.chunk.resize(size, 0);
+    let out = worker.chunk.as_mut_slice();
+    if hangs_over(window) {
+        pad(out, &meta.fill);
+    }
+    runs(window, |from, to, n| {
+        out[to * itemsize..(to + n) * itemsize].copy_from_slice(&bytes[from * itemsize..(from + n) * itemsize]);
+    });
+    if all_fill(out, &meta.fill) {
+        return Ok(None);
+    }
+    meta.chain.encode(out, window.chunk, &mut worker.scratch).map(Some)
+}
+
+fn variable(meta: &ArrayMeta, window: &Window<'_>, blob: &[u8], ends: &[usize], worker: &mut Worker) -> Result<Option<Vec<u8>>> {
+    let mut parts: Vec<&[u8]> = vec![&meta.fill; elements(window.chunk)?];
+    runs(window, |from, to, n| {
+        for i in 0..n {
+            let start = if from + i == 0 { 0 } else { ends[from + i - 1] };
+            parts[to + i] = &blob[start..ends[from + i]];
+        }
+    });
+    if parts.iter().all(|p| *p == meta.fill.as_slice()) {
+        return Ok(None);
+    }
+    meta.chain.encode_vlen(&parts, &mut worker.scratch).map(Some)
+}

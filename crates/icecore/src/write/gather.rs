@@ -1,0 +1,102 @@
+//! gather: cut one chunk out of a box of data, C order, padded with the fill value where it hangs over the array's edge.
+
+/// Where a chunk lies in a box.
+pub(crate) struct Window<'a> {
+    /// Shape of the box.
+    pub shape: &'a [u64],
+    /// First element of the chunk, relative to the box.
+    pub start: &'a [u64],
+    /// Full shape of the chunk.
+    pub chunk: &'a [u64],
+}
+
+/// Calls `copy(source element, chunk element, elements)` for each contiguous run that chunk and box share.
+pub(crate) fn runs(window: &Window<'_>, mut copy: impl FnMut(usize, usize, usize)) {
+    let rank = window.shape.len();
+    let clipped: Vec<usize> = (0..rank)
+        .map(|a| window.chunk[a].min(window.shape[a].saturating_sub(window.start[a])) as usize)
+        .collect();
+    if clipped.contains(&0) {
+        return;
+    }
+    let source = strides(window.shape);
+    let target = strides(window.chunk);
+    let run = clipped.last().copied().unwrap_or(1);
+    let base: usize = window.start.iter().zip(&source).map(|(s, stride)| *s as usize * stride).sum();
+    let mut index = vec![0usize; rank];
+    loop {
+        let from: usize = base + dot(&index, &source);
+        copy(from, dot(&index, &target), run);
+        let mut axis = rank.saturating_sub(1);
+        loop {
+            if axis == 0 {
+                return;
+            }
+            axis -= 1;
+            index[axis] += 1;
+            if index[axis] < clipped[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+}
+
+fn dot(index: &[usize], strides: &[usize]) -> usize {
+    index.iter().zip(strides).map(|(i, s)| i * s).sum()
+}
+
+fn strides(shape: &[u64]) -> Vec<usize> {
+    let mut strides = vec![1usize; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis] as usize;
+    }
+    strides
+}
+
+/// Does the window reach over the box, so that padding shows?
+pub(crate) fn hangs_over(window: &Window<'_>) -> bool {
+    window.start.iter().zip(window.chunk).zip(window.shape).any(|((s, c), n)| s + c > *n)
+}
+
+/// Repeats `fill` over `out`.
+pub(crate) fn pad(out: &mut [u8], fill: &[u8]) {
+    for element in out.chunks_exact_mut(fill.len().max(1)) {
+        element.copy_from_slice(fill);
+    }
+}
+
+/// Is every element the fill value, bit for bit?
+pub(crate) fn all_fill(chunk: &[u8], fill: &[u8]) -> bool {
+    !fill.is_empty() && chunk.chunks_exact(fill.len()).all(|element| element == fill)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_in_the_corner_is_padded() {
+        let data: Vec<u8> = (0..12).collect(); // 3 × 4
+        let window = Window { shape: &[3, 4], start: &[2, 2], chunk: &[2, 3] };
+        assert!(hangs_over(&window));
+        let mut out = vec![0; 6];
+        pad(&mut out, &[99]);
+        runs(&window, |from, to, n| out[to..to + n].copy_from_slice(&data[from..from + n]));
+        assert_eq!(out, [10, 11, 99, 99, 99, 99]);
+    }
+
+    #[test]
+    fn zero_dimensions_are_one_element() {
+        let mut seen = Vec::new();
+        runs(&Window { shape: &[], start: &[], chunk: &[] }, |a, b, n| seen.push((a, b, n)));
+        assert_eq!(seen, [(0, 0, 1)]);
+    }
+
+    #[test]
+    fn nan_is_a_fill_value() {
+        let nan = f32::NAN.to_ne_bytes();
+        assert!(all_fill(&[nan, nan].concat(), &nan));
+        assert!(!all_fill(&[nan, 1f32.to_ne_bytes()].concat(), &nan));
+    }
+}

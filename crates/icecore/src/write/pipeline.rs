@@ -1,0 +1,223 @@
+//! The pipeline itself: boxes of data in, encoded on the pool, bounded in memory, registered at the end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use icecore_catalog::{ChunkPlace, Writer};
+use icecore_chunk::ArrayMeta;
+use icecore_grid::{Error, ErrorKind, Region, Result};
+
+use super::append::{Fate, Packer, Placed, fate, object};
+use super::{encode, plan};
+use crate::pool::pool;
+
+/// Elements to be written, C order.
+pub enum Data {
+    /// Elements of one size, native byte order.
+    Fixed(Box<dyn AsRef<[u8]> + Send + Sync>),
+    /// Elements of any length: `ends[i]` is where element i ends in the blob.
+    Variable { blob: Vec<u8>, ends: Vec<usize> },
+}
+
+impl Data {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Fixed(bytes) => (**bytes).as_ref().len(),
+            Self::Variable { blob, ends } => blob.len() + ends.len() * 8,
+        }
+    }
+
+    fn check(&self, path: &str, meta: &ArrayMeta, region: &Region) -> Result<()> {
+        let elements = region.shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s)).unwrap_or(u64::MAX);
+        let (wanted, got, unit) = match self {
+            Self::Fixed(bytes) => (elements.saturating_mul(meta.dtype.size() as u64), (**bytes).as_ref().len() as u64, "bytes"),
+            Self::Variable { ends, .. } => (elements, ends.len() as u64, "elements"),
+        };
+        let fits = matches!(self, Self::Variable { .. }) == meta.dtype.is_vlen();
+        if !fits || wanted != got {
+            let message = format!("{path}: the region {:?} needs {wanted} {unit} of {:?}, {got} are given", region.shape, meta.dtype);
+            return Err(Error::new(ErrorKind::Mismatch, message));
+        }
+        if let Self::Variable { blob, ends } = self
+            && (!ends.is_sorted() || ends.last().is_some_and(|e| *e > blob.len()))
+        {
+            return Err(Error::new(ErrorKind::Invalid, format!("{path}: the ends of the elements are not in order")));
+        }
+        Ok(())
+    }
+}
+
+/// Options of a [`Writing`].
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Bytes of data that may be on their way at once; one larger box still goes through alone.
+    pub memory: usize,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self { memory: 512 << 20 }
+    }
+}
+
+/// How much has been written.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Written {
+    pub bytes_raw: u64,
+    pub bytes_stored: u64,
+    pub chunks: u64,
+}
+
+impl Written {
+    fn add_stored(&mut self, bytes: u64) {
+        self.bytes_stored += bytes;
+        self.chunks += 1;
+    }
+}
+
+/// A write in progress on one catalog writer.
+pub struct Writing {
+    shared: Arc<Shared>,
+    options: WriteOptions,
+}
+
+struct Shared {
+    writer: Arc<Writer>,
+    state: Mutex<State>,
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    in_flight: usize,
+    jobs: usize,
+    error: Option<Error>,
+    packer: Packer,
+    placed: Vec<Placed>,
+    written: Written,
+    per_array: HashMap<String, Written>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Encodes one chunk and finds it a place.
+    fn chunk(&self, path: &str, meta: &ArrayMeta, flat: u64, region: &Region, data: &Data) -> Result<()> {
+        let Some(encoded) = encode::encode(meta, flat, region, data)? else {
+            self.lock().placed.push((path.to_owned(), flat, ChunkPlace::Missing));
+            return Ok(());
+        };
+        let stored = encoded.len() as u64;
+        match fate(&encoded) {
+            Fate::Inline => self.lock().placed.push((path.to_owned(), flat, ChunkPlace::Inline(Bytes::from(encoded)))),
+            Fate::Object => {
+                let place = object(&self.writer, encoded)?;
+                self.lock().placed.push((path.to_owned(), flat, place));
+            }
+            Fate::Packed => {
+                let full = self.lock().packer.add(path, flat, &encoded);
+                if let Some(pack) = full {
+                    let placed = pack.write(&self.writer)?;
+                    self.lock().placed.extend(placed);
+                }
+            }
+        }
+        let mut state = self.lock();
+        state.written.add_stored(stored);
+        state.per_array.entry(path.to_owned()).or_default().add_stored(stored);
+        Ok(())
+    }
+}
+
+impl Writing {
+    /// Starts writing through `writer`.
+    pub fn new(writer: Arc<Writer>, options: WriteOptions) -> Self {
+        Self { shared: Arc::new(Shared { writer, state: Mutex::default(), done: Condvar::new() }), options }
+    }
+
+    /// The catalog writer below.
+    pub fn writer(&self) -> &Arc<Writer> {
+        &self.shared.writer
+    }
+
+    /// Queues `data` for `region` of the array at `path`; waits while too much is on its way.
+    ///
+    /// # Errors
+    /// `mismatch` when the data does not fit the region or the region is not made of whole chunks; also the first error of
+    /// anything queued before.
+    pub fn write(&self, path: &str, meta: &Arc<ArrayMeta>, region: Region, data: Data) -> Result<()> {
+        data.check(path, meta, &region)?;
+        let chunks = plan::chunks(path, meta, &region)?;
+        let bytes = data.bytes();
+        self.reserve(path, bytes, chunks.len())?;
+        let job = Arc::new((path.to_owned(), Arc::clone(meta), region, data));
+        if chunks.is_empty() {
+            self.shared.lock().in_flight -= bytes;
+        }
+        let left = Arc::new(std::sync::atomic::AtomicUsize::new(chunks.len()));
+        for flat in chunks {
+            let (shared, job, left) = (Arc::clone(&self.shared), Arc::clone(&job), Arc::clone(&left));
+            pool()?.spawn(move || {
+                let (path, meta, region, data) = &*job;
+                let failed = shared.lock().error.is_some();
+                let result = if failed { Ok(()) } else { shared.chunk(path, meta, flat, region, data) };
+                drop(job);
+                let last = left.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1;
+                let mut state = shared.lock();
+                if let Err(error) = result {
+                    state.error.get_or_insert(error);
+                }
+                state.jobs -= 1;
+                if last {
+                    state.in_flight -= bytes;
+                }
+                shared.done.notify_all();
+            });
+        }
+        Ok(())
+    }
+
+    fn reserve(&self, path: &str, bytes: usize, jobs: usize) -> Result<()> {
+        let mut state = self.shared.lock();
+        while state.in_flight > 0 && state.in_flight + bytes > self.options.memory && state.error.is_none() {
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(error) = &state.error {
+            return Err(error.clone());
+        }
+        state.in_flight += bytes;
+        state.jobs += jobs;
+        state.written.bytes_raw += bytes as u64;
+        state.per_array.entry(path.to_owned()).or_default().bytes_raw += bytes as u64;
+        Ok(())
+    }
+
+    /// Waits until everything queued is stored, and registers it with the catalog's writer.
+    pub fn flush(&self) -> Result<()> {
+        let mut state = self.shared.lock();
+        while state.jobs > 0 {
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(error) = &state.error {
+            return Err(error.clone());
+        }
+        let packer = std::mem::take(&mut state.packer);
+        let mut placed = std::mem::take(&mut state.placed);
+        drop(state);
+        placed.extend(packer.write(&self.shared.writer)?);
+        let mut by_path: BTreeMap<String, Vec<(u64, ChunkPlace)>> = BTreeMap::new();
+        for (path, chunk, place) in placed {
+            by_path.entry(path).or_default().push((chunk, place));
+        }
+        by_path.iter().try_for_each(|(path, chunks)| self.shared.writer.set_chunks(path, chunks))
+    }
+
+    /// How much has gone through, in all and by array.
+    pub fn written(&self) -> (Written, HashMap<String, Written>) {
+        let state = self.shared.lock();
+        (state.written, state.per_array.clone())
+    }
+}
