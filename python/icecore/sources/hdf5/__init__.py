@@ -1,0 +1,90 @@
+"""HDF5 and netCDF-4 files, linked in place.
+
+``file`` opens, ``walk`` meets every object once, ``dimensions`` names axes, ``dataset`` turns each dataset into an
+array; ``types``, ``filters``, ``chunks`` and ``attributes`` know one part of the format each; ``read`` copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from h5py import h5g
+
+from icecore.sources.arraymap import ArrayMap, Note
+from icecore.sources.attributes import to_json
+from icecore.sources.hdf5.attributes import HIDDEN
+from icecore.sources.hdf5.dataset import RawDataset, build
+from icecore.sources.hdf5.dimensions import NOT_A_VARIABLE, Labels, extended_shapes, name_dimensions, scale_paths
+from icecore.sources.hdf5.file import guard, open_file
+from icecore.sources.hdf5.walk import Walk
+from icecore.sources.identity import identity, unchanged
+
+
+def open(source: str) -> ArrayMap:
+    """Index an HDF5 file (path or http(s) URL): no data are read, only where they lie.
+
+    Raises:
+        Error: ``source-missing``, ``permission``; ``corrupt`` where the HDF5 library can't read it; ``source-changed``
+            where somebody wrote to it meanwhile.
+    """
+    before = identity(source)
+    file = open_file(source)
+    try:
+        walk = Walk(source, before)
+        with guard(source):
+            root = h5g.open(file.id, b"/")
+        walk.run(root)
+        result = _assemble(source, walk)
+    finally:
+        file.close()
+    for name, ident in {source: before, **walk.files}.items():
+        unchanged(name, ident)
+    return result
+
+
+def _assemble(source: str, walk: Walk) -> ArrayMap:
+    result = ArrayMap(source, dropped=walk.notes)
+    for path, attrs in walk.groups.items():
+        result.groups[path] = {name: to_json(value) for name, value in attrs.items() if name not in HIDDEN}
+    labels: dict[str, list[Labels]] = {}
+    for raw in walk.datasets:
+        with guard(source, raw.path):
+            labels.setdefault(_parent(raw.path), []).append(_labels(raw))
+    names = name_dimensions(list(walk.groups), labels)
+    longer = extended_shapes([item for members in labels.values() for item in members])
+    for raw in walk.datasets:
+        if raw.plan.refused:
+            continue
+        if str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE) and raw.attrs.get("CLASS") == "DIMENSION_SCALE":
+            result.dropped.append(Note(raw.path, "dimension", "a netCDF dimension without a variable"))
+            continue
+        dims: tuple[str | None, ...] = names[raw.path] + tuple(
+            f"{raw.path.rsplit('/', 1)[1]}_inner_{axis}" for axis in range(len(raw.plan.inner))
+        )
+        with guard(source, raw.path):
+            entry = build(raw, dims, longer.get(raw.path), result.dropped)
+        entry.path = raw.path.replace("/_nc4_non_coord_", "/")
+        result.add(entry)
+    return result
+
+
+def _parent(path: str) -> str:
+    return path.rsplit("/", 1)[0] or "/"
+
+
+def _labels(raw: RawDataset) -> Labels:
+    shape = raw.shape if raw.shape is not None else (0,)
+    scale = raw.attrs.get("CLASS") == "DIMENSION_SCALE"
+    unlimited = bool(raw.maximum) and raw.maximum[0] is None
+    item = Labels(raw.path, shape, unlimited, scale)
+    item.scales = scale_paths(raw.attrs.get("DIMENSION_LIST"), len(shape), str)
+    dim_id, coordinates = raw.attrs.get("_Netcdf4Dimid"), raw.attrs.get("_Netcdf4Coordinates")
+    item.dim_id = _int(dim_id)
+    if scale and coordinates is not None:
+        item.coordinates = [int(i) for i in coordinates]
+    return item
+
+
+def _int(value: Any) -> int | None:
+    return None if value is None else int(np.asarray(value).reshape(-1)[0])

@@ -1,0 +1,94 @@
+"""Attributes of HDF5 objects, read once each through the low-level interface."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from h5py import h5a, h5r, h5s, h5t
+
+from icecore import errors
+from icecore.sources.attributes import text
+
+#: netCDF-4's and the dimension scale interface's bookkeeping; never shown by netCDF libraries.
+HIDDEN = {
+    "REFERENCE_LIST",
+    "DIMENSION_LIST",
+    "_Netcdf4Dimid",
+    "_Netcdf4Coordinates",
+    "_nc3_strict",
+    "_NCProperties",
+}
+_SKIPPED = {b"REFERENCE_LIST", b"_nc3_strict"}
+_MAX_BYTES = 64 << 20
+
+
+def read_attributes(oid: Any, fid: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """All attributes of an object: name → str, NumPy scalar or array, list or dict; and name → why it was left out."""
+    names: list[bytes] = []
+    h5a.iterate(oid, names.append)
+    values: dict[str, Any] = {}
+    lost: dict[str, str] = {}
+    for name in names:
+        if name in _SKIPPED:
+            continue
+        aid = h5a.open(oid, name)
+        try:
+            value = _value(aid, fid)
+        except (TypeError, NotImplementedError) as error:
+            lost[text(name)] = str(error)
+            continue
+        label = text(name)
+        values[label] = value if label in HIDDEN else _single(value)
+    return values, lost
+
+
+def _value(aid: Any, fid: Any) -> Any:
+    tid = aid.get_type()
+    space = aid.get_space()
+    kind = tid.get_class()
+    if space.get_simple_extent_type() == h5s.NULL:
+        return "" if kind == h5t.STRING else np.empty(0, tid.dtype if kind != h5t.VLEN else "f8")
+    shape = space.get_simple_extent_dims()
+    count = prod(shape)
+    if count * tid.get_size() > _MAX_BYTES:
+        raise errors.make("memory", f"an attribute of {count} × {tid.get_size()} bytes", "attributes may be 64 MiB")
+    dtype = tid.dtype
+    array = np.empty(shape, dtype)
+    if count == 0:
+        return array
+    aid.read(array, mtype=None if kind in (h5t.STRING, h5t.VLEN, h5t.ARRAY) else _memory_type(tid, kind))
+    if kind == h5t.ARRAY and array.dtype == object:
+        raise TypeError("an array of variable-length values")
+    return _plain(array, fid)
+
+
+def _single(value: Any) -> Any:
+    # netCDF has no scalars: one element stands for itself.
+    if isinstance(value, list) or isinstance(value, np.ndarray) and value.ndim == 1:
+        return value[0] if len(value) == 1 else value
+    return value
+
+
+def _memory_type(tid: Any, kind: int) -> Any:
+    # Reading with the file's own type skips the library's search for a conversion; enum, opaque and numbers are exact.
+    return tid if kind in (h5t.INTEGER, h5t.ENUM, h5t.OPAQUE) else None
+
+
+def _plain(value: Any, fid: Any) -> Any:
+    """NumPy data with text and references made readable."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.names is not None or value.dtype.kind in "SO":
+            if value.ndim == 0:
+                return _plain(value[()], fid)
+            return [_plain(item, fid) for item in value]
+        return value[()] if value.ndim == 0 else value
+    if isinstance(value, np.void) and value.dtype.names is not None:
+        return {name: _plain(value[name], fid) for name in value.dtype.names}
+    if isinstance(value, bytes):
+        return text(value)
+    if isinstance(value, h5r.Reference):
+        name = h5r.get_name(value, fid) if value else None
+        return text(name) if name else ""
+    return value

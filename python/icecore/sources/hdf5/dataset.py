@@ -1,0 +1,175 @@
+"""One HDF5 dataset → one array of the map: linked where its bytes allow it, else to be copied, with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from h5py import h5d, h5p, h5s
+
+from icecore import errors
+from icecore.sources.arraymap import ArrayEntry, Links, Note, default_chunks
+from icecore.sources.attributes import attribute_type, fill_attribute, to_json
+from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.sources.hdf5.attributes import HIDDEN
+from icecore.sources.hdf5.chunks import Located, chunked, contiguous, grid_of
+from icecore.sources.hdf5.filters import codecs_of, filters_of
+from icecore.sources.hdf5.read import ChunkReader, DatasetReader
+from icecore.sources.hdf5.types import TypePlan
+from icecore.sources.identity import Identity
+
+_SMALL_TEXT = 16 << 20
+
+
+@dataclass
+class RawDataset:
+    """A dataset as it was met: its handles, shape and attributes, before dimensions have names."""
+
+    path: str
+    real_path: str
+    dsid: Any
+    source: str
+    identity: Identity
+    plan: TypePlan
+    shape: tuple[int, ...] | None
+    maximum: tuple[int | None, ...]
+    attrs: dict[str, Any]
+
+
+def build(raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None, notes: list[Note]) -> ArrayEntry:
+    """The array entry of a dataset whose type can be read."""
+    plan = raw.plan
+    plist = raw.dsid.get_create_plist()
+    stored = raw.shape if raw.shape is not None else (0,)
+    shape = (extended or stored) + plan.inner
+    if prod(shape) * max(plan.dtype.itemsize, 1) >= 1 << 62:
+        raise errors.make("corrupt", f"{raw.path}: a shape of {shape} can't be", "compare the file with its original")
+    fill = _fill_value(plist, plan)
+    attrs, types = array_attributes(raw, notes)
+    reader = DatasetReader(
+        raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
+    )
+    entry = ArrayEntry(
+        path=raw.path,
+        shape=shape,
+        dims=dims,
+        data_type=data_type(plan.dtype),
+        dtype=plan.dtype,
+        chunks=_source_chunks(plist, shape, plan),
+        codecs=copy_codecs(plan.dtype),
+        fill_value=fill_json(fill, plan.dtype),
+        attrs=attrs,
+        read=reader,
+        unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
+        attr_types=types,
+    )
+    why = _unlinkable(raw, plist, shape)
+    located = None
+    if not why:
+        located, codecs, why = _locate(raw, plist, shape, stored)
+    if located is None:
+        entry.note = why
+        return entry
+    entry.chunks, entry.note = located.chunk, plan.note
+    entry.codecs = [bytes_codec(plan.dtype, plan.big), *codecs]
+    entry.links = Links.one_file(raw.identity, located.chunks, located.offsets, located.lengths)
+    entry.native = {int(i): ChunkReader(reader, entry.chunk_region(int(i))) for i in located.copied}
+    return entry
+
+
+def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A dataset's attributes as JSON, without bookkeeping, and the dtypes that JSON would widen."""
+    scale = raw.attrs.get("CLASS") == "DIMENSION_SCALE"
+    attrs: dict[str, Any] = {}
+    types: dict[str, str] = {}
+    for name, value in raw.attrs.items():
+        if name in HIDDEN or scale and name in ("CLASS", "NAME"):
+            continue
+        if name == "_FillValue":
+            value = fill_attribute(value, raw.plan.dtype)
+            if value is None:
+                notes.append(Note(raw.path, "attribute", "_FillValue is kept as the array's fill value only"))
+                continue
+        elif kind := attribute_type(value):
+            types[name] = kind
+        attrs[name] = to_json(value)
+    for name, value in raw.plan.attrs.items():
+        attrs.setdefault(name, value)
+    return attrs, types
+
+
+def _fill_value(plist: Any, plan: TypePlan) -> Any:
+    """The HDF5 fill value as an element of the plan's dtype, or None for zero."""
+    if plan.how in ("text", "reference", "struct") or plan.inner:
+        return None
+    if plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+        return None
+    value = np.zeros((1,), plan.dtype)
+    try:
+        plist.get_fill_value(value)
+    except (TypeError, ValueError, RuntimeError, NotImplementedError):
+        return None
+    return value[0]
+
+
+def _source_chunks(plist: Any, shape: tuple[int, ...], plan: TypePlan) -> tuple[int, ...]:
+    if plist.get_layout() == h5d.CHUNKED:
+        return tuple(int(n) for n in plist.get_chunk()) + plan.inner
+    return default_chunks(shape, plan.dtype.itemsize)
+
+
+def _unlinkable(raw: RawDataset, plist: Any, shape: tuple[int, ...]) -> str:
+    """Why nothing of the dataset can be linked, or ""."""
+    plan = raw.plan
+    if raw.shape is None:
+        return "no data at all (a null dataspace), kept as an empty array"
+    if not plan.linkable:
+        return plan.note
+    if not raw.shape:
+        return "a single value"
+    layout = plist.get_layout()
+    if layout == h5d.COMPACT:
+        return "stored inside its header (compact)"
+    if layout == h5d.VIRTUAL:
+        return "a virtual dataset"
+    if plist.get_external_count():
+        return "its data lie in external files"
+    if plan.note == "text ends at its first NUL" and prod(shape) * plan.dtype.itemsize <= _SMALL_TEXT:
+        return plan.note
+    return ""
+
+
+def _locate(
+    raw: RawDataset, plist: Any, shape: tuple[int, ...], stored: tuple[int, ...]
+) -> tuple[Located | None, list[dict[str, Any]], str]:
+    itemsize = raw.plan.dtype.itemsize
+    inner = raw.plan.inner
+    if plist.get_layout() != h5d.CHUNKED:
+        offset = raw.dsid.get_offset()
+        available = max(raw.identity.size - (offset or 0), 0)
+        return contiguous(offset, shape, itemsize, available), [], ""
+    filters = filters_of(plist)
+    codecs, why = codecs_of(filters)
+    if why:
+        return None, [], why
+    chunk = tuple(int(n) for n in plist.get_chunk())
+    raw_bytes = prod(chunk + inner) * itemsize
+    outer = shape[: len(stored)]
+    located = chunked(raw.dsid, outer, stored, chunk, raw_bytes, not filters)
+    # The trailing axes of an array datatype are whole in every chunk, so flat indices stay as they are.
+    located.chunk = chunk + inner
+    _check_ranges(located, raw)
+    return located, codecs, ""
+
+
+def _check_ranges(located: Located, raw: RawDataset) -> None:
+    if len(located.chunks):
+        end = int((located.offsets + located.lengths).max())
+        if end > raw.identity.size:
+            raise errors.make(
+                "corrupt",
+                f"{raw.source}:{raw.path}: a chunk ends at byte {end}, the file at {raw.identity.size}",
+                "compare the file with its original: it looks cut off",
+            )

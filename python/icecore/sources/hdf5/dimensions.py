@@ -1,0 +1,119 @@
+"""Dimension names by netCDF-4's rules, for any HDF5 file.
+
+A dimension scale names the axes that it is attached to; a one-dimensional scale names its own; every other axis gets a
+name ``phony_dim_N`` that equal lengths within a group share. Numbers count up in the order in which groups are met (a
+group before its children), after the labelled dimensions met so far: the names that netCDF libraries give.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+NOT_A_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
+
+
+@dataclass
+class Labels:
+    """What a dataset says about its dimensions: a scale's own marks, and per axis the path of the scale attached to it."""
+
+    path: str
+    shape: tuple[int, ...]
+    unlimited: bool
+    is_scale: bool = False
+    scales: list[str | None] = field(default_factory=list)
+    dim_id: int | None = None
+    coordinates: list[int] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[1]
+
+    @property
+    def dimension(self) -> str:
+        """The name of the dimension it is the scale of; netCDF renames a variable that would collide with one."""
+        return self.name.removeprefix("_nc4_non_coord_")
+
+
+def name_dimensions(groups: list[str], datasets: dict[str, list[Labels]]) -> dict[str, tuple[str, ...]]:
+    """Dataset path → dimension names. ``groups`` in the order met; ``datasets`` by group path, in order."""
+    ids: dict[int, str] = {}
+    labelled = 0
+    phony = 0
+    names: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        members = datasets.get(group, [])
+        known: list[tuple[str, int]] = []
+        for item in members:
+            if item.is_scale:
+                known.append((item.name, item.shape[0] if item.shape else 0))
+                if item.dim_id is not None:
+                    ids.setdefault(item.dim_id, item.name)
+        labelled += len(known)
+        sizes = Counter(size for _, size in known)
+        for size, count in _wanted(members).items():
+            for _ in range(sizes[size], count):
+                known.append((f"phony_dim_{phony + labelled}", size))
+                phony += 1
+        for item in members:
+            names[item.path] = _names(item, known, ids)
+    return names
+
+
+def _wanted(members: list[Labels]) -> Counter[int]:
+    wanted: Counter[int] = Counter()
+    for item in members:
+        if not item.is_scale and not any(item.scales):
+            wanted |= Counter(item.shape)
+        elif not item.is_scale:
+            wanted |= Counter(n for n, scale in zip(item.shape, item.scales, strict=True) if scale is None)
+    return wanted
+
+
+def _names(item: Labels, known: list[tuple[str, int]], ids: dict[int, str]) -> tuple[str, ...]:
+    if item.is_scale and item.coordinates is not None and len(item.coordinates) == len(item.shape):
+        found = [ids.get(i) for i in item.coordinates]
+        if None not in found:
+            return tuple(str(name) for name in found)
+    if item.is_scale and len(item.shape) == 1 and not any(item.scales):
+        return (item.name,)
+    used: Counter[int] = Counter()
+    names = []
+    for axis, size in enumerate(item.shape):
+        scale = item.scales[axis] if item.scales else None
+        if scale is not None:
+            names.append(scale.rsplit("/", 1)[1])
+            continue
+        choices = [name for name, length in known if length == size]
+        nth = used[size]
+        used[size] += 1
+        names.append(choices[nth] if nth < len(choices) else f"{item.name}_dim_{axis}")
+    return tuple(names)
+
+
+def extended_shapes(datasets: list[Labels]) -> dict[str, tuple[int, ...]]:
+    """Path → shape, for datasets that are shorter than the unlimited dimension they hang on: netCDF fills the rest."""
+    lengths: dict[str, int] = {}
+    scales = {item.path: item for item in datasets if item.is_scale and item.unlimited and len(item.shape) == 1}
+    for item in datasets:
+        for size, scale in zip(item.shape, item.scales, strict=False):
+            if scale in scales:
+                lengths[scale] = max(lengths.get(scale, scales[scale].shape[0]), size)
+    longer: dict[str, tuple[int, ...]] = {}
+    for item in datasets:
+        own = [item.path] if item.path in lengths and not any(item.scales) else item.scales
+        shape = tuple(
+            max(size, lengths.get(scale, size)) if scale else size
+            for size, scale in zip(item.shape, own or [None] * len(item.shape), strict=False)
+        )
+        if len(shape) == len(item.shape) and shape != item.shape:
+            longer[item.path] = shape
+    return longer
+
+
+def scale_paths(value: Any, rank: int, name_of: Any) -> list[str | None]:
+    """``DIMENSION_LIST`` → per axis the path of the last scale attached, or None (also where the scale is gone)."""
+    if value is None or len(value) != rank:
+        return [None] * rank
+    return [(name_of(references[-1]) or None) if len(references) else None for references in value]

@@ -1,0 +1,125 @@
+"""Reading regions of an HDF5 dataset as plain arrays, through h5py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icecore.sources.arraymap import Region
+from icecore.sources.attributes import text
+from icecore.sources.hdf5.file import guard, shared_file
+from icecore.sources.identity import Identity, unchanged
+
+
+@dataclass(frozen=True)
+class DatasetReader:
+    """Reads regions of one dataset; opens the file when first used, and can be pickled.
+
+    ``stored`` is the dataset's own shape where it is shorter than the array's, ``inner`` the number of trailing axes
+    that come from an array datatype, ``how`` as in :class:`icecore.sources.hdf5.types.TypePlan`.
+    """
+
+    source: str
+    identity: Identity
+    path: str
+    shape: tuple[int, ...]
+    stored: tuple[int, ...]
+    dtype: np.dtype
+    how: str
+    inner: int
+    fill: Any = None
+
+    def __call__(self, region: Region) -> np.ndarray:
+        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte order."""
+        unchanged(self.source, self.identity)
+        with guard(self.source, self.path):
+            _plugins()
+            dataset = shared_file(self.source, self.identity)[self.path]
+            outer = region[: len(region) - self.inner]
+            clipped = tuple(slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True))
+            values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset)
+            if self.inner:
+                values = values[(...,) + tuple(region[len(outer) :])]
+            if self.stored != self.shape[: len(self.stored)]:
+                values = self._extend(values, outer)
+            return np.ascontiguousarray(values).reshape([s.stop - s.start for s in region])
+
+    def _raw(self, dataset: Any, region: Region) -> np.ndarray:
+        if dataset.shape is None:
+            return np.empty(0, dataset.dtype)
+        return np.asarray(dataset[region] if region else dataset[()], dtype=None if dataset.dtype.kind == "O" else dataset.dtype.base)
+
+    def _extend(self, values: np.ndarray, region: Region) -> np.ndarray:
+        shape = tuple(s.stop - s.start for s in region) + values.shape[len(region) :]
+        out = np.full(shape, self.fill if self.fill is not None else np.zeros((), self.dtype)[()], self.dtype)
+        out[tuple(slice(0, n) for n in values.shape)] = values
+        return out
+
+
+@dataclass(frozen=True)
+class ChunkReader:
+    """One chunk of a dataset, decoded: what a linked array needs for the chunks that can't be linked."""
+
+    read: DatasetReader
+    region: Region
+
+    def __call__(self) -> np.ndarray:
+        return self.read(self.region)
+
+
+def convert(values: np.ndarray, how: str, dtype: np.dtype, dataset: Any) -> np.ndarray:
+    """What h5py returned, as elements of ``dtype``."""
+    if how == "text":
+        return _each(values, lambda item: text(item) if isinstance(item, bytes) else str(item))
+    if how == "reference":
+        from h5py import h5r
+
+        fid = dataset.file.id
+        return _each(values, lambda item: text(h5r.get_name(item, fid) or b"") if item else "")
+    if how == "struct":
+        return pack(values, dtype)
+    return values.astype(dtype, copy=False)
+
+
+def _each(values: np.ndarray, function: Any) -> np.ndarray:
+    out = np.empty(values.shape, object)
+    flat = out.reshape(-1)
+    for i, item in enumerate(values.reshape(-1)):
+        flat[i] = function(item)
+    return flat.reshape(values.shape)
+
+
+def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Records with gaps, big-endian fields or sub-arrays as records of ``dtype``."""
+    if values.dtype == dtype:
+        return values
+    out = np.empty(values.shape, dtype)
+    for name in dtype.names or ():
+        field = values[name]
+        if dtype[name].names is None:
+            out[name] = field
+        elif values.dtype[name].subdtype is None:
+            out[name] = pack(field, dtype[name])
+        else:
+            flat = field.reshape(values.shape + (-1,))
+            for i, part in enumerate(dtype[name].names or ()):
+                item = flat[..., i]
+                inner = dtype[name][part]
+                out[name][part] = item if inner.names is None else pack(item, inner)
+    return out
+
+
+_loaded = False
+
+
+def _plugins() -> None:
+    """Make the filters of the hdf5plugin package known to the HDF5 library, where it is installed."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        try:
+            import hdf5plugin  # noqa: F401
+        except ImportError:
+            return

@@ -1,0 +1,186 @@
+"""HDF5 datatypes as NumPy and Zarr types, and whether the bytes in the file are that type already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import h5py
+import numpy as np
+from h5py import h5t
+
+_MAX_SUBARRAY = 1024
+
+
+@dataclass
+class TypePlan:
+    """How a dataset's elements are taken over.
+
+    ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes trailing
+    axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``; ``linkable`` whether the stored bytes
+    are elements of ``dtype`` (``big``: with swapped bytes); ``note`` why not; ``refused`` why it can't be read at all.
+    """
+
+    dtype: np.dtype
+    how: str = "plain"
+    linkable: bool = False
+    big: bool = False
+    inner: tuple[int, ...] = ()
+    note: str = ""
+    refused: str = ""
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+def plan_type(tid: h5t.TypeID) -> TypePlan:
+    """What becomes of elements of HDF5 type ``tid``. Never raises for a type that exists: see ``refused``."""
+    kind = tid.get_class()
+    handler = _HANDLERS.get(kind)
+    if handler is None:
+        return _refuse(f"HDF5 type class {kind} has no NumPy equivalent")
+    try:
+        return handler(tid)
+    except (TypeError, ValueError, OverflowError) as error:
+        return _refuse(f"no NumPy equivalent for its HDF5 type: {error}")
+
+
+def _refuse(why: str) -> TypePlan:
+    return TypePlan(np.dtype("V1"), refused=why)
+
+
+def _is_big(dtype: np.dtype) -> bool:
+    return dtype.newbyteorder("S").isnative and not dtype.isnative
+
+
+def _number(tid: h5t.TypeID) -> TypePlan:
+    dtype = tid.dtype
+    native = dtype.newbyteorder("=")
+    if dtype.kind == "f" and dtype.itemsize > 8 or dtype.kind == "c" and dtype.itemsize > 16:
+        native = np.dtype("f8" if dtype.kind == "f" else "c16")
+        return TypePlan(native, "cast", note="long double: rounded to 64-bit floating point")
+    plain = h5t.py_create(dtype).equal(tid)
+    note = "" if plain else "a number format that only the HDF5 library converts"
+    return TypePlan(native, linkable=plain, big=_is_big(dtype), note=note)
+
+
+def _bitfield(tid: h5t.TypeID) -> TypePlan:
+    dtype = tid.dtype
+    plain = tid.get_offset() == 0 and tid.get_precision() == 8 * dtype.itemsize
+    note = "" if plain else "a bit field that only the HDF5 library converts"
+    return TypePlan(dtype.newbyteorder("="), linkable=plain, big=_is_big(dtype), note=note)
+
+
+def _string(tid: h5t.TypeID) -> TypePlan:
+    if tid.is_variable_str():
+        return TypePlan(np.dtype(object), "text", note="variable-length text lies in the file's heap")
+    size = tid.get_size()
+    plan = TypePlan(np.dtype(f"S{size}"), linkable=True)
+    padding = tid.get_strpad()
+    # The library blanks what follows the NUL of a C string, and the trailing blanks of a Fortran one; a link would not.
+    if padding == h5t.STR_SPACEPAD:
+        plan.linkable, plan.note = False, "text padded with blanks: copied without them, as the HDF5 library reads it"
+    elif padding == h5t.STR_NULLTERM and size > 1:
+        plan.note = "text ends at its first NUL"
+    return plan
+
+
+def _enum(tid: h5t.TypeID) -> TypePlan:
+    base = _number(tid.get_super())
+    dtype = tid.dtype
+    if dtype.kind == "b":
+        base.dtype = np.dtype(bool)
+        return base
+    names = h5py.check_enum_dtype(dtype) or {}
+    base.attrs = {
+        "flag_values": [int(value) for value in names.values()],
+        "flag_meanings": " ".join(str(name).replace(" ", "_") for name in names),
+        "enum": {str(name): int(value) for name, value in names.items()},
+    }
+    return base
+
+
+def _opaque(tid: h5t.TypeID) -> TypePlan:
+    dtype = tid.dtype
+    return TypePlan(dtype.newbyteorder("="), linkable=True, big=_is_big(dtype))
+
+
+def _array(tid: h5t.TypeID) -> TypePlan:
+    plan = plan_type(tid.get_super())
+    plan.inner = tuple(int(n) for n in tid.get_array_dims()) + plan.inner
+    return plan
+
+
+def _reference(tid: h5t.TypeID) -> TypePlan:
+    if tid.equal(h5t.STD_REF_OBJ):
+        return TypePlan(np.dtype(object), "reference", note="object references, written as the paths they point at")
+    return _refuse("region references have no Zarr equivalent")
+
+
+def _vlen(tid: h5t.TypeID) -> TypePlan:
+    return _refuse(f"variable-length sequences (of {tid.get_super().dtype}) have no Zarr equivalent")
+
+
+def _compound(tid: h5t.TypeID) -> TypePlan:
+    dtype = tid.dtype
+    if dtype.kind == "c":
+        return _number(tid)
+    packed = packed_struct(dtype)
+    linkable = _same_layout(tid, dtype, packed)
+    return TypePlan(packed, "struct", linkable, note="" if linkable else "records with gaps or fields that need conversion")
+
+
+def packed_struct(dtype: np.dtype) -> np.dtype:
+    """``dtype`` without gaps, little-endian, sub-arrays spelled out as records with fields ``"0"``, ``"1"``, …
+
+    Raises:
+        TypeError: for variable-length or reference fields, and sub-arrays of more than 1,024 elements.
+    """
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        count = int(np.prod(shape))
+        if count > _MAX_SUBARRAY:
+            raise TypeError(f"a field that is an array of {count} elements (at most {_MAX_SUBARRAY})")
+        inner = packed_struct(base)
+        return np.dtype([(str(i), inner) for i in range(count)])
+    if dtype.names is not None:
+        return np.dtype([(name, packed_struct(dtype[name])) for name in dtype.names])
+    if dtype.kind == "O":
+        raise TypeError("a field of variable length")
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        return np.dtype("<f8")
+    if dtype.kind == "c" and dtype.itemsize > 16:
+        return np.dtype("<c16")
+    return np.dtype(dtype.str).newbyteorder("<")
+
+
+def _same_layout(tid: h5t.TypeID, dtype: np.dtype, packed: np.dtype) -> bool:
+    """Whether the file holds exactly the bytes of ``packed``."""
+    kind = tid.get_class()
+    if dtype.itemsize != packed.itemsize or tid.get_size() != packed.itemsize:
+        return False
+    if kind == h5t.ARRAY:
+        return _same_layout(tid.get_super(), dtype.base, packed[0])
+    if kind == h5t.COMPOUND and packed.names is not None:
+        return all(
+            tid.get_member_offset(i) == packed.fields[name][1]
+            and dtype.fields[name][1] == packed.fields[name][1]
+            and _same_layout(tid.get_member_type(i), dtype[name], packed[name])
+            for i, name in enumerate(dtype.names)
+        )
+    plan = plan_type(tid)
+    return plan.linkable and not plan.big and not plan.inner and plan.dtype.itemsize == packed.itemsize
+
+
+_HANDLERS = {
+    h5t.INTEGER: _number,
+    h5t.FLOAT: _number,
+    h5t.BITFIELD: _bitfield,
+    h5t.STRING: _string,
+    h5t.ENUM: _enum,
+    h5t.OPAQUE: _opaque,
+    h5t.ARRAY: _array,
+    h5t.REFERENCE: _reference,
+    h5t.VLEN: _vlen,
+    h5t.COMPOUND: _compound,
+}
+if hasattr(h5t, "COMPLEX"):
+    _HANDLERS[h5t.COMPLEX] = _number

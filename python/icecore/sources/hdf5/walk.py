@@ -1,0 +1,125 @@
+"""Every group and dataset of an HDF5 file once, whatever links lead there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from h5py import h5d, h5f, h5g, h5i, h5l, h5o, h5s
+
+from icecore import errors
+from icecore.sources.arraymap import Note
+from icecore.sources.attributes import text
+from icecore.sources.hdf5.attributes import read_attributes
+from icecore.sources.hdf5.dataset import RawDataset
+from icecore.sources.hdf5.file import FAULTS, guard
+from icecore.sources.hdf5.types import plan_type
+from icecore.sources.identity import Identity, identity, is_remote
+
+_MAX_RANK = 32
+_OURS = ("__icecore__", "__summary__")
+
+
+@dataclass
+class Walk:
+    """What was met: groups with raw attributes in the order met, datasets, and notes."""
+
+    source: str
+    identity: Identity
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    datasets: list[RawDataset] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    files: dict[str, Identity] = field(default_factory=dict)
+    _seen: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def run(self, root: Any) -> None:
+        """Walk the whole file: hard links first, so that an object gets its own name rather than an alias."""
+        stack: list[tuple[str, Any]] = [("/", root)]
+        later: list[tuple[Any, str, bytes]] = []
+        with guard(self.source):
+            self._first(root, "/")
+        while stack or later:
+            if not stack:
+                gid, path, name = later.pop(0)
+                self._follow(gid, path, name, stack)
+                continue
+            path, gid = stack.pop()
+            with guard(self.source, path):
+                fid = h5i.get_file_id(gid)
+                values, lost = read_attributes(gid, fid)
+                self.groups[path] = values
+                self._lost(path, lost)
+                links: list[tuple[bytes, int]] = []
+                gid.links.iterate(lambda name, info, found=links: found.append((name, info.type)), info=True)
+            children: list[tuple[str, Any]] = []
+            for name, kind in links:
+                child = self._child_path(path, name)
+                if child is None:
+                    continue
+                if kind == h5l.TYPE_HARD:
+                    with guard(self.source, child):
+                        self._visit(h5o.open(gid, name), child, children)
+                else:
+                    later.append((gid, child, name))
+            stack.extend(reversed(children))
+
+    def _child_path(self, path: str, name: bytes) -> str | None:
+        label = text(name)
+        if label in ("", ".", "..") or "\0" in label or label in _OURS or label == "zarr.json":
+            self.notes.append(Note(f"{path.rstrip('/')}/{label}", "name", "Zarr can't hold a node of this name"))
+            return None
+        return f"{path.rstrip('/')}/{label}"
+
+    def _follow(self, gid: Any, path: str, name: bytes, stack: list[tuple[str, Any]]) -> None:
+        """A soft or external link: where it leads, if anywhere."""
+        try:
+            oid = h5o.open(gid, name)
+        except FAULTS:
+            self.notes.append(Note(path, "unsupported", "a soft or external link that leads nowhere"))
+            return
+        with guard(self.source, path):
+            self._visit(oid, path, stack)
+
+    def _first(self, oid: Any, path: str) -> bool:
+        info = h5o.get_info(oid)
+        key = (info.fileno, info.addr)
+        if key in self._seen:
+            self.notes.append(Note(path, "alias", f"the same object as {self._seen[key]}"))
+            return False
+        self._seen[key] = path
+        return True
+
+    def _visit(self, oid: Any, path: str, groups: list[tuple[str, Any]]) -> None:
+        if not isinstance(oid, (h5g.GroupID, h5d.DatasetID)) or not self._first(oid, path):
+            return
+        if isinstance(oid, h5g.GroupID):
+            groups.append((path, oid))
+            return
+        fid = h5i.get_file_id(oid)
+        source, ident = self._home(fid)
+        values, lost = read_attributes(oid, fid)
+        self._lost(path, lost)
+        plan = plan_type(oid.get_type())
+        if plan.refused:
+            self.notes.append(Note(path, "unsupported", plan.refused))
+        space = oid.get_space()
+        null = space.get_simple_extent_type() == h5s.NULL
+        shape = None if null else tuple(int(n) for n in space.get_simple_extent_dims())
+        limits = () if null else space.get_simple_extent_dims(True)
+        maximum = tuple(None if n == h5s.UNLIMITED else int(n) for n in limits)
+        if shape is not None and len(shape) + len(plan.inner) > _MAX_RANK:
+            raise errors.make("unsupported", f"{path} has {len(shape)} axes", f"at most {_MAX_RANK} are read")
+        self.datasets.append(RawDataset(path, path, oid, source, ident, plan, shape, maximum, values))
+
+    def _home(self, fid: Any) -> tuple[str, Identity]:
+        """The file that an object lies in: another one behind an external link."""
+        if is_remote(self.source):
+            return self.source, self.identity
+        name = text(h5f.get_name(fid))
+        if name not in self.files:
+            self.files[name] = self.identity if name == self.source else identity(name)
+        return name, self.files[name]
+
+    def _lost(self, path: str, lost: dict[str, str]) -> None:
+        for name, why in lost.items():
+            self.notes.append(Note(path, "attribute", f"attribute {name} was left out: {why}"))
