@@ -1,0 +1,190 @@
+"""Sources: one file a format, and the table that finds the right one.
+
+    from icecore.sources import expand, open_source
+
+    for path in expand("archive/**/*.nc"):
+        arrays = open_source(path)          # an ArrayMap
+
+A format is recognised by its content, never by its suffix. To add one: a module with ``open(source, **options) ->
+ArrayMap`` and a row in ``FORMATS``.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from icecore import errors
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
+from icecore.sources.bytesource import ByteSource, open_bytes
+from icecore.sources.identity import Identity, file_url, identity, is_remote
+
+__all__ = [
+    "FORMATS",
+    "ArrayEntry",
+    "ArrayMap",
+    "Format",
+    "Identity",
+    "Links",
+    "Note",
+    "expand",
+    "file_url",
+    "format_of",
+    "identity",
+    "open_source",
+]
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_ZARR = ("zarr.json", ".zgroup", ".zarray")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A row of the table: what a format is called, its usual suffixes, how its content is told, which module reads it."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    matches: Callable[[ByteSource, bytes], bool]
+    module: str
+
+
+def _is_hdf5(source: ByteSource, start: bytes) -> bool:
+    # A user block of 512, 1024, 2048, … bytes may come before the signature.
+    if start.startswith(_HDF5):
+        return True
+    offset = 512
+    while offset + len(_HDF5) <= source.identity.size:
+        if source.read_at(offset, len(_HDF5)) == _HDF5:
+            return True
+        offset *= 2
+    return False
+
+
+def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
+    return lambda _source, start: start.startswith(signatures)
+
+
+FORMATS = [
+    Format("netCDF-3", (".nc", ".cdf"), _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"),
+    Format("NumPy .npy", (".npy",), _starts(b"\x93NUMPY"), "icecore.sources.npy"),
+    Format("NumPy .npz", (".npz",), _starts(b"PK\x03\x04", b"PK\x05\x06"), "icecore.sources.npz"),
+    # Last: its signature may lie anywhere behind a user block.
+    Format("HDF5 or netCDF-4", (".h5", ".hdf5", ".nc", ".he5", ".nc4"), _is_hdf5, "icecore.sources.hdf5"),
+]
+
+
+def format_of(source: str) -> Format | None:
+    """The format of a file or URL by its content; None if no row of the table knows it."""
+    data = open_bytes(source)
+    try:
+        start = data.read_at(0, 16)
+        return next((row for row in FORMATS if row.matches(data, start)), None)
+    finally:
+        data.close()
+
+
+def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
+    """Index one source: a path, a folder that is a Zarr store, or an http(s) URL. Options go to the format's module.
+
+    Raises:
+        Error: ``source-missing``; ``format`` for what no module knows; whatever that module finds wrong.
+    """
+    source = os.fspath(source)
+    if not is_remote(source) and os.path.isdir(source):
+        if _is_zarr(source):
+            module = import_module("icecore.sources.zarr_store")
+            return _checked(module.open(source, **options))
+        raise errors.make("format", f"{source} is a folder, not a file or Zarr store", "give the files in it, or a glob")
+    row = format_of(source)
+    if row is None:
+        raise _unknown(source)
+    try:
+        module = import_module(row.module)
+    except ModuleNotFoundError as error:
+        raise errors.make(
+            "unsupported", f"{source} is {row.name}, which needs the package {error.name}", f"pip install {error.name}"
+        ) from error
+    return _checked(module.open(source, **options))
+
+
+def expand(source: str | os.PathLike[str]) -> list[str]:
+    """The files that a source argument stands for, sorted: a file, a folder (every file of a known format below it), a
+    glob, ``@list.txt`` (one source per line, relative to the list), an http(s) URL or a Zarr store.
+
+    Raises:
+        Error: ``source-missing`` where nothing matches.
+    """
+    source = os.fspath(source)
+    if is_remote(source):
+        return [source]
+    if source.startswith("@") and not os.path.exists(source):
+        return _from_list(source[1:])
+    if os.path.isdir(source):
+        return [source] if _is_zarr(source) else _from_folder(source)
+    if os.path.exists(source):
+        return [source]
+    if glob.has_magic(source):
+        found = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _is_zarr(path))
+        if found:
+            return found
+        raise errors.make("source-missing", f"nothing matches {source}", "quote the pattern and check the folder")
+    raise errors.make("source-missing", f"no file at {source}", "check the path")
+
+
+def _from_list(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.make("source-missing", f"can't read the list {path}: {error}", "one source per line") from error
+    base = os.path.dirname(path)
+    found: list[str] = []
+    for line in lines:
+        if line and not line.startswith("#"):
+            found += expand(line if is_remote(line) or os.path.isabs(line) else os.path.join(base, line))
+    if not found:
+        raise errors.make("source-missing", f"the list {path} names no source", "one source per line")
+    return found
+
+
+def _from_folder(folder: str) -> list[str]:
+    found: list[str] = []
+    for root, folders, files in os.walk(folder):
+        stores = [name for name in folders if _is_zarr(os.path.join(root, name))]
+        folders[:] = sorted(name for name in folders if name not in stores)
+        found += [os.path.join(root, name) for name in stores]
+        for name in files:
+            path = os.path.join(root, name)
+            if os.path.isfile(path) and os.access(path, os.R_OK) and format_of(path) is not None:
+                found.append(path)
+    if not found:
+        raise errors.make("source-missing", f"no file of a known format below {folder}", f"known: {_known()}")
+    return sorted(found)
+
+
+def _is_zarr(path: str) -> bool:
+    return os.path.isdir(path) and any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
+
+
+def _checked(result: ArrayMap) -> ArrayMap:
+    for entry in result.arrays.values():
+        entry.zarr_json()  # strict JSON or an error now, not in the middle of a commit
+    return result
+
+
+def _known() -> str:
+    return ", ".join([row.name for row in FORMATS] + ["Zarr folder"])
+
+
+def _unknown(source: str) -> errors.Error:
+    data = open_bytes(source)
+    try:
+        size, start = data.identity.size, data.read_at(0, 8)
+    finally:
+        data.close()
+    found = f"starts with {start!r}" if size else "is empty"
+    return errors.make("format", f"{source} ({size} bytes) {found}: no known format", f"known: {_known()}")

@@ -1,0 +1,190 @@
+"""Reading a file over http(s) by ranges, with a small block cache: enough to index it, not meant for its data."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import threading
+import time
+from collections import OrderedDict
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from icecore import errors
+from icecore.sources.identity import Identity
+
+_BLOCK = 1 << 20
+_BLOCKS = 64
+_TRIES = 3
+_REDIRECTS = 5
+_TIMEOUT = 30
+
+
+class HttpBytes:
+    """Bytes of one URL, read in blocks of 1 MiB that are kept (64 of them); refuses a file that changes meanwhile."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+        self._where = url
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        headers, first = self._get(0, _BLOCK)
+        total = _total(headers, url)
+        self.identity = Identity(url, total, _modified(headers), _etag(headers))
+        self._blocks[0] = first
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly ``length`` bytes from ``offset``; fewer only where the file ends."""
+        end = min(offset + length, self.identity.size)
+        if offset >= end:
+            return b""
+        with self._lock:
+            first, last = offset // _BLOCK, (end - 1) // _BLOCK
+            self._load(first, last)
+            joined = b"".join(self._blocks[i] for i in range(first, last + 1))
+            while len(self._blocks) > _BLOCKS:
+                self._blocks.popitem(last=False)
+        return joined[offset - first * _BLOCK : end - first * _BLOCK]
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _load(self, first: int, last: int) -> None:
+        missing = [i for i in range(first, last + 1) if i not in self._blocks]
+        if not missing:
+            for i in range(first, last + 1):
+                self._blocks.move_to_end(i)
+            return
+        low, high = missing[0], missing[-1]
+        end = min((high + 1) * _BLOCK, self.identity.size)
+        headers, body = self._get(low * _BLOCK, end - low * _BLOCK)
+        now = Identity(self.url, _total(headers, self.url), _modified(headers), _etag(headers))
+        if now != self.identity:
+            raise errors.make(
+                "source-changed", f"{self.url} changed while it was read: {self.identity.size} bytes, now {now.size}"
+            )
+        if len(body) != end - low * _BLOCK:
+            raise errors.make("network", f"{self.url} sent {len(body)} of {end - low * _BLOCK} bytes")
+        for i in range(low, high + 1):
+            self._blocks[i] = body[(i - low) * _BLOCK : (i - low + 1) * _BLOCK]
+            self._blocks.move_to_end(i)
+
+    def _get(self, offset: int, length: int) -> tuple[Any, bytes]:
+        wanted = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
+        failure = ""
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(0.2 * 4**attempt)
+            try:
+                response, body = self._request(wanted, length)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                failure = f"{type(error).__name__}: {error}"
+                continue
+            if response.status == 206:
+                return response.headers, body
+            failure = f"{response.status} {response.reason}"
+            if response.status < 500 and response.status != 429:
+                break
+        raise _refusal(self.url, failure)
+
+    def _request(self, headers: dict[str, str], length: int) -> tuple[http.client.HTTPResponse, bytes]:
+        for _ in range(_REDIRECTS):
+            parts = urlsplit(self._where)
+            if self._connection is None:
+                kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+                self._connection = kind(parts.netloc, timeout=_TIMEOUT)
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            self._connection.request("GET", target, headers=headers)
+            response = self._connection.getresponse()
+            if response.status in (301, 302, 303, 307, 308):
+                location = urljoin(self._where, response.headers.get("Location", ""))
+                self.close()
+                if not location.lower().startswith(("http://", "https://")):
+                    raise http.client.HTTPException(f"a redirect to {location!r}")
+                self._where = location
+                continue
+            # A server that ignores ranges would send everything: don't take more than was asked for.
+            body = response.read(length)
+            if response.status != 206:
+                self.close()
+            return response, body
+        raise http.client.HTTPException("too many redirects")
+
+
+class HttpFile(io.RawIOBase):
+    """A URL as a read-only, seekable file object, as h5py wants one."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.bytes = HttpBytes(url)
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to ``offset`` from the start, the position or the end."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.bytes.identity.size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        """The position in bytes."""
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` from the position; the number of bytes read."""
+        data = self.bytes.read_at(self._position, len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+def head(url: str) -> Identity:
+    """What a URL is now: size, modification time and etag from the headers of a small ranged request."""
+    source = HttpBytes(url)
+    source.close()
+    return source.identity
+
+
+def _total(headers: Any, url: str) -> int:
+    total = str(headers.get("Content-Range", "")).rpartition("/")[2]
+    if not total.isdigit():
+        raise errors.make("network", f"{url}: the server doesn't say how large it is", "download it, then link the copy")
+    return int(total)
+
+
+def _modified(headers: Any) -> int:
+    try:
+        return int(parsedate_to_datetime(headers["Last-Modified"]).timestamp()) * 1_000_000_000
+    except (TypeError, ValueError, KeyError, OverflowError):
+        return -1
+
+
+def _etag(headers: Any) -> str | None:
+    etag = headers.get("ETag")
+    # A weak etag can't be used to make a ranged request conditional.
+    return None if etag is None or etag.startswith("W/") else str(etag)
+
+
+def _refusal(url: str, failure: str) -> errors.Error:
+    if failure.startswith(("404", "410")):
+        return errors.make("source-missing", f"no file at {url} ({failure})", "check the URL")
+    if failure.startswith(("401", "403")):
+        return errors.make("permission", f"{url}: {failure}", "the server wants credentials or refuses the file")
+    if failure.startswith("200"):
+        return errors.make("network", f"{url}: the server doesn't send ranges", "download it, then link the copy")
+    if failure.startswith("416"):
+        return errors.make("format", f"{url} is empty", "check the URL")
+    return errors.make("network", f"{url}: {failure}", "check the connection and try again")
