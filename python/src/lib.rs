@@ -1,0 +1,19 @@
+//! The native half of the Python package: it turns Python's values into the engine's and back, and decides nothing.
+
+mod array;
+mod error;
+mod index;
+mod plan;
+mod read;
+mod repo;
+mod writer;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<repo::Repo>()?;
+    module.add_class::<array::Array>()?;
+    module.add_class::<writer::Writer>()?;
+    plan::register(module)
+}

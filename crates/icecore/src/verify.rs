@@ -134,7 +134,7 @@ fn read_region(view: &ArrayView, region: &Region, options: &ReadOptions) -> Resu
         .collect();
     let selection = Selection::resolve(&view.meta().shape, &slices, Mode::Numpy)?;
     let blobs = Blobs::default();
-    let query = Query { array: view, selection: &selection, target: Target::none(), blobs: &blobs, zeroed: false };
+    let query = Query { array: view, selection: &selection, target: Target::none(), blobs: &blobs };
     let bytes = query.bytes()?;
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| Error::new(icecore_grid::ErrorKind::Memory, format!("no memory for a chunk of {bytes} bytes")))?;

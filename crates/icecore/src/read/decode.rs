@@ -88,7 +88,7 @@ impl<'a> Decoder<'a> {
             let view = view(query.blobs.keep(fill.as_slice().into())?, 0, fill.len() as u32);
             // SAFETY: see `place`.
             unsafe { cut.copy.fill(&view, query.target.pointer()) };
-        } else if !(query.zeroed && fill.iter().all(|b| *b == 0)) {
+        } else {
             // SAFETY: see `place`.
             unsafe { cut.copy.fill(fill, query.target.pointer()) };
         }

@@ -74,8 +74,6 @@ pub struct Query<'a> {
     pub target: Target<'a>,
     /// Where variable-length elements live; unused for other types.
     pub blobs: &'a Blobs,
-    /// The target is known to hold zeros already.
-    pub zeroed: bool,
 }
 
 impl Query<'_> {

@@ -111,6 +111,15 @@ impl Shared {
             return Ok(());
         };
         let stored = encoded.len() as u64;
+        self.store(path, flat, encoded)?;
+        let mut state = self.lock();
+        state.written.add_stored(stored);
+        state.per_array.entry(path.to_owned()).or_default().add_stored(stored);
+        Ok(())
+    }
+
+    /// Finds a place for encoded bytes.
+    fn store(&self, path: &str, flat: u64, encoded: Vec<u8>) -> Result<()> {
         match fate(&encoded) {
             Fate::Inline => self.lock().placed.push((path.to_owned(), flat, ChunkPlace::Inline(Bytes::from(encoded)))),
             Fate::Object => {
@@ -125,9 +134,6 @@ impl Shared {
                 }
             }
         }
-        let mut state = self.lock();
-        state.written.add_stored(stored);
-        state.per_array.entry(path.to_owned()).or_default().add_stored(stored);
         Ok(())
     }
 }
@@ -193,6 +199,11 @@ impl Writing {
         state.written.bytes_raw += bytes as u64;
         state.per_array.entry(path.to_owned()).or_default().bytes_raw += bytes as u64;
         Ok(())
+    }
+
+    /// Stores bytes that are one chunk's, encoded already.
+    pub fn write_encoded(&self, path: &str, chunk: u64, encoded: Vec<u8>) -> Result<()> {
+        self.shared.store(path, chunk, encoded)
     }
 
     /// Waits until everything queued is stored, and registers it with the catalog's writer.

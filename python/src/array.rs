@@ -1,0 +1,166 @@
+//! One array of one snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use icecore::catalog::{Location, Place};
+use icecore::grid::ChunkGrid;
+use icecore::read::ArrayView;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::OrRaise;
+use crate::read::{self, Item, numpy_dtype};
+
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct Array {
+    pub view: Arc<ArrayView>,
+}
+
+#[pymethods]
+impl Array {
+    #[getter]
+    fn path(&self) -> &str {
+        self.view.path()
+    }
+
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.view.meta().shape)
+    }
+
+    #[getter]
+    fn dims(&self) -> Vec<Option<String>> {
+        self.view.meta().dims.clone()
+    }
+
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy_dtype(py, &self.view.meta().dtype)
+    }
+
+    /// Bytes of an element; 16 for strings of any length.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.view.meta().dtype.size()
+    }
+
+    /// The unit that is decoded: a tuple of ints, or of lists of lengths where they are not all alike.
+    #[getter]
+    fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        lengths(py, self.view.grid())
+    }
+
+    /// The unit that is stored; None when the array has no shards.
+    #[getter]
+    fn shards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.view.meta().shard.as_ref().map(|_| lengths(py, &self.view.meta().grid)).transpose()
+    }
+
+    #[getter]
+    fn codecs_json(&self) -> String {
+        self.view.meta().codecs.to_string()
+    }
+
+    #[getter]
+    fn codec_names(&self) -> Vec<String> {
+        self.view.meta().chain.names()
+    }
+
+    #[getter]
+    fn attrs_json(&self) -> String {
+        self.view.meta().attributes.to_string()
+    }
+
+    /// One element's bytes.
+    #[getter]
+    fn fill(&self) -> &[u8] {
+        &self.view.meta().fill
+    }
+
+    #[pyo3(signature = (sel=None, out=None, orthogonal=false, options=None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        sel: Option<Bound<'py, PyAny>>,
+        out: Option<Bound<'py, PyAny>>,
+        orthogonal: bool,
+        options: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let sel = sel.unwrap_or_else(|| py.None().into_bound(py));
+        let item = Item::new(Arc::clone(&self.view), &sel, out, orthogonal)?;
+        let mut read = read::read(py, &[item], &read::options(options.as_ref())?)?;
+        Ok(read.pop().unwrap_or_else(|| py.None().into_bound(py)))
+    }
+
+    #[pyo3(signature = (sel=None, orthogonal=false, options=None))]
+    fn plan<'py>(
+        &self,
+        py: Python<'py>,
+        sel: Option<Bound<'py, PyAny>>,
+        orthogonal: bool,
+        options: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let sel = sel.unwrap_or_else(|| py.None().into_bound(py));
+        let item = Item::new(Arc::clone(&self.view), &sel, None, orthogonal)?;
+        read::plan(py, &[item], &read::options(options.as_ref())?)
+    }
+
+    /// Where the bytes lie: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
+    fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (table, cells) = py
+            .detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?)))
+            .or_raise()?;
+        let (mut inline, mut native, mut linked, mut stored) = (0u64, 0u64, 0u64, 0u64);
+        let mut urls: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for (_, place) in table.iter() {
+            match place {
+                Place::Missing => {}
+                Place::Inline(bytes) => (inline, stored) = (inline + 1, stored + bytes.len() as u64),
+                Place::Range { object, length, .. } => {
+                    stored += length;
+                    match table.objects.get(object as usize).map(|o| &o.location) {
+                        Some(Location::Link(url)) => {
+                            linked += 1;
+                            let entry = urls.entry(url).or_default();
+                            *entry = (entry.0 + 1, entry.1 + length);
+                        }
+                        _ => native += 1,
+                    }
+                }
+            }
+        }
+        let dict = PyDict::new(py);
+        let counts = [
+            ("cells", cells),
+            ("references", inline + native + linked),
+            ("missing", cells.saturating_sub(inline + native + linked)),
+            ("inline", inline),
+            ("native", native),
+            ("linked", linked),
+            ("bytes_stored", stored),
+        ];
+        for (name, value) in counts {
+            dict.set_item(name, value)?;
+        }
+        let files = PyDict::new(py);
+        for (url, counts) in urls {
+            files.set_item(url, counts)?;
+        }
+        dict.set_item("urls", files)?;
+        Ok(dict)
+    }
+}
+
+fn lengths<'py>(py: Python<'py>, grid: &ChunkGrid) -> PyResult<Bound<'py, PyTuple>> {
+    let axes = grid.axes.iter().map(|axis| {
+        Ok(match axis {
+            icecore::grid::Axis::Regular { chunk, .. } => chunk.into_pyobject(py)?.into_any(),
+            icecore::grid::Axis::Rectilinear { bounds, .. } => {
+                let lengths: Vec<u64> = bounds.windows(2).map(|w| w[1] - w[0]).collect();
+                lengths.into_pyobject(py)?.into_any()
+            }
+        })
+    });
+    PyTuple::new(py, axes.collect::<PyResult<Vec<_>>>()?)
+}

@@ -1,0 +1,26 @@
+//! The engine's errors → `icecore.errors`.
+
+use icecore::grid::Error;
+use pyo3::prelude::*;
+
+/// Makes the exception that `icecore.errors.make(kind, message, hint)` makes.
+pub fn raise(error: Error) -> PyErr {
+    Python::attach(|py| {
+        let make = || -> PyResult<PyErr> {
+            let maker = py.import("icecore.errors")?.getattr("make")?;
+            Ok(PyErr::from_value(maker.call1((error.kind.code(), &error.message, &error.hint))?))
+        };
+        make().unwrap_or_else(|e| e)
+    })
+}
+
+/// `?` for the engine's results.
+pub trait OrRaise<T> {
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for icecore::grid::Result<T> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(raise)
+    }
+}

@@ -1,0 +1,120 @@
+//! Functions of the module: layout planning, codecs, settings of the process.
+
+use icecore::chunk::DType;
+use icecore::grid::{LayoutGoal, Pattern, parse_selection};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PySlice};
+use serde_json::{Value, json};
+
+use crate::error::{OrRaise, raise};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(plan_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(gather_regions, module)?)?;
+    module.add_function(wrap_pyfunction!(default_codecs, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_text_selection, module)?)?;
+    module.add_function(wrap_pyfunction!(probe, module)?)?;
+    module.add_function(wrap_pyfunction!(set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(set_cache_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(cache_info, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}
+
+/// `{"chunk": […], "shard": […]}` for `{"shape", "itemsize", …}`; anything left out takes its default.
+#[pyfunction]
+fn plan_layout(goal: &str) -> PyResult<String> {
+    let goal: Value = serde_json::from_str(goal).unwrap_or(Value::Null);
+    let numbers = |value: &Value| -> Option<Vec<u64>> { value.as_array()?.iter().map(Value::as_u64).collect() };
+    let mut wanted = LayoutGoal::new(
+        numbers(&goal["shape"]).unwrap_or_default(),
+        goal["itemsize"].as_u64().unwrap_or(1),
+    );
+    wanted.source_chunk = numbers(&goal["source_chunk"]);
+    if let Some(range) = numbers(&goal["inner_bytes"]).filter(|r| r.len() == 2) {
+        wanted.inner_bytes = (range[0], range[1]);
+    }
+    if let Some(bytes) = goal["shard_bytes"].as_u64() {
+        wanted.shard_bytes = bytes;
+    }
+    for pattern in goal["patterns"].as_array().into_iter().flatten() {
+        let extent = numbers(&pattern["extent"]).unwrap_or_default();
+        wanted.patterns.push(Pattern { extent, probability: pattern["probability"].as_f64().unwrap_or(0.0) });
+    }
+    let plan = icecore::grid::plan_layout(&wanted).or_raise()?;
+    Ok(json!({"chunk": plan.chunk, "shard": plan.shard}).to_string())
+}
+
+/// (start, shape) of each box.
+#[pyfunction]
+#[pyo3(signature = (shape, shard, source_chunk, itemsize, budget))]
+fn gather_regions(
+    shape: Vec<u64>,
+    shard: Vec<u64>,
+    source_chunk: Option<Vec<u64>>,
+    itemsize: u64,
+    budget: u64,
+) -> Vec<(Vec<u64>, Vec<u64>)> {
+    let regions = icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget);
+    regions.into_iter().map(|r| (r.start, r.shape)).collect()
+}
+
+#[pyfunction]
+fn default_codecs(dtype_json: &str, chunk: Vec<u64>, portable: bool) -> PyResult<String> {
+    let value: Value = serde_json::from_str(dtype_json).unwrap_or_else(|_| Value::from(dtype_json));
+    let dtype = DType::parse(&value).or_raise()?;
+    Ok(icecore::chunk::default_codecs(&dtype, &chunk, portable).to_string())
+}
+
+/// `"0:10, :, ::4"` or `"time=0:10, lat=3"` → what `Array.read` takes.
+#[pyfunction]
+fn parse_text_selection<'py>(py: Python<'py>, text: &str, dims: Vec<Option<String>>) -> PyResult<Bound<'py, PyList>> {
+    use icecore::grid::Index;
+    let list = PyList::empty(py);
+    for index in parse_selection(text, &dims).or_raise()? {
+        match index {
+            Index::At(i) => list.append(i)?,
+            Index::Ellipsis => list.append(py.Ellipsis())?,
+            Index::List { values, .. } => list.append(values)?,
+            Index::Mask { values, .. } => list.append(values)?,
+            Index::Slice { start, stop, step } => {
+                let slice = py.import("builtins")?.getattr("slice")?.call1((start, stop, step))?;
+                list.append(slice.cast::<PySlice>()?)?;
+            }
+        }
+    }
+    Ok(list)
+}
+
+/// Size, modification time (ns) and etag of an object behind http(s):// or s3://.
+#[pyfunction]
+#[pyo3(signature = (url, storage=None))]
+fn probe(
+    py: Python<'_>,
+    url: &str,
+    storage: Option<std::collections::BTreeMap<String, String>>,
+) -> PyResult<(u64, i64, Option<String>)> {
+    let identity = py.detach(|| icecore::store::probe(url, &storage.unwrap_or_default())).or_raise()?;
+    Ok((identity.size, identity.mtime_ns, identity.etag))
+}
+
+#[pyfunction]
+fn set_threads(threads: usize) -> PyResult<()> {
+    icecore::set_threads(threads).map_err(raise)
+}
+
+#[pyfunction]
+fn set_cache_bytes(bytes: usize) {
+    icecore::read::set_cache_bytes(bytes);
+}
+
+#[pyfunction]
+fn cache_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let info = icecore::read::cache_info();
+    let dict = PyDict::new(py);
+    dict.set_item("bytes", info.bytes)?;
+    dict.set_item("cap", info.cap)?;
+    dict.set_item("entries", info.entries)?;
+    dict.set_item("hits", info.hits)?;
+    dict.set_item("misses", info.misses)?;
+    Ok(dict)
+}

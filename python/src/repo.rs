@@ -1,0 +1,240 @@
+//! A repository at one snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use icecore::catalog::{self, Snapshot, Storage};
+use icecore::read::ArrayView;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::array::Array;
+use crate::error::OrRaise;
+use crate::read::{self, Item};
+use crate::writer::Writer;
+
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct Repo {
+    repo: catalog::Repo,
+    snapshot: Snapshot,
+    reference: String,
+}
+
+impl Repo {
+    pub fn new(repo: catalog::Repo, snapshot: Snapshot, reference: String) -> Self {
+        Self { repo, snapshot, reference }
+    }
+
+    fn view(&self, path: &str) -> PyResult<Arc<ArrayView>> {
+        ArrayView::open(&self.repo, &self.snapshot, path).map(Arc::new).or_raise()
+    }
+
+    fn items<'py>(&self, items: &[Bound<'py, PyTuple>], orthogonal: bool) -> PyResult<Vec<Item<'py>>> {
+        items
+            .iter()
+            .map(|item| {
+                let view = self.view(&item.get_item(0)?.extract::<String>()?)?;
+                let out = item.get_item(2).ok().filter(|o| !o.is_none());
+                Item::new(view, &item.get_item(1)?, out, orthogonal)
+            })
+            .collect()
+    }
+}
+
+fn storage(url: &str, options: Option<BTreeMap<String, String>>, allow_links: Option<Vec<String>>) -> Storage {
+    Storage { url: url.to_owned(), options: options.unwrap_or_default(), allow_links }
+}
+
+#[pymethods]
+impl Repo {
+    #[staticmethod]
+    #[pyo3(signature = (url, r#ref=None, storage=None, allow_links=None))]
+    fn open(
+        py: Python<'_>,
+        url: &str,
+        r#ref: Option<String>,
+        storage: Option<BTreeMap<String, String>>,
+        allow_links: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let place = self::storage(url, storage, allow_links);
+        py.detach(|| {
+            let repo = catalog::Repo::open(&place)?;
+            let snapshot = repo.snapshot(r#ref.as_deref())?;
+            Ok(Self { repo, snapshot, reference: r#ref.unwrap_or_else(|| "main".to_owned()) })
+        })
+        .or_raise()
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (url, storage=None))]
+    fn create(py: Python<'_>, url: &str, storage: Option<BTreeMap<String, String>>) -> PyResult<Self> {
+        let place = self::storage(url, storage, None);
+        py.detach(|| {
+            let repo = catalog::Repo::create(&place)?;
+            let snapshot = repo.snapshot(None)?;
+            Ok(Self { repo, snapshot, reference: "main".to_owned() })
+        })
+        .or_raise()
+    }
+
+    /// The same repository, another version.
+    fn at(&self, py: Python<'_>, r#ref: Option<String>) -> PyResult<Self> {
+        let snapshot = py.detach(|| self.repo.snapshot(r#ref.as_deref())).or_raise()?;
+        Ok(Self { repo: self.repo.clone(), snapshot, reference: r#ref.unwrap_or_else(|| "main".to_owned()) })
+    }
+
+    #[getter]
+    fn url(&self) -> String {
+        self.repo.url().to_owned()
+    }
+
+    #[getter]
+    fn r#ref(&self) -> &str {
+        &self.reference
+    }
+
+    #[getter]
+    fn snapshot_id(&self) -> String {
+        self.snapshot.id().to_owned()
+    }
+
+    #[getter]
+    fn link_prefixes(&self) -> Vec<String> {
+        self.repo.link_prefixes().to_vec()
+    }
+
+    fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, bool, String)>> {
+        py.detach(|| {
+            let text = |n: &catalog::Node| String::from_utf8_lossy(&n.zarr_json).into_owned();
+            Ok(self.snapshot.nodes().iter().map(|n| (n.path.clone(), n.is_array, text(n))).collect())
+        })
+        .or_raise()
+    }
+
+    fn array(&self, path: &str) -> PyResult<Array> {
+        Ok(Array { view: self.view(path)? })
+    }
+
+    #[pyo3(signature = (items, orthogonal=false, options=None))]
+    fn read_many<'py>(
+        &self,
+        py: Python<'py>,
+        items: Vec<Bound<'py, PyTuple>>,
+        orthogonal: bool,
+        options: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        read::read(py, &self.items(&items, orthogonal)?, &read::options(options.as_ref())?)
+    }
+
+    #[pyo3(signature = (items, orthogonal=false, options=None))]
+    fn plan_many<'py>(
+        &self,
+        py: Python<'py>,
+        items: Vec<Bound<'py, PyTuple>>,
+        orthogonal: bool,
+        options: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        read::plan(py, &self.items(&items, orthogonal)?, &read::options(options.as_ref())?)
+    }
+
+    #[pyo3(signature = (limit=None))]
+    fn log<'py>(&self, py: Python<'py>, limit: Option<usize>) -> PyResult<Bound<'py, PyList>> {
+        let commits = py.detach(|| self.repo.log(Some(self.snapshot.id()), limit)).or_raise()?;
+        let list = PyList::empty(py);
+        for commit in commits {
+            let entry = PyDict::new(py);
+            entry.set_item("id", commit.id)?;
+            entry.set_item("parent", commit.parent)?;
+            entry.set_item("message", commit.message)?;
+            entry.set_item("time_us", commit.time_us)?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+
+    fn diff<'py>(&self, py: Python<'py>, a: &str, b: &str) -> PyResult<Bound<'py, PyDict>> {
+        let diff = py.detach(|| self.repo.diff(a, b)).or_raise()?;
+        let dict = PyDict::new(py);
+        let lists = [
+            ("new_groups", diff.new_groups),
+            ("new_arrays", diff.new_arrays),
+            ("deleted_groups", diff.deleted_groups),
+            ("deleted_arrays", diff.deleted_arrays),
+            ("updated_groups", diff.updated_groups),
+            ("updated_arrays", diff.updated_arrays),
+        ];
+        for (name, paths) in lists {
+            dict.set_item(name, paths)?;
+        }
+        let chunks = PyDict::new(py);
+        for (path, coords) in diff.chunks {
+            chunks.set_item(path, coords)?;
+        }
+        dict.set_item("chunks", chunks)?;
+        Ok(dict)
+    }
+
+    fn branches(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
+        Ok(py.detach(|| self.repo.branches()).or_raise()?.into_iter().collect())
+    }
+
+    fn tags(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
+        Ok(py.detach(|| self.repo.tags()).or_raise()?.into_iter().collect())
+    }
+
+    fn create_tag(&self, py: Python<'_>, name: &str, r#ref: &str) -> PyResult<()> {
+        py.detach(|| self.repo.create_tag(name, Some(r#ref))).or_raise()
+    }
+
+    fn delete_tag(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        py.detach(|| self.repo.delete_tag(name)).or_raise()
+    }
+
+    fn create_branch(&self, py: Python<'_>, name: &str, r#ref: &str) -> PyResult<()> {
+        py.detach(|| self.repo.create_branch(name, Some(r#ref))).or_raise()
+    }
+
+    fn delete_branch(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        py.detach(|| self.repo.delete_branch(name)).or_raise()
+    }
+
+    #[pyo3(signature = (older_than_us=None, dry_run=true))]
+    fn gc<'py>(&self, py: Python<'py>, older_than_us: Option<i64>, dry_run: bool) -> PyResult<Bound<'py, PyDict>> {
+        let report = py.detach(|| self.repo.gc(older_than_us, dry_run)).or_raise()?;
+        let dict = PyDict::new(py);
+        dict.set_item("objects", report.objects)?;
+        dict.set_item("bytes", report.bytes)?;
+        dict.set_item("dry_run", dry_run)?;
+        Ok(dict)
+    }
+
+    /// `progress(done, total)` is called now and then.
+    #[pyo3(signature = (deep=false, progress=None))]
+    fn verify<'py>(&self, py: Python<'py>, deep: bool, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyList>> {
+        let report = |done: u64, total: u64| {
+            if let Some(progress) = &progress {
+                // A progress bar that fails must not stop the check.
+                let _ = Python::attach(|py| progress.call1(py, (done, total)));
+            }
+        };
+        let problems = py.detach(|| icecore::verify::verify(&self.repo, &self.snapshot, deep, &report)).or_raise()?;
+        let list = PyList::empty(py);
+        for problem in problems {
+            let entry = PyDict::new(py);
+            entry.set_item("kind", problem.error.kind.code())?;
+            entry.set_item("message", problem.error.message)?;
+            entry.set_item("hint", problem.error.hint)?;
+            entry.set_item("path", problem.path)?;
+            entry.set_item("chunk", problem.chunk)?;
+            entry.set_item("where", problem.place)?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+
+    #[pyo3(signature = (branch="main", memory=None))]
+    fn writer(&self, py: Python<'_>, branch: &str, memory: Option<usize>) -> PyResult<Writer> {
+        let writer = py.detach(|| self.repo.writer(branch)).or_raise()?;
+        Ok(Writer::new(self.repo.clone(), writer, branch, memory))
+    }
+}

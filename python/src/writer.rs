@@ -1,0 +1,239 @@
+//! A commit in the making.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use icecore::catalog::{self, LinkIdentity};
+use icecore::chunk::{ArrayMeta, DType};
+use icecore::grid::{Error, ErrorKind, Region};
+use icecore::write::{Data, WriteOptions, Writing};
+use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use serde_json::Value;
+
+use crate::error::{OrRaise, raise};
+use crate::read::numpy_dtype;
+use crate::repo::Repo;
+
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct Writer {
+    repo: catalog::Repo,
+    writing: Writing,
+    branch: String,
+    metas: Mutex<HashMap<String, Arc<ArrayMeta>>>,
+}
+
+impl Writer {
+    pub fn new(repo: catalog::Repo, writer: catalog::Writer, branch: &str, memory: Option<usize>) -> Self {
+        let options = memory.map_or_else(WriteOptions::default, |memory| WriteOptions { memory });
+        Self { repo, writing: Writing::new(Arc::new(writer), options), branch: branch.to_owned(), metas: Mutex::default() }
+    }
+
+    fn catalog(&self) -> &catalog::Writer {
+        self.writing.writer()
+    }
+
+    /// The array's metadata, parsed once.
+    fn meta(&self, path: &str) -> PyResult<Arc<ArrayMeta>> {
+        let mut metas = self.metas.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meta) = metas.get(path) {
+            return Ok(Arc::clone(meta));
+        }
+        let node = self.catalog().nodes().or_raise()?.into_iter().find(|n| n.path == path && n.is_array);
+        let node = node.ok_or_else(|| raise(Error::new(ErrorKind::NotFound, format!("there is no array {path} to write to"))))?;
+        let meta = Arc::new(ArrayMeta::parse(&node.zarr_json).or_raise()?);
+        metas.insert(path.to_owned(), Arc::clone(&meta));
+        Ok(meta)
+    }
+
+    fn forget(&self, path: &str) {
+        self.metas.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+    }
+}
+
+fn json(text: &str) -> PyResult<Value> {
+    serde_json::from_str(text).map_err(|e| raise(Error::new(ErrorKind::Invalid, format!("not JSON: {e}"))))
+}
+
+/// A NumPy array that the encoders read while Python goes on.
+struct Held {
+    _array: Py<PyAny>,
+    start: *const u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to `_array`, which is alive as long as this; it is only read.
+unsafe impl Send for Held {}
+unsafe impl Sync for Held {}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: C-contiguous and this long, as checked when it was made.
+        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    }
+}
+
+fn fixed(py: Python<'_>, meta: &ArrayMeta, data: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Data)> {
+    let keywords = pyo3::types::PyDict::new(py);
+    keywords.set_item("dtype", numpy_dtype(py, &meta.dtype)?)?;
+    keywords.set_item("order", "C")?;
+    let array = py.import("numpy")?.call_method("asarray", (data,), Some(&keywords))?;
+    let untyped = array.cast::<PyUntypedArray>()?;
+    let shape = untyped.shape().iter().map(|n| *n as u64).collect();
+    let bytes = untyped.len() * meta.dtype.size();
+    // SAFETY: the array is alive and NumPy keeps `data` valid while it is.
+    let start = unsafe { (*untyped.as_array_ptr()).data } as *const u8;
+    let start = if bytes == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr().cast_const() } else { start };
+    Ok((shape, Data::Fixed(Box::new(Held { _array: array.unbind(), start, bytes }))))
+}
+
+fn variable(py: Python<'_>, data: &Bound<'_, PyAny>, text: bool) -> PyResult<(Vec<u64>, Data)> {
+    let array = py.import("numpy")?.call_method1("asarray", (data, "O"))?;
+    let shape = array.getattr("shape")?.extract()?;
+    let (mut blob, mut ends) = (Vec::new(), Vec::new());
+    for element in array.call_method0("ravel")?.try_iter()? {
+        let element = element?;
+        if let Ok(string) = element.cast::<PyString>() {
+            blob.extend_from_slice(string.to_str()?.as_bytes());
+        } else if let Ok(bytes) = element.cast::<PyBytes>() {
+            if text && std::str::from_utf8(bytes.as_bytes()).is_err() {
+                return Err(raise(Error::new(ErrorKind::Dtype, "an element is not valid UTF-8, the array holds text")));
+            }
+            blob.extend_from_slice(bytes.as_bytes());
+        } else {
+            let message = format!("an element is a {}, the array holds strings", element.get_type().name()?);
+            return Err(raise(Error::new(ErrorKind::Dtype, message)));
+        }
+        ends.push(blob.len());
+    }
+    Ok((shape, Data::Variable { blob, ends }))
+}
+
+#[pymethods]
+impl Writer {
+    fn add_group(&self, py: Python<'_>, path: &str, attrs_json: &str) -> PyResult<()> {
+        let attributes = json(attrs_json)?;
+        py.detach(|| self.catalog().add_group(path, &attributes)).or_raise()
+    }
+
+    fn add_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
+        // Parsed before it is stored, so that nothing is written that can't be read again.
+        let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
+        py.detach(|| self.catalog().add_array(path, zarr_json.as_bytes())).or_raise()?;
+        self.metas.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), Arc::new(meta));
+        Ok(())
+    }
+
+    /// Replaces an array's whole metadata document (a new shape, say); its chunks stay.
+    fn update_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
+        ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
+        py.detach(|| self.catalog().update_array(path, zarr_json.as_bytes())).or_raise()?;
+        self.forget(path);
+        Ok(())
+    }
+
+    fn set_attrs(&self, py: Python<'_>, path: &str, attrs_json: &str) -> PyResult<()> {
+        let attributes = json(attrs_json)?;
+        py.detach(|| self.catalog().set_attributes(path, &attributes)).or_raise()?;
+        self.forget(path);
+        Ok(())
+    }
+
+    fn delete(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| self.catalog().delete(path)).or_raise()?;
+        self.metas.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+
+    fn exists(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        py.detach(|| self.catalog().exists(path)).or_raise()
+    }
+
+    /// Lets this repository link to what lies below `prefix`.
+    fn allow_container(&self, py: Python<'_>, prefix: &str) -> PyResult<()> {
+        py.detach(|| self.catalog().allow_container(prefix)).or_raise()
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn set_links(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        urls: Vec<String>,
+        sizes: Vec<u64>,
+        mtimes_ns: Vec<i64>,
+        etags: Vec<Option<String>>,
+        url_ids: PyReadonlyArray1<'_, u32>,
+        chunks: PyReadonlyArray1<'_, u64>,
+        offsets: PyReadonlyArray1<'_, u64>,
+        lengths: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let identities: Vec<LinkIdentity> = sizes
+            .into_iter()
+            .zip(mtimes_ns)
+            .zip(etags)
+            .map(|((size, mtime_ns), etag)| LinkIdentity { size, mtime_ns, etag })
+            .collect();
+        let (url_ids, chunks, offsets, lengths) =
+            (url_ids.as_slice()?, chunks.as_slice()?, offsets.as_slice()?, lengths.as_slice()?);
+        py.detach(|| self.catalog().set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
+    }
+
+    /// Queues `data` for the box that starts at `start`; it must be made of whole chunks (whole shards, when sharded).
+    /// The data must not be changed before `flush` or `commit`.
+    fn write(&self, py: Python<'_>, path: &str, start: Vec<u64>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let meta = self.meta(path)?;
+        let (shape, data) = match meta.dtype {
+            DType::VlenUtf8 => variable(py, data, true)?,
+            DType::VlenBytes => variable(py, data, false)?,
+            _ => fixed(py, &meta, data)?,
+        };
+        py.detach(|| self.writing.write(path, &meta, Region { start, shape }, data)).or_raise()
+    }
+
+    /// Stores bytes that are one chunk's, encoded already.
+    fn write_chunk(&self, py: Python<'_>, path: &str, chunk: u64, data: &[u8]) -> PyResult<()> {
+        py.detach(|| self.writing.write_encoded(path, chunk, data.to_vec())).or_raise()
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.writing.flush()).or_raise()
+    }
+
+    /// Commits everything; the new snapshot's id.
+    fn commit(&self, py: Python<'_>, message: &str) -> PyResult<String> {
+        py.detach(|| {
+            self.writing.flush()?;
+            self.catalog().commit(message)
+        })
+        .or_raise()
+    }
+
+    /// What would be read now, the uncommitted included.
+    fn repo(&self, py: Python<'_>) -> PyResult<Repo> {
+        let snapshot = py
+            .detach(|| {
+                self.writing.flush()?;
+                self.catalog().snapshot()
+            })
+            .or_raise()?;
+        Ok(Repo::new(self.repo.clone(), snapshot, self.branch.clone()))
+    }
+
+    #[getter]
+    fn bytes_raw(&self) -> u64 {
+        self.writing.written().0.bytes_raw
+    }
+
+    #[getter]
+    fn bytes_stored(&self) -> u64 {
+        self.writing.written().0.bytes_stored
+    }
+
+    /// By array: (raw bytes, stored bytes, chunks).
+    fn written(&self) -> HashMap<String, (u64, u64, u64)> {
+        let (_, arrays) = self.writing.written();
+        arrays.into_iter().map(|(path, w)| (path, (w.bytes_raw, w.bytes_stored, w.chunks))).collect()
+    }
+}
