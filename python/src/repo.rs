@@ -21,10 +21,6 @@ pub struct Repo {
 }
 
 impl Repo {
-    pub fn new(repo: catalog::Repo, snapshot: Snapshot, reference: String) -> Self {
-        Self { repo, snapshot, reference }
-    }
-
     fn view(&self, path: &str) -> PyResult<Arc<ArrayView>> {
         ArrayView::open(&self.repo, &self.snapshot, path).map(Arc::new).or_raise()
     }
@@ -75,6 +71,12 @@ impl Repo {
             Ok(Self { repo, snapshot, reference: "main".to_owned() })
         })
         .or_raise()
+    }
+
+    /// The same repository as `writer` would leave it: the uncommitted included.
+    fn pending(&self, py: Python<'_>, writer: &Writer) -> PyResult<Self> {
+        let snapshot = py.detach(|| writer.pending()).or_raise()?;
+        Ok(Self { repo: self.repo.clone(), snapshot, reference: self.reference.clone() })
     }
 
     /// The same repository, another version.
@@ -235,6 +237,6 @@ impl Repo {
     #[pyo3(signature = (branch="main", memory=None))]
     fn writer(&self, py: Python<'_>, branch: &str, memory: Option<usize>) -> PyResult<Writer> {
         let writer = py.detach(|| self.repo.writer(branch)).or_raise()?;
-        Ok(Writer::new(self.repo.clone(), writer, branch, memory))
+        Ok(Writer::new(writer, memory))
     }
 }

@@ -14,20 +14,23 @@ use serde_json::Value;
 
 use crate::error::{OrRaise, raise};
 use crate::read::numpy_dtype;
-use crate::repo::Repo;
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Writer {
-    repo: catalog::Repo,
     writing: Writing,
-    branch: String,
     metas: Mutex<HashMap<String, Arc<ArrayMeta>>>,
 }
 
 impl Writer {
-    pub fn new(repo: catalog::Repo, writer: catalog::Writer, branch: &str, memory: Option<usize>) -> Self {
+    pub fn new(writer: catalog::Writer, memory: Option<usize>) -> Self {
         let options = memory.map_or_else(WriteOptions::default, |memory| WriteOptions { memory });
-        Self { repo, writing: Writing::new(Arc::new(writer), options), branch: branch.to_owned(), metas: Mutex::default() }
+        Self { writing: Writing::new(Arc::new(writer), options), metas: Mutex::default() }
+    }
+
+    /// The snapshot that would be committed now.
+    pub fn pending(&self) -> icecore::grid::Result<catalog::Snapshot> {
+        self.writing.flush()?;
+        self.catalog().snapshot()
     }
 
     fn catalog(&self) -> &catalog::Writer {
@@ -208,17 +211,6 @@ impl Writer {
             self.catalog().commit(message)
         })
         .or_raise()
-    }
-
-    /// What would be read now, the uncommitted included.
-    fn repo(&self, py: Python<'_>) -> PyResult<Repo> {
-        let snapshot = py
-            .detach(|| {
-                self.writing.flush()?;
-                self.catalog().snapshot()
-            })
-            .or_raise()?;
-        Ok(Repo::new(self.repo.clone(), snapshot, self.branch.clone()))
     }
 
     #[getter]

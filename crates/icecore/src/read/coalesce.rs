@@ -2,12 +2,6 @@
 
 use icecore_grid::{Merge, Request, Span, coalesce as merge_spans};
 
-use super::locate::Located;
-
-pub(crate) fn coalesce(located: &Located) -> Vec<Request> {
-    requests(&located.spans, &located.merges)
-}
-
 /// Requests for `spans`; `merges` gives the rule of each source. Spans of sources with the same rule are merged in one go.
 pub(crate) fn requests(spans: &[Span], merges: &[Merge]) -> Vec<Request> {
     let mut rules: Vec<&Merge> = Vec::new();

@@ -11,24 +11,16 @@ mod fetch;
 mod locate;
 mod options;
 mod query;
+mod report;
 
 pub use array::ArrayView;
 pub use cache::{CacheInfo, cache_info, set_cache_bytes};
 pub use explain::{ObjectPlan, Plan};
 pub use options::ReadOptions;
-
 pub use query::{Blobs, Query, Target};
+pub use report::Report;
 
 use icecore_grid::Result;
-
-/// What a read did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    /// Requests made, shard indexes included.
-    pub requests: u64,
-    /// Bytes that came back.
-    pub bytes_fetched: u64,
-}
 
 /// Reads all queries in one coalesced plan, into their targets.
 ///
@@ -36,7 +28,7 @@ pub struct Report {
 /// Whatever the first failing stage says; targets are then partly written.
 pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
     let located = locate::locate(queries, options)?;
-    let requests = coalesce::coalesce(&located);
+    let requests = coalesce::requests(&located.spans, &located.merges);
     let decoder = decode::Decoder::new(queries, &located);
     decoder.without_bytes(options)?;
     let mut report = located.report;
@@ -47,13 +39,6 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
 /// What [`read`] would do, without touching data (shard indexes are read: the plan depends on them).
 pub fn plan(queries: &[Query<'_>], options: &ReadOptions) -> Result<Plan> {
     let located = locate::locate(queries, options)?;
-    let requests = coalesce::coalesce(&located);
+    let requests = coalesce::requests(&located.spans, &located.merges);
     Ok(explain::explain(queries, &located, &requests))
-}
-
-impl std::ops::AddAssign for Report {
-    fn add_assign(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.bytes_fetched += other.bytes_fetched;
-    }
 }

@@ -3,31 +3,12 @@
 mod cost;
 mod local;
 mod remote;
+mod source;
 mod stores;
 pub mod wrap;
 
 pub use cost::Cost;
 pub use local::LocalFile;
 pub use remote::{RangeGet, probe};
+pub use source::Source;
 pub use stores::{Stores, Wrap, stores};
-
-use std::sync::Arc;
-
-/// One object that can be read by byte range.
-#[derive(Clone)]
-pub enum Source {
-    /// Read by the decoding threads themselves: a system call is cheaper than handing bytes over.
-    Local(Arc<LocalFile>),
-    /// Fetched ahead of the decoding threads, many requests at a time.
-    Remote(Arc<dyn RangeGet>),
-}
-
-impl Source {
-    /// What to call it in a message: a path or a URL.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Local(file) => file.name(),
-            Self::Remote(object) => object.name(),
-        }
-    }
-}

@@ -6,8 +6,8 @@ use icecore_chunk::{ArrayMeta, Scratch};
 use icecore_grid::{Error, ErrorKind, Region, Result};
 use rayon::prelude::*;
 
+use super::data::Data;
 use super::gather::{Window, all_fill, hangs_over, pad, runs};
-use super::pipeline::Data;
 
 #[derive(Default)]
 struct Worker {

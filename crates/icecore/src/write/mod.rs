@@ -4,9 +4,11 @@
 //! while the caller makes the next ones, and it waits when more than a budget of bytes is on its way.
 
 mod append;
+mod data;
 mod encode;
 mod gather;
 mod pipeline;
 mod plan;
 
-pub use pipeline::{Data, WriteOptions, Written, Writing};
+pub use data::Data;
+pub use pipeline::{WriteOptions, Written, Writing};
