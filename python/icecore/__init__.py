@@ -18,24 +18,25 @@ from icecore.errors import Error
 
 if TYPE_CHECKING:
     from icecore.array import Array
-    from icecore.link import link
-    from icecore.pack import pack
+    from icecore.group import Group
+    from icecore.linking import link
+    from icecore.packing import pack
     from icecore.plan import Plan
-    from icecore.repo import Group, Repo, create, open
+    from icecore.repo import Repo, create, open
     from icecore.writer import Writer
 
 __all__ = ["Array", "Error", "Group", "Plan", "Repo", "Writer", "create", "link", "open", "pack"]
 
 _HOMES = {
     "Array": "icecore.array",
-    "Group": "icecore.repo",
+    "Group": "icecore.group",
     "Plan": "icecore.plan",
     "Repo": "icecore.repo",
     "Writer": "icecore.writer",
     "create": "icecore.repo",
-    "link": "icecore.link",
+    "link": "icecore.linking",
     "open": "icecore.repo",
-    "pack": "icecore.pack",
+    "pack": "icecore.packing",
 }
 
 

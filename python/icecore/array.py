@@ -1,0 +1,250 @@
+"""An array of a repository, indexed like a NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors, selection
+from icecore.nodes import Node, shape_label
+from icecore.plan import Plan
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.repo import Repo
+
+_ITER_BYTES = 16 << 20
+
+
+class Array:
+    """One array at one version. Indexing reads; nothing is read before.
+
+    Indexing follows NumPy: ints, slices with any step, an ellipsis, integer lists, boolean masks; several lists are
+    broadcast together (``oindex`` combines them as an outer product instead). A dictionary selects by dimension name.
+    """
+
+    def __init__(self, repo: Repo, node: Node) -> None:
+        self._repo = repo
+        self._node = node
+
+    @cached_property
+    def _native(self) -> _icecore.Array:
+        return self._repo._native.array(self._node.path)
+
+    @property
+    def repo(self) -> Repo:
+        """The repository, at the version this array was opened at."""
+        return self._repo
+
+    @property
+    def path(self) -> str:
+        """Absolute path inside the repository."""
+        return self._node.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self._node.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self._node.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def dims(self) -> tuple[str | None, ...]:
+        """A name or None per axis."""
+        return self._node.dims
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype that reads return, in native byte order."""
+        return self._native.dtype
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Shape of the unit of decoding; None where chunks differ in shape (a rectilinear grid)."""
+        return self._node.grid[0]
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """Shape of the unit of I/O; None where chunks are not sharded."""
+        return self._node.grid[1]
+
+    @cached_property
+    def codecs(self) -> list[dict[str, Any]]:
+        """The Zarr v3 codecs of a chunk (inside the shard, where it is sharded)."""
+        codecs: list[dict[str, Any]] = self._node.document.get("codecs", [])
+        return codecs[0]["configuration"]["codecs"] if self.shards else codecs
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes (a copy)."""
+        return self._node.attrs
+
+    @property
+    def fill(self) -> Any:
+        """The value of elements that were never written."""
+        raw = self._native.fill
+        if self.dtype.kind == "O":
+            return raw.decode("utf-8", "replace") if self._node.dtype_label == "string" else raw
+        return np.frombuffer(raw, self.dtype, 1)[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole array in memory."""
+        return self.size * self.dtype.itemsize
+
+    @cached_property
+    def storage(self) -> dict[str, Any]:
+        """Where the bytes lie.
+
+        References by kind (``cells`` of the grid, of which ``missing``, ``inline``, ``native``, ``linked``),
+        ``bytes_stored``, and ``urls``: linked file → (chunks, bytes).
+        """
+        return self._native.storage()
+
+    @property
+    def nbytes_stored(self) -> int:
+        """Stored bytes, in the repository and in linked files."""
+        return int(self.storage["bytes_stored"])
+
+    @property
+    def linked(self) -> bool:
+        """Whether any chunk lies in a linked file."""
+        return self.storage["linked"] > 0
+
+    def __getitem__(self, sel: Any) -> Any:
+        """Read a selection: an ndarray, or a scalar where each axis is given as an int.
+
+        Raises:
+            Error: ``selection`` (also an ``IndexError``) where it doesn't fit the shape; any error of reading.
+        """
+        index = selection.normalize(sel, self.dims)
+        result = self._native.read(index, None, False, None)
+        return result[()] if selection.scalar(index, self.ndim) else result
+
+    def read(self, sel: Any = None, out: np.ndarray | None = None, rtol: float | None = None) -> np.ndarray:
+        """Read a selection into a new array, or into ``out``.
+
+        Args:
+            sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.
+            out: a writable array of the result's shape and of this dtype, filled and returned.
+            rtol: the largest relative error you accept; needs an array stored in byte planes.
+
+        Raises:
+            Error: ``selection``, ``mismatch`` (``out``), ``unsupported`` (``rtol``), or any error of reading.
+        """
+        self._precision(rtol)
+        return self._native.read(selection.normalize(sel, self.dims), out, False, None)
+
+    def plan(self, sel: Any = None, rtol: float | None = None) -> Plan:
+        """What reading ``sel`` would do: requests, bytes, chunks. Nothing but references is read."""
+        self._precision(rtol)
+        return Plan(**self._native.plan(selection.normalize(sel, self.dims), False, None))
+
+    def points(self, coordinates: Any) -> np.ndarray:
+        """Single elements in one coalesced read.
+
+        Args:
+            coordinates: integers of shape (n, ndim), one row per element; negative ones count from the end.
+
+        Returns:
+            n elements, in the order asked for.
+        """
+        points = np.asarray(coordinates)
+        if points.size == 0:
+            points = points.reshape(0, self.ndim).astype("i8")
+        if points.ndim != 2 or points.shape[1] != self.ndim or points.dtype.kind not in "iu":
+            raise errors.make(
+                "selection",
+                f"points of shape {points.shape} and dtype {points.dtype} for {self.path}, which has {self.ndim} axes",
+                f"give integers of shape (n, {self.ndim}): one row per element",
+            )
+        if self.ndim == 0:
+            return np.full(len(points), self._native.read((), None, False, None)[()], self.dtype)
+        index = selection.normalize(tuple(points.T), self.dims)
+        return self._native.read(index, None, False, None)
+
+    @property
+    def oindex(self) -> Orthogonal:
+        """Indexing in which every list selects along its own axis: ``a.oindex[[0, 5], :, [1, 2, 3]]``."""
+        return Orthogonal(self)
+
+    def _precision(self, rtol: float | None) -> None:
+        if rtol is not None and not any(codec.get("name") == "icecore.byteplanes" for codec in self.codecs):
+            raise errors.make(
+                "unsupported",
+                f"{self.path}: no partial precision stored, so rtol={rtol} can't save anything",
+                "leave rtol out",
+            )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"{self.path} is not in memory: np.asarray() of it always copies")
+        data = self.read()
+        return data if dtype is None else data.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self.path} is a scalar: it has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows along the first axis, read in blocks of whole chunks rather than one by one."""
+        if not self.shape:
+            raise TypeError(f"{self.path} is a scalar: it can't be iterated over")
+        row = max(prod(self.shape[1:]) * self.dtype.itemsize, 1)
+        unit = (self.chunks or (1,))[0]
+        step = max(_ITER_BYTES // row // unit, 1) * unit
+        for start in range(0, self.shape[0], step):
+            yield from self.read(slice(start, min(start + step, self.shape[0])))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reopen, (self._repo, self.path))
+
+    def __repr__(self) -> str:
+        text = f"<icecore.Array {self.path} {self._node.dtype_label} {shape_label(self.shape, self.dims)}"
+        text += f" chunks {self.chunks}" if self.chunks is not None else " rectilinear chunks"
+        return text + (f" shards {self.shards}>" if self.shards else ">")
+
+    def _repr_html_(self) -> str:
+        from icecore.html import array
+
+        return array(self)
+
+
+class Orthogonal:
+    """``array.oindex``: the outer product of one index per axis."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, sel: Any) -> Any:
+        array = self._array
+        index = selection.normalize(sel, array.dims)
+        result = array._native.read(index, None, True, None)
+        return result[()] if selection.scalar(index, array.ndim) else result
+
+
+def _reopen(repo: Repo, path: str) -> Array:
+    return repo._array(path)
+
+
+def unit_shape(array: Array) -> tuple[int, ...] | None:
+    """The shape of the unit that is stored as one object: the shard, or the chunk where it isn't sharded."""
+    return array.shards or array.chunks

@@ -1,0 +1,39 @@
+"""Attributes between Python, where numbers have types, and JSON, which knows only int64 and float64."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from icecore.nodes import OURS, Node
+from icecore.sources.attributes import to_json
+
+
+def typed(node: Node) -> dict[str, Any]:
+    """A node's attributes with the numbers in the types they had in the source (JSON knows only int64 and float64)."""
+    types = node.ours.get("attr_types", {})
+    attrs: dict[str, Any] = {}
+    for name, value in node.attrs.items():
+        attrs[name] = _typed(value, types[name]) if name in types else value
+    return attrs
+
+
+def _typed(value: Any, dtype: str) -> Any:
+    try:
+        array = np.array(
+            [float(item) if isinstance(item, str) else item for item in np.atleast_1d(value).tolist()], dtype
+        )
+    except (TypeError, ValueError, OverflowError):
+        return value
+    return array if isinstance(value, (list, tuple)) else array[0]
+
+
+def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str:
+    """Attributes as the JSON that is stored, with what icecore keeps beside them."""
+    document = {str(key): to_json(value) for key, value in attrs.items()}
+    if ours:
+        document[OURS] = to_json(dict(ours))
+    return json.dumps(document, allow_nan=False)

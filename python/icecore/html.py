@@ -1,0 +1,72 @@
+"""Notebook representations: collapsible, without scripts or anything fetched from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from icecore import text, tree
+from icecore.nodes import Node, shape_label
+
+if TYPE_CHECKING:
+    from icecore.array import Array
+
+_LIMIT = 2000
+_CELL = "style='text-align:left;padding:0 1em 0 0;vertical-align:top'"
+
+
+def hierarchy(nodes: Sequence[Node], root: str, title: str) -> str:
+    """The tree below ``root`` as nested ``<details>``; the first level is open."""
+    below = tree.children(nodes[:_LIMIT])
+    body = _members(below, root, depth=0)
+    cut = f"<div>… and {len(nodes) - _LIMIT:,} more</div>" if len(nodes) > _LIMIT else ""
+    return f"<div style='font-family:monospace;line-height:1.5'><b>{escape(title)}</b>{body}{cut}</div>"
+
+
+def array(a: Array) -> str:
+    """Everything about an array that costs no reading of data."""
+    rows = [
+        ("shape", shape_label(a.shape, a.dims)),
+        ("dtype", str(a.dtype)),
+        ("chunks", str(a.chunks or "rectilinear")),
+        ("shards", str(a.shards or "-")),
+        ("codecs", ", ".join(codec.get("name", "?") for codec in a.codecs)),
+        (
+            "size",
+            f"{text.size(a.nbytes)}, {text.size(a.nbytes_stored)} stored{', linked' if a.linked else ''}",
+        ),
+    ]
+    head = _table(rows)
+    attrs = a.attrs
+    more = (
+        f"<details><summary>{text.plural(len(attrs), 'attribute')}</summary>{_table(attrs.items())}</details>"
+        if attrs
+        else ""
+    )
+    return f"<div style='font-family:monospace'><b>{escape(a.path)}</b>{head}{more}</div>"
+
+
+def _members(below: dict[str, list[Node]], path: str, depth: int) -> str:
+    items = []
+    for node in below.get(path, []):
+        if node.is_array:
+            label = f"{node.dtype_label} {shape_label(node.shape, node.dims)}"
+            items.append(
+                f"<div style='margin-left:1.2em'>{escape(node.name)} <span style='opacity:.6'>{escape(label)}</span></div>"
+            )
+        else:
+            inner = _members(below, node.path, depth + 1)
+            is_open = " open" if depth == 0 else ""
+            items.append(
+                f"<details{is_open} style='margin-left:1.2em'><summary>{escape(node.name)}/</summary>{inner}</details>"
+            )
+    return "".join(items)
+
+
+def _table(rows: object) -> str:
+    cells = "".join(
+        f"<tr><td {_CELL}>{escape(str(name))}</td><td {_CELL}>{escape(text.shorten(str(value), 200))}</td></tr>"
+        for name, value in rows  # type: ignore[attr-defined]
+    )
+    return f"<table style='margin:0'>{cells}</table>"

@@ -1,0 +1,116 @@
+"""The groups and arrays of one version, read from their metadata documents."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+#: groups that icecore keeps for itself: identities of linked files, summaries
+HIDDEN = ("__icecore__", "__summary__")
+#: the attribute under which icecore keeps what Zarr has no place for
+OURS = "icecore"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A group or an array: its path and its Zarr v3 metadata document as text."""
+
+    path: str
+    is_array: bool
+    zarr_json: str
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The metadata document."""
+        document: dict[str, Any] = json.loads(self.zarr_json) if self.zarr_json.strip() else {}
+        return document
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def parent(self) -> str:
+        """The path of the group it is in."""
+        return self.path.rsplit("/", 1)[0] or "/"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis; empty for a group."""
+        return tuple(self.document.get("shape", ()))
+
+    @property
+    def dims(self) -> tuple[str | None, ...]:
+        """A name or None per axis."""
+        return tuple(self.document.get("dimension_names") or [None] * len(self.shape))
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes, without icecore's own."""
+        return {key: value for key, value in self.document.get("attributes", {}).items() if key != OURS}
+
+    @property
+    def ours(self) -> dict[str, Any]:
+        """What icecore keeps about the node: types of attributes, axes that grow."""
+        kept = self.document.get("attributes", {}).get(OURS)
+        return kept if isinstance(kept, dict) else {}
+
+    @property
+    def dtype_label(self) -> str:
+        """The data type in one word: ``float32``, ``string``, ``S5``, ``datetime64[ns]``."""
+        return dtype_label(self.document.get("data_type", "?"))
+
+    @property
+    def grid(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+        """(chunk, shard) shapes; shard is None without sharding, chunk is None on a rectilinear grid."""
+        outer = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
+        outer = tuple(outer) if outer is not None else None
+        codecs = self.document.get("codecs", [])
+        if len(codecs) == 1 and codecs[0].get("name") == "sharding_indexed":
+            return tuple(codecs[0]["configuration"]["chunk_shape"]), outer
+        return outer, None
+
+
+def dtype_label(data_type: Any) -> str:
+    """A Zarr v3 ``data_type`` in one word."""
+    if isinstance(data_type, str):
+        return data_type
+    name, configuration = data_type.get("name", "?"), data_type.get("configuration", {})
+    length = configuration.get("length_bytes", 0)
+    if name == "null_terminated_bytes":
+        return f"S{length}"
+    if name == "fixed_length_utf32":
+        return f"U{length // 4}"
+    if name == "raw_bytes":
+        return f"V{length}"
+    if name in ("numpy.datetime64", "numpy.timedelta64"):
+        scale = configuration.get("scale_factor", 1)
+        return f"{name[6:]}[{scale if scale != 1 else ''}{configuration.get('unit', '')}]"
+    return str(name)
+
+
+def hidden(path: str) -> bool:
+    """Whether a path belongs to icecore itself."""
+    return any(part in HIDDEN for part in path.split("/"))
+
+
+def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
+    """The existing paths that a mistyped ``path`` most likely meant."""
+    paths = list(paths)
+    by_name: dict[str, list[str]] = {}
+    for known in paths:
+        by_name.setdefault(known.rsplit("/", 1)[-1], []).append(known)
+    same_name = by_name.get(path.rsplit("/", 1)[-1], [])
+    close = difflib.get_close_matches(path, paths, count, 0.5)
+    return list(dict.fromkeys([*same_name, *close]))[:count]
+
+
+def shape_label(shape: Iterable[int], dims: Iterable[str | None]) -> str:
+    """``(time: 240, y: 138)``, or plain ``(240, 138)`` without dimension names."""
+    parts = [f"{dim}: {n}" if dim is not None else str(n) for n, dim in zip(shape, dims, strict=True)]
+    return f"({parts[0]},)" if len(parts) == 1 and ":" not in parts[0] else f"({', '.join(parts)})"

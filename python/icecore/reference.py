@@ -1,0 +1,67 @@
+"""``REPO@REF`` and ``REPO:/path`` taken apart."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+_INSIDE = re.compile(r"^(?P<repo>.+?[^:/]):(?P<path>/(?!/).*)$")
+
+
+def is_url(text: str) -> bool:
+    """Whether ``text`` starts with a scheme such as ``s3://``."""
+    return bool(_SCHEME.match(text))
+
+
+def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """``moon.icecore@v1`` → (``moon.icecore``, ``v1``); None where no version is named.
+
+    An ``@`` that belongs to a folder that exists, or to a URL's host, names no version.
+    """
+    text = os.fspath(text)
+    host_end = 0
+    if is_url(text):
+        slash = text.find("/", text.index("://") + 3)
+        host_end = len(text) if slash < 0 else slash
+        if text.startswith(("memory://", "file://")):
+            host_end = 0
+    elif Path(text).expanduser().exists():
+        return text, None
+    at = text.rfind("@")
+    if at <= host_end or at == len(text) - 1:
+        return text, None
+    return text[:at], text[at + 1 :]
+
+
+def split_path(text: str) -> tuple[str, str | None]:
+    """``moon.icecore@v1:/wrf/t2m`` → (``moon.icecore@v1``, ``/wrf/t2m``); None where no path is named."""
+    if not is_url(text) and Path(text).expanduser().exists():
+        return text, None
+    match = _INSIDE.match(text)
+    return (match["repo"], match["path"]) if match else (text, None)
+
+
+def location(url: str | os.PathLike[str]) -> str:
+    """A repository's place as the engine takes it: URLs as they are, paths with ``~`` resolved."""
+    text = os.fspath(url)
+    return text if is_url(text) else str(Path(text).expanduser())
+
+
+def absolute(path: str) -> str:
+    """A path inside a repository, with its leading ``/`` and without a trailing one."""
+    return "/" + "/".join(part for part in path.split("/") if part)
+
+
+def join(parent: str, child: str) -> str:
+    """``child`` below ``parent``, both paths inside a repository."""
+    return absolute(f"{parent}/{child}")
+
+
+def stem(source: str | os.PathLike[str]) -> str:
+    """The group a source goes to when none is named: its file name without the last suffix."""
+    text = os.fspath(source)
+    name = re.split(r"[?#]", text)[0] if is_url(text) else text
+    base = name.rstrip("/").rsplit("/", 1)[-1]
+    return base.rsplit(".", 1)[0] or base

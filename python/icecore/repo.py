@@ -1,0 +1,314 @@
+"""A repository at one version: look around, read, and git's words over snapshots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors, reference, selection
+from icecore.array import Array
+from icecore.group import Group
+from icecore.nodes import Node, hidden, nearest
+from icecore.plan import Plan
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.writer import Writer
+
+
+def open(
+    url: str | os.PathLike[str],
+    *,
+    storage: Mapping[str, str] | None = None,
+    allow_links: list[str] | None = None,
+) -> Repo:
+    """Open a repository: ``moon.icecore``, ``moon.icecore@v1``, ``s3://bucket/moon@2026-11-01T00:00:00Z``.
+
+    Args:
+        url: a folder or URL, and after ``@`` a branch, a tag, a snapshot id or an ISO time; branch ``main`` by default.
+        storage: credentials and settings of the object store, by the store's names for them.
+        allow_links: URL prefixes that linked files may be read from; by default those the repository was linked with.
+
+    Raises:
+        Error: ``not-found`` (a ``FileNotFoundError`` where there is no repository, a ``KeyError`` where there is no such
+            version), ``permission``, ``network``, ``format``.
+    """
+    place, ref = reference.split_ref(url)
+    return _open(reference.location(place), ref, storage, allow_links)
+
+
+def create(
+    url: str | os.PathLike[str], *, storage: Mapping[str, str] | None = None, exist_ok: bool = False
+) -> Repo:
+    """Create an empty repository in a folder, in memory (``memory://name``) or in an object store.
+
+    Args:
+        url: where; the folder must not exist or be empty.
+        storage: credentials and settings of the object store.
+        exist_ok: open the repository that is already there instead of refusing.
+
+    Raises:
+        Error: ``exists``, ``permission``, ``io``, ``network``, ``read-only`` (http).
+    """
+    from icecore import _icecore
+
+    place = reference.location(url)
+    try:
+        return Repo(_icecore.Repo.create(place, dict(storage or {})), storage, None)
+    except errors.Error as error:
+        if exist_ok and error.kind == "exists":
+            return _open(place, None, storage, None)
+        raise
+
+
+def _open(
+    place: str, ref: str | None, storage: Mapping[str, str] | None, allow_links: list[str] | None
+) -> Repo:
+    from icecore import _icecore
+
+    try:
+        return Repo(_icecore.Repo.open(place, ref, dict(storage or {}), allow_links), storage, allow_links)
+    except errors.NotFound as error:
+        if ref is None or not _exists(place, storage):
+            raise errors.no_file(error.message, error.hint) from None
+        raise
+
+
+def _exists(place: str, storage: Mapping[str, str] | None) -> bool:
+    from icecore import _icecore
+
+    if not reference.is_url(place) and not Path(place).exists():
+        return False
+    try:
+        _icecore.Repo.open(place, None, dict(storage or {}), None)
+    except errors.Error:
+        return False
+    return True
+
+
+class Repo:
+    """A repository at one version, as a mapping from paths to arrays and groups. Use :func:`icecore.open`.
+
+    A version never changes: open the repository again to see what others committed since.
+    """
+
+    def __init__(
+        self, native: _icecore.Repo, storage: Mapping[str, str] | None, allow_links: list[str] | None
+    ) -> None:
+        self._native = native
+        self._storage = dict(storage or {})
+        self._allow_links = allow_links
+
+    @property
+    def url(self) -> str:
+        """Where the repository is."""
+        return self._native.url
+
+    @property
+    def ref(self) -> str:
+        """The branch, tag, snapshot id or time it was opened at."""
+        return self._native.ref
+
+    @property
+    def snapshot_id(self) -> str:
+        """The snapshot that is read."""
+        return self._native.snapshot_id
+
+    def at(self, ref: str) -> Repo:
+        """The same repository at another branch, tag, snapshot id or ISO time."""
+        return Repo(self._native.at(ref), self._storage, self._allow_links)
+
+    # -- looking around ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _nodes(self) -> dict[str, Node]:
+        return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
+
+    def _visible(self) -> list[Node]:
+        return [node for node in self._nodes.values() if not hidden(node.path)]
+
+    def _array(self, path: str) -> Array:
+        item = self[path]
+        if not isinstance(item, Array):
+            raise errors.make(
+                "not-found",
+                f"{item.path} is a group, not an array",
+                f"see `icecore ls {self.url} {item.path}`",
+            )
+        return item
+
+    def __getitem__(self, path: str) -> Array | Group:
+        """The array or group at ``path`` (a leading ``/`` may be left out).
+
+        Raises:
+            Error: ``not-found`` (also a ``KeyError``), naming the nearest existing paths.
+        """
+        absolute = reference.absolute(path)
+        node = self._nodes.get(absolute)
+        if node is None:
+            near = nearest(absolute, (node.path for node in self._visible()))
+            hint = f"did you mean {' or '.join(near)}?" if near else f"see `icecore ls {self.url}`"
+            raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)
+        return Array(self, node) if node.is_array else Group(self, node)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and reference.absolute(path) in self._nodes
+
+    def __iter__(self) -> Iterator[str]:
+        return (node.path for node in self._visible() if node.path != "/")
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def keys(self) -> list[str]:
+        """All paths below the root, sorted."""
+        return list(self)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """path → array, for every array."""
+        return {node.path: Array(self, node) for node in self._visible() if node.is_array}
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """path → group, for every group, the root included."""
+        return {node.path: Group(self, node) for node in self._visible() if not node.is_array}
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the root group (a copy)."""
+        return self._nodes["/"].attrs if "/" in self._nodes else {}
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def read(
+        self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Read from many arrays as one coalesced plan.
+
+        Args:
+            items: path → selection (as between brackets, a dictionary by dimension name, or None for everything).
+            out: path → array to fill, for some or all of them.
+
+        Returns:
+            path → ndarray, with the keys and the order of ``items``.
+        """
+        asked = self._items(items, out)
+        return dict(zip(items, self._native.read_many(asked, False, None), strict=True))
+
+    def plan(self, items: Mapping[str, Any]) -> Plan:
+        """What :meth:`read` of ``items`` would do, as one plan."""
+        return Plan(**self._native.plan_many(self._items(items, None), False, None))
+
+    def _items(self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:
+        arrays = [self._array(path) for path in items]
+        sels = [selection.normalize(sel, a.dims) for a, sel in zip(arrays, items.values(), strict=True)]
+        return [
+            (a.path, sel, out.get(path) if out else None)
+            for path, a, sel in zip(items, arrays, sels, strict=True)
+        ]
+
+    def store(self, via: str = "auto") -> Any:
+        """This version as a read-only store for zarr-python; see :func:`icecore.store.store`."""
+        from icecore.store import store
+
+        return store(self, via)
+
+    # -- versions ------------------------------------------------------------------------------------------------
+
+    def log(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC)."""
+        return self._native.log(limit)
+
+    def diff(self, a: str, b: str | None = None) -> dict[str, Any]:
+        """What changed from version ``a`` to ``b`` (this version by default): nodes added, deleted, updated; chunks."""
+        return self._native.diff(a, b if b is not None else self.snapshot_id)
+
+    @property
+    def branches(self) -> dict[str, str]:
+        """branch → the snapshot at its tip."""
+        return self._native.branches()
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """tag → its snapshot."""
+        return self._native.tags()
+
+    def tag(self, name: str, ref: str | None = None) -> None:
+        """Give a version (this one by default) a name that never moves."""
+        self._native.create_tag(name, ref if ref is not None else self.snapshot_id)
+
+    def branch(self, name: str, ref: str | None = None) -> None:
+        """Start a branch at a version (this one by default)."""
+        self._native.create_branch(name, ref if ref is not None else self.snapshot_id)
+
+    def delete_tag(self, name: str) -> None:
+        """Forget a tag; its name can't be used again."""
+        self._native.delete_tag(name)
+
+    def delete_branch(self, name: str) -> None:
+        """Forget a branch; snapshots that only it reached go at the next :meth:`gc`."""
+        self._native.delete_branch(name)
+
+    def gc(self, older_than_us: int | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Delete objects that no version refers to.
+
+        Args:
+            older_than_us: spare objects younger than this time (microseconds since 1970), which a writer may still need.
+            dry_run: only count what would go.
+        """
+        return self._native.gc(older_than_us, dry_run)
+
+    def verify(
+        self, deep: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> list[dict[str, Any]]:
+        """Check every reference and linked file; with ``deep`` read and decode every chunk.
+
+        Returns:
+            The problems, empty where all is well: kind, path, chunk, where, message.
+        """
+        return self._native.verify(deep, progress)
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def writer(self, message: str = "write", branch: str | None = None) -> Writer:
+        """A context manager that writes groups and arrays and makes one atomic commit at its end.
+
+        An exception inside leaves the repository as it was.
+
+        Args:
+            message: of the commit.
+            branch: to commit to; by default the branch this repository was opened at.
+        """
+        from icecore.writer import Writer
+
+        if branch is None:
+            branch = self.ref if self.ref in self.branches else "main"
+            if branch != self.ref and self.snapshot_id != self.branches.get("main"):
+                raise errors.make(
+                    "read-only",
+                    f"{self.ref} is not a branch, so nothing can be committed to it",
+                    "name one: branch='main'",
+                )
+        return Writer(self, message, branch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_open, (self.url, self.snapshot_id, self._storage, self._allow_links))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.keys()
+
+    def __repr__(self) -> str:
+        from icecore import tree
+
+        return tree.text(self._visible(), "/", f"<icecore.Repo {self.url}@{self.ref}>")
+
+    def _repr_html_(self) -> str:
+        from icecore import html
+
+        return html.hierarchy(self._visible(), "/", f"{self.url}@{self.ref}")

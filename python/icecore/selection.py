@@ -1,0 +1,75 @@
+"""Selections as users write them, made ready for the engine (which checks each index itself)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+
+
+def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
+    """``sel`` as a tuple of indexes.
+
+    Args:
+        sel: what stands between the brackets; None means everything; a mapping goes from dimension names to indexes.
+        dims: the array's dimension names, for mappings.
+
+    Raises:
+        Error: ``selection`` for unknown dimension names.
+    """
+    if sel is None:
+        return (Ellipsis,)
+    if isinstance(sel, Mapping):
+        return by_name(sel, dims)
+    return sel if isinstance(sel, tuple) else (sel,)
+
+
+def by_name(sel: Mapping[str, Any], dims: Sequence[str | None]) -> tuple[Any, ...]:
+    """A mapping from dimension names to indexes as one index per axis."""
+    index: list[Any] = [slice(None)] * len(dims)
+    for name, item in sel.items():
+        axes = [axis for axis, dim in enumerate(dims) if dim == name]
+        if len(axes) != 1:
+            have = ", ".join(repr(dim) for dim in dims) or "none"
+            reason = "no dimension" if not axes else "more than one dimension"
+            raise errors.make(
+                "selection", f"{reason} {name!r}: the array's dimensions are {have}", "see `icecore info`"
+            )
+        index[axes[0]] = item
+    return tuple(index)
+
+
+def scalar(sel: tuple[Any, ...], ndim: int) -> bool:
+    """Whether NumPy would return a scalar for it: one int for each axis and nothing else."""
+    return len(sel) == ndim and all(is_int(item) for item in sel)
+
+
+def is_int(item: Any) -> bool:
+    """Whether an index takes one element and drops the axis."""
+    return isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))
+
+
+def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
+    """A selection written on the command line: ``"0:10, :, ::4"``, ``"time=0:10, lat=3"``, ``"[1,5,9], 3"``.
+
+    Raises:
+        Error: ``selection``, naming the part that can't be read.
+    """
+    from icecore import _icecore
+
+    if text is None or not text.strip():
+        return (Ellipsis,)
+    return tuple(_icecore.parse_text_selection(text, list(dims)))
+
+
+def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]:
+    """For each axis of an array of ``shape``, the index along it of every selected element, in the result's shape."""
+    indexes = []
+    for axis, length in enumerate(shape):
+        column = np.arange(length).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        # A broadcast view costs no memory, and NumPy itself says where each element goes.
+        indexes.append(np.broadcast_to(column, shape)[sel])
+    return indexes

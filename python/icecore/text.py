@@ -1,0 +1,83 @@
+"""Numbers and tables as people read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from icecore import errors
+
+_STEP = 1000.0
+_UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "t": 10**12,
+          "tb": 10**12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}  # fmt: skip
+
+
+def size(nbytes: float) -> str:
+    """A number of bytes in decimal units: ``1.3 MB``."""
+    value = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(value) < _STEP:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
+        value /= _STEP
+    return f"{value:.4g} PB"
+
+
+def parse_size(text: str | int) -> int:
+    """The number of bytes that ``1GB``, ``64 MiB`` or ``4096`` mean.
+
+    Raises:
+        Error: ``invalid`` where it is none of those.
+    """
+    if isinstance(text, int):
+        return text
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise errors.make("invalid", f"{text!r} is not a size in bytes", "write it as 500MB, 1GB or 64MiB")
+    return int(float(match[1]) * unit)
+
+
+def ratio(raw: float, stored: float) -> str:
+    """``raw / stored`` as ``3.1x``; a dash where nothing is stored."""
+    return f"{raw / stored:.3g}x" if stored else "-"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 array``, ``1,200 arrays``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[int] = ()) -> str:
+    """An aligned text table; columns named in ``right`` (by position) are right-aligned."""
+    body = [[str(cell) for cell in row] for row in rows]
+    widths = [max([len(head), *(len(row[i]) for row in body)]) for i, head in enumerate(headers)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(list(headers)), line(["-" * width for width in widths]), *map(line, body)])
+
+
+def pairs(rows: Iterable[tuple[str, Any]]) -> str:
+    """``name   value`` lines with the values under each other."""
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in rows)
+
+
+def shorten(text: str, width: int = 80) -> str:
+    """``text`` on one line, cut with an ellipsis where it is longer than ``width``."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def time_us(microseconds: int) -> str:
+    """Microseconds since 1970 as ISO time in UTC, to the second."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
