@@ -72,6 +72,17 @@ class Links:
         )
 
 
+@dataclass(frozen=True)
+class ChunkReader:
+    """One chunk, decoded and clipped to the array, read from the source when called."""
+
+    read: Reader
+    region: Region
+
+    def __call__(self) -> np.ndarray:
+        return self.read(self.region)
+
+
 @dataclass
 class ArrayEntry:
     """One array of a source.
@@ -146,6 +157,12 @@ class ArrayEntry:
             region.append(slice(start, min(start + length, self.shape[axis])))
         return tuple(region)
 
+    def copied(self, chunks: Any) -> dict[int, Callable[[], np.ndarray]]:
+        """``native`` for these flat chunk indices, read through ``read``."""
+        if self.read is None:
+            return {}
+        return {int(flat): ChunkReader(self.read, self.chunk_region(int(flat))) for flat in chunks}
+
     def zarr_metadata(self) -> dict[str, Any]:
         """The Zarr v3 array metadata document, as plain Python values."""
         document: dict[str, Any] = {
@@ -178,7 +195,6 @@ class ArrayMap:
         groups: path → attributes; always has the root ``"/"``.
         arrays: path → entry.
         dropped: what is not in ``arrays`` or ``groups`` although the source has it.
-        sources: url → identity of every file that was looked at.
     """
 
     source: str

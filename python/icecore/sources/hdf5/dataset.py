@@ -7,16 +7,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from h5py import h5d, h5p, h5s
+from h5py import h5d
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, Links, Note, default_chunks
 from icecore.sources.attributes import attribute_type, fill_attribute, to_json
+from icecore.sources.contiguous import Located, contiguous
 from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
 from icecore.sources.hdf5.attributes import HIDDEN
-from icecore.sources.hdf5.chunks import Located, chunked, contiguous, grid_of
+from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of
-from icecore.sources.hdf5.read import ChunkReader, DatasetReader
+from icecore.sources.hdf5.read import DatasetReader
 from icecore.sources.hdf5.types import TypePlan
 from icecore.sources.identity import Identity
 
@@ -75,7 +76,7 @@ def build(raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ..
     entry.chunks, entry.note = located.chunk, plan.note
     entry.codecs = [bytes_codec(plan.dtype, plan.big), *codecs]
     entry.links = Links.one_file(raw.identity, located.chunks, located.offsets, located.lengths)
-    entry.native = {int(i): ChunkReader(reader, entry.chunk_region(int(i))) for i in located.copied}
+    entry.native = entry.copied(located.copied)
     return entry
 
 

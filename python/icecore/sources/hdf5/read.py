@@ -11,6 +11,7 @@ from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
 from icecore.sources.hdf5.file import guard, shared_file
 from icecore.sources.identity import Identity, unchanged
+from icecore.sources.structs import pack
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,6 @@ class DatasetReader:
         return out
 
 
-@dataclass(frozen=True)
-class ChunkReader:
-    """One chunk of a dataset, decoded: what a linked array needs for the chunks that can't be linked."""
-
-    read: DatasetReader
-    region: Region
-
-    def __call__(self) -> np.ndarray:
-        return self.read(self.region)
-
-
 def convert(values: np.ndarray, how: str, dtype: np.dtype, dataset: Any) -> np.ndarray:
     """What h5py returned, as elements of ``dtype``."""
     if how == "text":
@@ -89,26 +79,6 @@ def _each(values: np.ndarray, function: Any) -> np.ndarray:
     for i, item in enumerate(values.reshape(-1)):
         flat[i] = function(item)
     return flat.reshape(values.shape)
-
-
-def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Records with gaps, big-endian fields or sub-arrays as records of ``dtype``."""
-    if values.dtype == dtype:
-        return values
-    out = np.empty(values.shape, dtype)
-    for name in dtype.names or ():
-        field = values[name]
-        if dtype[name].names is None:
-            out[name] = field
-        elif values.dtype[name].subdtype is None:
-            out[name] = pack(field, dtype[name])
-        else:
-            flat = field.reshape(values.shape + (-1,))
-            for i, part in enumerate(dtype[name].names or ()):
-                item = flat[..., i]
-                inner = dtype[name][part]
-                out[name][part] = item if inner.names is None else pack(item, inner)
-    return out
 
 
 _loaded = False

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 from h5py import h5t
 
-_MAX_SUBARRAY = 1024
+from icecore.sources.structs import packed_struct
 
 
 @dataclass
@@ -126,30 +126,6 @@ def _compound(tid: h5t.TypeID) -> TypePlan:
     packed = packed_struct(dtype)
     linkable = _same_layout(tid, dtype, packed)
     return TypePlan(packed, "struct", linkable, note="" if linkable else "records with gaps or fields that need conversion")
-
-
-def packed_struct(dtype: np.dtype) -> np.dtype:
-    """``dtype`` without gaps, little-endian, sub-arrays spelled out as records with fields ``"0"``, ``"1"``, …
-
-    Raises:
-        TypeError: for variable-length or reference fields, and sub-arrays of more than 1,024 elements.
-    """
-    if dtype.subdtype is not None:
-        base, shape = dtype.subdtype
-        count = int(np.prod(shape))
-        if count > _MAX_SUBARRAY:
-            raise TypeError(f"a field that is an array of {count} elements (at most {_MAX_SUBARRAY})")
-        inner = packed_struct(base)
-        return np.dtype([(str(i), inner) for i in range(count)])
-    if dtype.names is not None:
-        return np.dtype([(name, packed_struct(dtype[name])) for name in dtype.names])
-    if dtype.kind == "O":
-        raise TypeError("a field of variable length")
-    if dtype.kind == "f" and dtype.itemsize > 8:
-        return np.dtype("<f8")
-    if dtype.kind == "c" and dtype.itemsize > 16:
-        return np.dtype("<c16")
-    return np.dtype(dtype.str).newbyteorder("<")
 
 
 def _same_layout(tid: h5t.TypeID, dtype: np.dtype, packed: np.dtype) -> bool:

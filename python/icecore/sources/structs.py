@@ -1,0 +1,63 @@
+"""Records as Zarr has them: no gaps, little-endian, sub-arrays spelled out as fields ``"0"``, ``"1"``, …"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_MAX_SUBARRAY = 1024
+
+
+def packed_struct(dtype: np.dtype) -> np.dtype:
+    """The record type of Zarr for a NumPy record type; plain types come back little-endian.
+
+    Raises:
+        TypeError: for variable-length or reference fields, and sub-arrays of more than 1,024 elements.
+    """
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        count = int(np.prod(shape))
+        if count > _MAX_SUBARRAY:
+            raise TypeError(f"a field that is an array of {count} elements (at most {_MAX_SUBARRAY})")
+        inner = packed_struct(base)
+        return np.dtype([(str(i), inner) for i in range(count)])
+    if dtype.names is not None:
+        return np.dtype([(name, packed_struct(dtype[name])) for name in dtype.names])
+    if dtype.kind == "O":
+        raise TypeError("a field of variable length")
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        return np.dtype("<f8")
+    if dtype.kind == "c" and dtype.itemsize > 16:
+        return np.dtype("<c16")
+    return np.dtype(dtype.str).newbyteorder("<")
+
+
+def same_bytes(dtype: np.dtype, packed: np.dtype) -> bool:
+    """Whether elements of ``dtype`` are, byte for byte, elements of ``packed`` (its :func:`packed_struct`)."""
+    if dtype.itemsize != packed.itemsize:
+        return False
+    if dtype.subdtype is not None:
+        return all(same_bytes(dtype.base, packed[name]) for name in (packed.names or ())[:1])
+    if dtype.names is not None:
+        fields, ours = dtype.fields or {}, packed.fields or {}
+        return all(fields[n][1] == ours[n][1] and same_bytes(dtype[n], packed[n]) for n in dtype.names)
+    return dtype.newbyteorder("=") == packed.newbyteorder("=") and (dtype.isnative == packed.isnative)
+
+
+def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Records with gaps, big-endian fields or sub-arrays as records of ``dtype`` (their :func:`packed_struct`)."""
+    if values.dtype == dtype:
+        return values
+    out = np.empty(values.shape, dtype)
+    for name in dtype.names or ():
+        field = values[name]
+        if dtype[name].names is None:
+            out[name] = field
+        elif values.dtype[name].subdtype is None:
+            out[name] = pack(field, dtype[name])
+        else:
+            flat = field.reshape(values.shape + (-1,))
+            for i, part in enumerate(dtype[name].names or ()):
+                item = flat[..., i]
+                inner = dtype[name][part]
+                out[name][part] = item if inner.names is None else pack(item, inner)
+    return out
