@@ -1,0 +1,192 @@
+//! The two pipelines end to end, on repositories in memory: right values, and budgets as counts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use icecore::catalog::{Repo, Storage};
+use icecore::chunk::ArrayMeta;
+use icecore::grid::{ErrorKind, Index, Mode, Region, Result, Selection};
+use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, plan, read};
+use icecore::store::wrap::{Counts, Fault, Wrapped};
+use icecore::verify::verify;
+use icecore::write::{Data, WriteOptions, Writing};
+
+fn repo() -> Repo {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let url = format!("memory://pipeline-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    Repo::create(&Storage { url, ..Storage::default() }).unwrap()
+}
+
+const LITTLE: &str = r#"{"name":"bytes","configuration":{"endian":"little"}}"#;
+
+fn sharded(shape: [u64; 2], shard: [u64; 2], chunk: [u64; 2]) -> String {
+    let inner = format!(r#"{LITTLE},{{"name":"zstd","configuration":{{"level":1,"checksum":false}}}}"#);
+    let index = format!(r#"{LITTLE},{{"name":"crc32c"}}"#);
+    let codecs = format!(
+        r#"[{{"name":"sharding_indexed","configuration":{{"chunk_shape":{chunk:?},"codecs":[{inner}],"index_codecs":[{index}],"index_location":"end"}}}}]"#
+    );
+    array(shape, shard, &codecs)
+}
+
+fn array(shape: [u64; 2], chunk: [u64; 2], codecs: &str) -> String {
+    format!(
+        r#"{{"zarr_format":3,"node_type":"array","shape":{shape:?},"data_type":"int32","fill_value":0,"attributes":{{}},
+        "chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":{chunk:?}}}}},
+        "chunk_key_encoding":{{"name":"default","configuration":{{"separator":"/"}}}},"codecs":{codecs}}}"#
+    )
+}
+
+/// Values that tell where they belong; no chunk is all zero and none compresses to nothing.
+fn value(row: u64, column: u64) -> i32 {
+    let mixed = (row * 100_003 + column * 17 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 33) as i32 | 1
+}
+
+fn filled(json: &str, shape: [u64; 2]) -> (Repo, ArrayView) {
+    let repo = repo();
+    let writer = repo.writer("main").unwrap();
+    writer.add_array("/a", json.as_bytes()).unwrap();
+    let writing = Writing::new(Arc::new(writer), WriteOptions::default());
+    let meta = Arc::new(ArrayMeta::parse(json.as_bytes()).unwrap());
+    let bytes: Vec<u8> = (0..shape[0]).flat_map(|r| (0..shape[1]).flat_map(move |c| value(r, c).to_ne_bytes())).collect();
+    writing.write("/a", &meta, Region { start: vec![0, 0], shape: shape.to_vec() }, Data::Fixed(Box::new(bytes))).unwrap();
+    writing.flush().unwrap();
+    writing.writer().commit("filled").unwrap();
+    let view = ArrayView::open(&repo, &repo.snapshot(None).unwrap(), "/a").unwrap();
+    (repo, view)
+}
+
+fn slice(start: i64, stop: i64, step: i64) -> Index {
+    Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) }
+}
+
+fn fetch(view: &ArrayView, indexes: &[Index], options: &ReadOptions) -> Result<(Vec<i32>, Report)> {
+    let selection = Selection::resolve(&view.meta().shape, indexes, Mode::Numpy)?;
+    let mut out = vec![0u8; selection.out_len() as usize * 4];
+    let blobs = Blobs::default();
+    let query = Query { array: view, selection: &selection, target: Target::new(&mut out), blobs: &blobs };
+    let report = read(&[query], options)?;
+    Ok((out.chunks_exact(4).map(|b| i32::from_ne_bytes(b.try_into().unwrap())).collect(), report))
+}
+
+fn counting(counts: &Arc<Counts>, fault: Fault) -> ReadOptions {
+    let counts = Arc::clone(counts);
+    let wrap = move |source| Wrapped::source(source, Arc::clone(&counts), fault.clone());
+    ReadOptions { wrap: Some(Arc::new(wrap)), cache: false, ..ReadOptions::default() }
+}
+
+#[test]
+fn a_box_of_a_sharded_array_has_the_right_values() {
+    let shape = [70, 90];
+    let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let (got, _) = fetch(&view, &[slice(5, 66, 7), slice(80, 3, -3)], &ReadOptions::default()).unwrap();
+    let want: Vec<i32> =
+        (5..66).step_by(7).flat_map(|r| (0..26).map(move |i| value(r, 80 - 3 * i))).collect();
+    assert_eq!(got, want);
+}
+
+#[test]
+fn one_chunk_costs_one_index_and_one_chunk() {
+    let shape = [64, 96];
+    let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let counts = Arc::new(Counts::default());
+    let options = counting(&counts, Fault::default());
+    let (got, report) = fetch(&view, &[Index::At(9), slice(16, 32, 1)], &options).unwrap();
+    assert_eq!(got, (16..32).map(|c| value(9, c)).collect::<Vec<_>>());
+    assert_eq!(counts.requests.load(Ordering::Relaxed), 2);
+    assert_eq!(report.requests, 2);
+    assert_eq!(report.bytes_fetched, counts.bytes.load(Ordering::Relaxed));
+    // 12 inner chunks of a shard: 16 bytes each and a checksum; a chunk is at most its raw size and a frame.
+    assert!(report.bytes_fetched <= 12 * 16 + 4 + 8 * 16 * 4 + 64, "{report:?}");
+    let (_, again) = fetch(&view, &[Index::At(9), slice(16, 32, 1)], &options).unwrap();
+    assert_eq!(again.requests, 1, "the shard's index is cached");
+}
+
+#[test]
+fn a_full_read_takes_one_request_a_shard_and_its_index() {
+    let shape = [64, 96];
+    let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let counts = Arc::new(Counts::default());
+    let (got, report) = fetch(&view, &[Index::Ellipsis], &counting(&counts, Fault::default())).unwrap();
+    assert_eq!(got.len(), 64 * 96);
+    assert!((0..64).all(|r| (0..96).all(|c| got[(r * 96 + c) as usize] == value(r, c))));
+    assert!(report.requests <= 4 + 4, "{report:?}");
+}
+
+#[test]
+fn a_plan_says_what_the_read_then_does() {
+    let shape = [64, 96];
+    let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let selection = Selection::resolve(&view.meta().shape, &[slice(0, 20, 1), slice(0, 96, 5)], Mode::Numpy).unwrap();
+    let blobs = Blobs::default();
+    let options = counting(&Arc::default(), Fault::default());
+    let planned =
+        plan(&[Query { array: &view, selection: &selection, target: Target::none(), blobs: &blobs }], &options).unwrap();
+    assert_eq!(planned.chunks, 3 * 6);
+    assert!(planned.bytes_fetched >= planned.bytes_wanted);
+    assert_eq!(planned.bytes_decoded, 18 * 8 * 16 * 4);
+    let (_, report) = fetch(&view, &[slice(0, 20, 1), slice(0, 96, 5)], &options).unwrap();
+    assert_eq!((report.requests, report.bytes_fetched), (planned.requests, planned.bytes_fetched), "indexes are cached by now");
+}
+
+#[test]
+fn the_cache_answers_the_second_partial_read() {
+    let shape = [64, 96];
+    let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let options = ReadOptions::default();
+    let first = fetch(&view, &[Index::At(9), Index::At(17)], &options).unwrap();
+    let second = fetch(&view, &[Index::At(10), Index::At(18)], &options).unwrap();
+    assert_eq!((first.0[0], second.0[0]), (value(9, 17), value(10, 18)));
+    assert_eq!(second.1.requests, 0);
+}
+
+#[test]
+fn faults_become_errors_with_a_kind() {
+    let shape = [64, 96];
+    let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let whole = [Index::Ellipsis];
+    let cut = counting(&Arc::default(), Fault { cut: 1, ..Fault::default() });
+    assert_eq!(fetch(&view, &whole, &cut).unwrap_err().kind, ErrorKind::Corrupt);
+    let (_other, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let dead = counting(&Arc::default(), Fault { fail_first: u64::MAX, ..Fault::default() });
+    assert_eq!(fetch(&view, &whole, &dead).unwrap_err().kind, ErrorKind::Network);
+    let flaky = counting(&Arc::default(), Fault { fail_first: 2, delay: Duration::from_millis(1), ..Fault::default() });
+    assert_eq!(fetch(&view, &whole, &flaky).unwrap().0.len(), 64 * 96, "two failures are survived");
+}
+
+#[test]
+fn small_chunks_share_an_object_and_tiny_ones_are_inline() {
+    let shape = [400, 100];
+    let (_repo, view) = filled(&array(shape, [4, 100], &format!("[{LITTLE}]")), shape);
+    assert_eq!(view.table().unwrap().objects.len(), 1, "100 chunks of 1,600 bytes");
+    let (got, report) = fetch(&view, &[Index::Ellipsis], &counting(&Arc::default(), Fault::default())).unwrap();
+    assert_eq!(got[399 * 100 + 7], value(399, 7));
+    assert_eq!(report.requests, 1);
+    let (_repo, view) = filled(&array([4, 25], [1, 25], &format!("[{LITTLE}]")), [4, 25]);
+    let (got, report) = fetch(&view, &[Index::Ellipsis], &ReadOptions::default()).unwrap();
+    assert_eq!((got[99], report.requests), (value(3, 24), 0));
+}
+
+#[test]
+fn a_clean_repository_verifies() {
+    let shape = [64, 96];
+    let (repo, _view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
+    let problems = verify(&repo, &repo.snapshot(None).unwrap(), true, &|_, _| {}).unwrap();
+    assert_eq!(problems, []);
+}
+
+#[test]
+fn data_that_does_not_fit_is_refused() {
+    let json = sharded([64, 96], [32, 48], [8, 16]);
+    let repo = repo();
+    let writer = repo.writer("main").unwrap();
+    writer.add_array("/a", json.as_bytes()).unwrap();
+    let writing = Writing::new(Arc::new(writer), WriteOptions::default());
+    let meta = Arc::new(ArrayMeta::parse(json.as_bytes()).unwrap());
+    for (start, shape, bytes) in [([0, 0], [32, 48], 10), ([1, 0], [31, 48], 31 * 48 * 4), ([32, 48], [64, 48], 64 * 48 * 4)] {
+        let region = Region { start: start.to_vec(), shape: shape.to_vec() };
+        let error = writing.write("/a", &meta, region, Data::Fixed(Box::new(vec![0u8; bytes]))).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Mismatch, "{error:?}");
+    }
+}
