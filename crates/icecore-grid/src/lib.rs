@@ -1,1 +1,30 @@
-//! placeholder
+//! Between chunks: regions, selections, chunk grids, the layout planner, spans. Pure functions over plain values,
+//! without input or output and without dependencies.
+//!
+//! A read begins here: indexes are [resolved](Selection::resolve) against an array's shape, the selection is
+//! [cut](Cuts) along a [grid](ChunkGrid), and each [`Cut`] says which part of one chunk goes where in the output.
+
+mod broadcast;
+mod chunk_grid;
+mod copy;
+mod cut;
+mod error;
+mod hits;
+mod index;
+mod kernel;
+mod pick;
+mod points;
+mod region;
+mod run;
+mod selection;
+mod span;
+mod terms;
+
+pub use chunk_grid::{Axis, ChunkGrid, MAX_BOUNDS};
+pub use copy::Copy;
+pub use cut::{Cut, Cuts};
+pub use error::{Error, ErrorKind, Result};
+pub use index::{Index, Mode};
+pub use region::Region;
+pub use selection::Selection;
+pub use span::{Merge, Request, Span, coalesce};
