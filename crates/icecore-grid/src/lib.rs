@@ -17,6 +17,7 @@ mod points;
 mod region;
 mod run;
 mod selection;
+mod selection_text;
 mod span;
 mod terms;
 
@@ -27,4 +28,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use index::{Index, Mode};
 pub use region::Region;
 pub use selection::Selection;
+pub use selection_text::parse_selection;
 pub use span::{Merge, Request, Span, coalesce};

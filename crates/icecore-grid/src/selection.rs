@@ -1,7 +1,5 @@
 //! A selection that has met an array's shape: what is read, and where each element goes in a C-order output.
 
-use std::borrow::Cow;
-
 use crate::broadcast::{broadcast_shape, spread};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Index, Mode};
@@ -248,7 +246,7 @@ fn only_axis(shape: &[u64], rank: usize) -> Option<usize> {
     long.next().is_none().then_some(rank - shape.len() + axis)
 }
 
-fn wrapped(values: &Cow<'_, [i64]>, len: u64, axis: usize) -> Result<Vec<u64>> {
+fn wrapped(values: &[i64], len: u64, axis: usize) -> Result<Vec<u64>> {
     values.iter().map(|&index| wrap(index, len, axis)).collect()
 }
 
