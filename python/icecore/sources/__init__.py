@@ -5,8 +5,8 @@
     for path in expand("archive/**/*.nc"):
         arrays = open_source(path)          # an ArrayMap
 
-A format is recognised by its content, never by its suffix. To add one: a module with ``open(source, **options) ->
-ArrayMap`` and a row in ``FORMATS``.
+A format is recognised by its content, never by its suffix. To add one: a module with ``open(source,
+**options) -> ArrayMap`` and a row in ``FORMATS``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ _ZARR = ("zarr.json", ".zgroup", ".zarray")
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table: what a format is called, its usual suffixes, how its content is told, which module reads it."""
+    """A row of the table: a format's name, its usual suffixes, how its content is told, the module that reads
+    it.
+    """
 
     name: str
     suffixes: tuple[str, ...]
@@ -69,7 +71,9 @@ def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
 
 
 FORMATS = [
-    Format("netCDF-3", (".nc", ".cdf"), _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"),
+    Format(
+        "netCDF-3", (".nc", ".cdf"), _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"
+    ),
     Format("NumPy .npy", (".npy",), _starts(b"\x93NUMPY"), "icecore.sources.npy"),
     Format("NumPy .npz", (".npz",), _starts(b"PK\x03\x04", b"PK\x05\x06"), "icecore.sources.npz"),
     # Last: its signature may lie anywhere behind a user block.
@@ -88,7 +92,8 @@ def format_of(source: str) -> Format | None:
 
 
 def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
-    """Index one source: a path, a folder that is a Zarr store, or an http(s) URL. Options go to the format's module.
+    """Index one source: a path, a folder that is a Zarr store, or an http(s) URL. Options go to the format's
+    module.
 
     Raises:
         Error: ``source-missing``; ``format`` for what no module knows; whatever that module finds wrong.
@@ -98,7 +103,9 @@ def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
         if _is_zarr(source):
             module = import_module("icecore.sources.zarr_store")
             return _checked(module.open(source, **options))
-        raise errors.make("format", f"{source} is a folder, not a file or Zarr store", "give the files in it, or a glob")
+        raise errors.make(
+            "format", f"{source} is a folder, not a file or Zarr store", "give the files in it, or a glob"
+        )
     row = format_of(source)
     if row is None:
         raise _unknown(source)
@@ -106,14 +113,17 @@ def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
         module = import_module(row.module)
     except ModuleNotFoundError as error:
         raise errors.make(
-            "unsupported", f"{source} is {row.name}, which needs the package {error.name}", f"pip install {error.name}"
+            "unsupported",
+            f"{source} is {row.name}, which needs the package {error.name}",
+            f"pip install {error.name}",
         ) from error
     return _checked(module.open(source, **options))
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
-    """The files that a source argument stands for, sorted: a file, a folder (every file of a known format below it), a
-    glob, ``@list.txt`` (one source per line, relative to the list), an http(s) URL or a Zarr store.
+    """The files that a source argument stands for, sorted: a file, a folder (every file of a known format
+    below it), a glob, ``@list.txt`` (one source per line, relative to the list), an http(s) URL or a Zarr
+    store.
 
     Raises:
         Error: ``source-missing`` where nothing matches.
@@ -128,10 +138,14 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     if os.path.exists(source):
         return [source]
     if glob.has_magic(source):
-        found = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _is_zarr(path))
+        found = sorted(
+            path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _is_zarr(path)
+        )
         if found:
             return found
-        raise errors.make("source-missing", f"nothing matches {source}", "quote the pattern and check the folder")
+        raise errors.make(
+            "source-missing", f"nothing matches {source}", "quote the pattern and check the folder"
+        )
     raise errors.make("source-missing", f"no file at {source}", "check the path")
 
 
@@ -140,7 +154,9 @@ def _from_list(path: str) -> list[str]:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.make("source-missing", f"can't read the list {path}: {error}", "one source per line") from error
+        raise errors.make(
+            "source-missing", f"can't read the list {path}: {error}", "one source per line"
+        ) from error
     base = os.path.dirname(path)
     found: list[str] = []
     for line in lines:

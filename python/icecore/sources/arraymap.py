@@ -1,7 +1,7 @@
 """What every source becomes: arrays, attributes, and where the bytes of each chunk lie.
 
-An :class:`ArrayMap` is a plain value. ``link`` writes its references, ``pack`` reads through its ``read`` callables, and
-``concat`` joins several of them; none of those knows which file format it came from.
+An :class:`ArrayMap` is a plain value. ``link`` writes its references, ``pack`` reads through its ``read``
+callables, and ``concat`` joins several of them; none of those knows which file format it came from.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ Reader = Callable[[Region], np.ndarray]
 class Note:
     """One thing that was not taken over as it is: what, and why.
 
-    ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same object under a second path), ``"name"`` (a name that
-    Zarr can't hold), ``"copied"`` (can't be linked) or ``"attribute"`` (an attribute that was left out).
+    ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same object under a second path), ``"name"`` (a
+    name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable) or ``"attribute"`` (an
+    attribute that was left out).
     """
 
     path: str
@@ -35,8 +36,9 @@ class Note:
 class Links:
     """References to chunks that stay in their source files, columnar.
 
-    ``urls``, ``sizes`` (bytes), ``mtimes_ns`` (-1: unknown) and ``etags`` have one item per source file; ``url_ids``
-    (u32), ``chunks`` (u64, flat C-order index over the chunk grid), ``offsets`` and ``lengths`` (u64, bytes) one per chunk.
+    ``urls``, ``sizes`` (bytes), ``mtimes_ns`` (-1: unknown) and ``etags`` have one item per source file;
+    ``url_ids`` (u32), ``chunks`` (u64, flat C-order index over the chunk grid), ``offsets`` and ``lengths``
+    (u64, bytes) one per chunk.
     """
 
     urls: list[str]
@@ -92,14 +94,17 @@ class ArrayEntry:
         shape: of the array, in elements.
         dims: a name or None per axis.
         data_type: the Zarr v3 ``data_type``.
-        dtype: the NumPy dtype that ``read`` returns, in native byte order; ``object`` (of ``str``) for ``"string"``.
-        chunks: a tuple of ints (regular grid), or a list of lists of chunk lengths per axis (rectilinear grid).
+        dtype: the NumPy dtype that ``read`` returns, in native byte order; ``object`` (of ``str``) for
+            ``"string"``.
+        chunks: a tuple of ints (regular grid), or a list of lists of chunk lengths per axis (rectilinear
+            grid).
         codecs: the Zarr v3 ``codecs`` list: of the linked bytes, or how the copy is best written.
         fill_value: Zarr v3 JSON; what a missing chunk holds.
         attrs: JSON-able; ``_FillValue`` as xarray's Zarr v3 backend writes it.
-        links: references, or None where nothing of the array can be linked (``note`` says why): copy it through ``read``.
-        native: flat chunk index → a callable without arguments that gives the decoded chunk, clipped to the array, for
-            the chunks of a linked array that can't be linked themselves.
+        links: references, or None where nothing of the array can be linked (``note`` says why): copy it
+            through ``read``.
+        native: flat chunk index → a callable without arguments that gives the decoded chunk, clipped to the
+            array, for the chunks of a linked array that can't be linked themselves.
         read: a region (one ``slice(start, stop)`` with step 1 per axis) → C-contiguous array of ``dtype``.
         unlimited: axes that the source says can grow.
         note: why it isn't linked, or what a reader should know about it.
@@ -145,7 +150,9 @@ class ArrayEntry:
         return tuple(len(axis) for axis in self.chunks)
 
     def chunk_region(self, flat: int) -> Region:
-        """The part of the array that chunk ``flat`` (C order over ``grid``) holds, clipped to the array's shape."""
+        """The part of the array that chunk ``flat`` (C order over ``grid``) holds, clipped to the array's
+        shape.
+        """
         index = np.unravel_index(flat, self.grid) if self.grid else ()
         region = []
         for axis, i in enumerate(int(i) for i in index):
@@ -235,7 +242,9 @@ def _run_lengths(lengths: Sequence[int]) -> list[Any]:
 
 
 def default_chunks(shape: Sequence[int], itemsize: int, target: int = 1 << 20) -> tuple[int, ...]:
-    """A chunk shape of about ``target`` bytes that keeps the last axes whole, for arrays that come without one."""
+    """A chunk shape of about ``target`` bytes that keeps the last axes whole, for arrays that come without
+    one.
+    """
     chunk = [max(int(n), 1) for n in shape]
     for axis in range(len(chunk)):
         size = prod(chunk) * max(itemsize, 1)

@@ -20,7 +20,9 @@ def text(value: bytes) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """An attribute's value as strict JSON: scalars, lists, dictionaries; NaN and infinities as Zarr spells them."""
+    """An attribute's value as strict JSON: scalars, lists, dictionaries; NaN and infinities as Zarr spells
+    them.
+    """
     if isinstance(value, np.ndarray):
         return to_json(value[()]) if value.ndim == 0 else [to_json(item) for item in value]
     if isinstance(value, np.void):
@@ -57,8 +59,9 @@ def attribute_type(value: Any) -> str | None:
 def fill_attribute(value: Any, dtype: np.dtype) -> Any:
     """``_FillValue`` as xarray's Zarr v3 backend reads it, or None where that backend has no form for it.
 
-    Source: ``xarray.backends.zarr.FillValueCoder``: floats are the base64 of a little-endian float64, complex numbers a
-    pair of those, integers and booleans themselves; text has none (it raises), so the Zarr ``fill_value`` carries it.
+    Source: ``xarray.backends.zarr.FillValueCoder``: floats are the base64 of a little-endian float64, complex
+    numbers a pair of those, integers and booleans themselves; text has none (it raises), so the Zarr
+    ``fill_value`` carries it.
     """
     try:
         item = np.asarray(value).reshape(-1)[0]
@@ -73,6 +76,15 @@ def fill_attribute(value: Any, dtype: np.dtype) -> Any:
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
     return None
+
+
+def fill_of_attribute(value: Any, dtype: np.dtype) -> Any:
+    """The number that :func:`fill_attribute` encoded, or None."""
+    if value is None or dtype.kind not in "iuf":
+        return None
+    if isinstance(value, str):
+        return struct.unpack("<d", base64.standard_b64decode(value))[0]
+    return value
 
 
 def _double(value: float) -> str:

@@ -29,7 +29,9 @@ class LocalBytes:
         try:
             self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         except PermissionError:
-            raise errors.make("permission", f"not allowed to read {path}", "check the file's permissions") from None
+            raise errors.make(
+                "permission", f"not allowed to read {path}", "check the file's permissions"
+            ) from None
         except OSError as error:
             raise errors.make("io", f"can't open {path}: {error}") from error
 

@@ -17,7 +17,19 @@ from icecore.sources.bytesource import ByteSource
 
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
 _CHAR = 2
-_TYPES = {1: ">i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8", 7: ">u1", 8: ">u2", 9: ">u4", 10: ">i8", 11: ">u8"}
+_TYPES = {
+    1: ">i1",
+    2: "S1",
+    3: ">i2",
+    4: ">i4",
+    5: ">f4",
+    6: ">f8",
+    7: ">u1",
+    8: ">u2",
+    9: ">u4",
+    10: ">i8",
+    11: ">u8",
+}
 _BUFFER = 1 << 16
 _MAX_RANK = 1024
 
@@ -184,4 +196,6 @@ def _lay_out(header: Header, size: int, streaming: bool, cursor: _Cursor) -> Non
             item.shape = (header.records, *item.shape[1:])
             end += (header.records - 1) * header.record_bytes
         if prod(item.shape) and end > size:
-            raise cursor.wrong(f"variable {item.name} ends at byte {end}, the file has {size}: it looks cut off")
+            raise cursor.wrong(
+                f"variable {item.name} ends at byte {end}, the file has {size}: it looks cut off"
+            )

@@ -15,7 +15,9 @@ _WHOLE = 4 << 20
 
 @dataclass
 class Located:
-    """Chunks of one array. ``chunks`` is flat in C order over the grid of ``chunk``; ``copied`` can't be linked."""
+    """Chunks of one array. ``chunks`` is flat in C order over the grid of ``chunk``; ``copied`` can't be
+    linked.
+    """
 
     chunk: tuple[int, ...]
     chunks: np.ndarray
@@ -36,10 +38,12 @@ def grid_of(shape: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def contiguous(offset: int | None, shape: tuple[int, ...], itemsize: int, available: int) -> Located:
-    """One contiguous array cut into chunks of about 1 MiB; ``available`` is the bytes that the file has for it.
+    """One contiguous array cut into chunks of about 1 MiB; ``available`` is the bytes that the file has for
+    it.
 
-    Lengths that a chunk divides are preferred, so that each chunk is one exact range of the file; where none does, the
-    partial chunk at the end is copied: reading past the array would show foreign bytes to whoever appends later.
+    Lengths that a chunk divides are preferred, so that each chunk is one exact range of the file; where none
+    does, the partial chunk at the end is copied: reading past the array would show foreign bytes to whoever
+    appends later.
     """
     chunk = split(shape, itemsize)
     if offset is None or prod(shape) == 0:
@@ -68,10 +72,12 @@ def contiguous(offset: int | None, shape: tuple[int, ...], itemsize: int, availa
 
 
 def split(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """A chunk shape of about 1 MiB that is one run of a C-order array, and that divides its shape where possible."""
+    """A chunk shape of about 1 MiB that is one run of a C-order array, and that divides its shape where
+    possible.
+    """
     chunk = [max(n, 1) for n in shape]
     for axis in range(len(chunk)):
-        if prod(chunk) * itemsize <= (_WHOLE if axis == 0 else _TARGET):
+        if prod(chunk) * itemsize <= _TARGET:
             break
         row = prod(chunk[axis + 1 :]) * itemsize
         if row >= _TARGET:
@@ -83,7 +89,9 @@ def split(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def _divisor(length: int, wanted: int, row: int) -> int:
-    """The divisor of ``length`` nearest to ``wanted`` that keeps chunks between 64 KiB and 4 MiB, else ``wanted``."""
+    """The divisor of ``length`` nearest to ``wanted`` that keeps chunks between 64 KiB and 4 MiB, else
+    ``wanted``.
+    """
     low, high = max(1, (64 << 10) // row), max(1, _WHOLE // row)
     found = wanted
     best = 0.0

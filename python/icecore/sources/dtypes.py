@@ -28,7 +28,7 @@ def data_type(dtype: np.dtype) -> Any:
     if dtype.subdtype is None:
         if kind == "b":
             return "bool"
-        if kind in "iuf" and dtype.itemsize <= 8 or kind == "c" and dtype.itemsize <= 16:
+        if (kind in "iuf" and dtype.itemsize <= 8) or (kind == "c" and dtype.itemsize <= 16):
             return dtype.name
         if kind in "SUV" and dtype.itemsize:
             name = {"S": "null_terminated_bytes", "U": "fixed_length_utf32", "V": "raw_bytes"}[kind]
@@ -37,14 +37,22 @@ def data_type(dtype: np.dtype) -> Any:
             unit, scale = np.datetime_data(dtype)
             name = {"m": "numpy.timedelta64", "M": "numpy.datetime64"}[kind]
             return {"name": name, "configuration": {"unit": unit, "scale_factor": scale}}
-    raise errors.make("dtype", f"Zarr has no data type for {dtype}", "convert it to a plain number or fixed-size text first")
+    raise errors.make(
+        "dtype", f"Zarr has no data type for {dtype}", "convert it to a plain number or fixed-size text first"
+    )
 
 
 def fill_json(value: Any, dtype: np.dtype) -> Any:
     """``value`` as the Zarr v3 ``fill_value`` of an array of ``dtype``; None means zero (or empty)."""
     kind = dtype.kind
     if kind in "OT":
-        return "" if value is None else value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+        return (
+            ""
+            if value is None
+            else value
+            if isinstance(value, str)
+            else bytes(value).decode("utf-8", "replace")
+        )
     if value is None:
         value = np.zeros((), dtype)[()]
     if kind == "V" and dtype.names is not None:

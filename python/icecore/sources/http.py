@@ -1,4 +1,6 @@
-"""Reading a file over http(s) by ranges, with a small block cache: enough to index it, not meant for its data."""
+"""Reading a file over http(s) by ranges, with a small block cache: enough to index it, not meant for its
+data.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _TIMEOUT = 30
 
 
 class HttpBytes:
-    """Bytes of one URL, read in blocks of 1 MiB that are kept (64 of them); refuses a file that changes meanwhile."""
+    """Bytes of one URL, read in blocks of 1 MiB that are kept (64 of them); refuses a file that changes
+    meanwhile.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -66,7 +70,8 @@ class HttpBytes:
         now = Identity(self.url, _total(headers, self.url), _modified(headers), _etag(headers))
         if now != self.identity:
             raise errors.make(
-                "source-changed", f"{self.url} changed while it was read: {self.identity.size} bytes, now {now.size}"
+                "source-changed",
+                f"{self.url} changed while it was read: {self.identity.size} bytes, now {now.size}",
             )
         if len(body) != end - low * _BLOCK:
             raise errors.make("network", f"{self.url} sent {len(body)} of {end - low * _BLOCK} bytes")
@@ -161,7 +166,9 @@ def head(url: str) -> Identity:
 def _total(headers: Any, url: str) -> int:
     total = str(headers.get("Content-Range", "")).rpartition("/")[2]
     if not total.isdigit():
-        raise errors.make("network", f"{url}: the server doesn't say how large it is", "download it, then link the copy")
+        raise errors.make(
+            "network", f"{url}: the server doesn't say how large it is", "download it, then link the copy"
+        )
     return int(total)
 
 
@@ -182,9 +189,13 @@ def _refusal(url: str, failure: str) -> errors.Error:
     if failure.startswith(("404", "410")):
         return errors.make("source-missing", f"no file at {url} ({failure})", "check the URL")
     if failure.startswith(("401", "403")):
-        return errors.make("permission", f"{url}: {failure}", "the server wants credentials or refuses the file")
+        return errors.make(
+            "permission", f"{url}: {failure}", "the server wants credentials or refuses the file"
+        )
     if failure.startswith("200"):
-        return errors.make("network", f"{url}: the server doesn't send ranges", "download it, then link the copy")
+        return errors.make(
+            "network", f"{url}: the server doesn't send ranges", "download it, then link the copy"
+        )
     if failure.startswith("416"):
         return errors.make("format", f"{url} is empty", "check the URL")
     return errors.make("network", f"{url}: {failure}", "check the connection and try again")

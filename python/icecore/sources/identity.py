@@ -35,7 +35,8 @@ def identity(source: str | os.PathLike[str]) -> Identity:
     """Size (bytes) and modification time (ns) of a file now.
 
     Raises:
-        Error: ``source-missing`` where it doesn't exist, ``permission`` or ``io`` where it can't be looked at.
+        Error: ``source-missing`` where it doesn't exist, ``permission`` or ``io`` where it can't be looked
+            at.
     """
     source = os.fspath(source)
     if is_remote(source):
@@ -47,7 +48,9 @@ def identity(source: str | os.PathLike[str]) -> Identity:
     except FileNotFoundError:
         raise errors.make("source-missing", f"no file at {source}", "check the path") from None
     except PermissionError:
-        raise errors.make("permission", f"not allowed to look at {source}", "check the file's permissions") from None
+        raise errors.make(
+            "permission", f"not allowed to look at {source}", "check the file's permissions"
+        ) from None
     except (OSError, ValueError) as error:
         raise errors.make("io", f"can't look at {source}: {error}") from error
     return Identity(file_url(source), status.st_size, status.st_mtime_ns)

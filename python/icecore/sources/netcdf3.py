@@ -1,4 +1,4 @@
-"""netCDF-3 files (classic, 64-bit offset, 64-bit data), linked in place: big-endian elements, no compression."""
+"""netCDF-3 files (classic, 64-bit offset, 64-bit data), linked in place: raw big-endian elements."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def open(source: str) -> ArrayMap:
     result.groups["/"] = {name: to_json(value) for name, value in header.attrs.items()}
     for item in header.variables:
         if item.name in ("", ".", "..", "zarr.json") or "/" in item.name or f"/{item.name}" in result.arrays:
-            result.dropped.append(Note(f"/{item.name}", "name", "Zarr can't hold a node of this name, or it is there twice"))
+            result.dropped.append(
+                Note(f"/{item.name}", "name", "Zarr can't hold a node of this name, or it is there twice")
+            )
             continue
         result.add(_entry(source, before, header, item, result.dropped))
     unchanged(source, before)
@@ -84,8 +86,10 @@ def _entry(source: str, ident: Identity, header: Header, item: Variable, notes: 
     if interleaved and item.row_bytes < _SMALL_RECORD and prod(item.shape) * dtype.itemsize <= _SMALL:
         entry.note = f"only {item.row_bytes} bytes in each record: one copy is read at once"
         return entry
-    located = _records(header, item) if interleaved else contiguous(
-        item.begin, item.shape, dtype.itemsize, ident.size - item.begin
+    located = (
+        _records(header, item)
+        if interleaved
+        else contiguous(item.begin, item.shape, dtype.itemsize, ident.size - item.begin)
     )
     entry.chunks = located.chunk
     entry.codecs = [bytes_codec(dtype, big=True)]
@@ -106,7 +110,11 @@ def _records(header: Header, item: Variable) -> Located:
     lengths = np.broadcast_to(inner.lengths[None, :], chunks.shape)
     copied = records * np.uint64(per_row) + inner.copied[None, :]
     return Located(
-        (1, *split(row, item.dtype.itemsize)), chunks.reshape(-1), offsets.reshape(-1), lengths.reshape(-1), copied.reshape(-1)
+        (1, *split(row, item.dtype.itemsize)),
+        chunks.reshape(-1),
+        offsets.reshape(-1),
+        lengths.reshape(-1),
+        copied.reshape(-1),
     )
 
 
@@ -117,7 +125,9 @@ def _attrs(item: Variable, dtype: np.dtype, notes: list[Note]) -> tuple[dict[str
         if name == "_FillValue":
             value = fill_attribute(value, dtype)
             if value is None:
-                notes.append(Note(f"/{item.name}", "attribute", "_FillValue is kept as the array's fill value only"))
+                notes.append(
+                    Note(f"/{item.name}", "attribute", "_FillValue is kept as the array's fill value only")
+                )
                 continue
         elif kind := attribute_type(value):
             types[name] = kind

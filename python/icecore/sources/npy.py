@@ -27,7 +27,8 @@ def open(source: str) -> ArrayMap:
     """Index a ``.npy`` file: one array, named after the file.
 
     Raises:
-        Error: ``corrupt`` where the header makes no sense or the file is cut off; ``unsupported`` for pickled objects.
+        Error: ``corrupt`` where the header makes no sense or the file is cut off; ``unsupported`` for pickled
+            objects.
     """
     before = identity(source)
     data = open_bytes(source)
@@ -48,8 +49,12 @@ def stem(source: str) -> str:
     return os.path.splitext(os.path.basename(path))[0] or "array"
 
 
-def read_header(data: ByteSource, at: int, length: int, name: str) -> tuple[tuple[int, ...], np.dtype, bool, int]:
-    """Shape, dtype, Fortran order and offset of the elements of the ``.npy`` at byte ``at``, ``length`` bytes long."""
+def read_header(
+    data: ByteSource, at: int, length: int, name: str
+) -> tuple[tuple[int, ...], np.dtype, bool, int]:
+    """Shape, dtype, Fortran order and offset of the elements of the ``.npy`` at byte ``at``, ``length`` bytes
+    long.
+    """
     start = data.read_at(at, min(length, 12))
     if len(start) < 10 or not start.startswith(_MAGIC) or start[6] not in (1, 2, 3):
         raise _wrong(name, f"no .npy header in its first bytes {start!r}")
@@ -62,12 +67,23 @@ def read_header(data: ByteSource, at: int, length: int, name: str) -> tuple[tupl
         header = ast.literal_eval(raw.decode("utf-8" if start[6] == 3 else "latin-1").strip())
         descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
         dtype = np.lib.format.descr_to_dtype(descr)
-    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError, UnicodeError, IndexError) as error:
+    except (
+        ValueError,
+        SyntaxError,
+        TypeError,
+        KeyError,
+        RecursionError,
+        MemoryError,
+        UnicodeError,
+        IndexError,
+    ) as error:
         raise _wrong(name, f"its header can't be understood: {error}") from error
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 64:
         raise _wrong(name, f"its shape is {shape!r}")
     if dtype.hasobject:
-        raise errors.make("unsupported", f"{name}: pickled Python objects ({dtype})", "save it with a numeric dtype")
+        raise errors.make(
+            "unsupported", f"{name}: pickled Python objects ({dtype})", "save it with a numeric dtype"
+        )
     offset = at + 8 + width + size
     if dtype.subdtype is not None:
         dtype, shape = dtype.base, shape + dtype.shape
@@ -140,4 +156,3 @@ def _reversed(located: Located, shape: tuple[int, ...]) -> Located:
 
 def _wrong(name: str, what: str) -> errors.Error:
     return errors.make("corrupt", f"{name}: {what}", "compare the file with its original")
-

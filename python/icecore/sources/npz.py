@@ -17,7 +17,15 @@ from icecore.sources.identity import Identity, identity, unchanged
 from icecore.sources.npy import raw_entry, read_header
 from icecore.sources.structs import pack, packed_struct
 
-_FAULTS = (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError)
+_FAULTS = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    OSError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+)
 _HEADER = 1 << 16
 
 
@@ -25,7 +33,8 @@ def open(source: str) -> ArrayMap:
     """Index a ``.npz`` file: one array per member, named after it.
 
     Raises:
-        Error: ``corrupt`` where the zip or a member's header makes no sense; ``format`` where no member is an array.
+        Error: ``corrupt`` where the zip or a member's header makes no sense; ``format`` where no member is an
+            array.
     """
     before = identity(source)
     result = ArrayMap(source)
@@ -38,18 +47,27 @@ def open(source: str) -> ArrayMap:
     finally:
         data.close()
     if not result.arrays:
-        raise errors.make("format", f"{source} is a zip archive without NumPy arrays", "unpack it and give the files")
+        raise errors.make(
+            "format", f"{source} is a zip archive without NumPy arrays", "unpack it and give the files"
+        )
     unchanged(source, before)
     return result
 
 
 def _member(
-    result: ArrayMap, source: str, ident: Identity, data: ByteSource, archive: zipfile.ZipFile, member: zipfile.ZipInfo
+    result: ArrayMap,
+    source: str,
+    ident: Identity,
+    data: ByteSource,
+    archive: zipfile.ZipFile,
+    member: zipfile.ZipInfo,
 ) -> None:
     name = member.filename.removesuffix(".npy").strip("/")
     path = f"/{name}"
     label = f"{source}:{member.filename}"
-    if not member.filename.endswith(".npy") or any(part in ("", ".", "..", "zarr.json") for part in name.split("/")):
+    if not member.filename.endswith(".npy") or any(
+        part in ("", ".", "..", "zarr.json") for part in name.split("/")
+    ):
         result.dropped.append(Note(path, "unsupported", f"member {member.filename} is no NumPy array"))
         return
     if member.flag_bits & 1:
@@ -75,11 +93,20 @@ def _data_offset(data: ByteSource, member: zipfile.ZipInfo, label: str) -> int:
     """Where a stored member's bytes begin: its local header has lengths of its own."""
     local = data.read_at(member.header_offset, 30)
     if len(local) < 30 or local[:4] != b"PK\x03\x04":
-        raise errors.make("corrupt", f"{label}: no local header at byte {member.header_offset}", "test it with unzip -t")
-    start = member.header_offset + 30 + int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+        raise errors.make(
+            "corrupt", f"{label}: no local header at byte {member.header_offset}", "test it with unzip -t"
+        )
+    start = (
+        member.header_offset
+        + 30
+        + int.from_bytes(local[26:28], "little")
+        + int.from_bytes(local[28:30], "little")
+    )
     if start + member.file_size > data.identity.size:
         raise errors.make(
-            "corrupt", f"{label} ends at byte {start + member.file_size}, the file at {data.identity.size}", "test it with unzip -t"
+            "corrupt",
+            f"{label} ends at byte {start + member.file_size}, the file at {data.identity.size}",
+            "test it with unzip -t",
         )
     return start
 
@@ -134,7 +161,9 @@ class MemberReader:
         values = values.T if self.fortran else values
         if self.stored.names is not None:
             values = pack(values, self.dtype)
-        return np.ascontiguousarray(values.astype(self.dtype, copy=False)).reshape([s.stop - s.start for s in region])
+        return np.ascontiguousarray(values.astype(self.dtype, copy=False)).reshape(
+            [s.stop - s.start for s in region]
+        )
 
     def _bytes(self, offset: int, length: int) -> bytes:
         data = open_bytes(self.source)
@@ -143,11 +172,15 @@ class MemberReader:
                 file.seek(offset)
                 block = file.read(length)
         except _FAULTS as error:
-            raise errors.make("corrupt", f"{self.source}:{self.member}: {error}", "test it with unzip -t") from error
+            raise errors.make(
+                "corrupt", f"{self.source}:{self.member}: {error}", "test it with unzip -t"
+            ) from error
         finally:
             data.close()
         if len(block) != length:
-            raise errors.make("corrupt", f"{self.source}:{self.member} ends {length - len(block)} bytes early")
+            raise errors.make(
+                "corrupt", f"{self.source}:{self.member} ends {length - len(block)} bytes early"
+            )
         return block
 
 

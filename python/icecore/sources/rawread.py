@@ -21,8 +21,8 @@ _GATHER = 1 << 16
 class RawReader:
     """Regions of an array whose elements lie in C order from ``offset``; can be pickled.
 
-    ``stored`` is the dtype in the file, ``record`` the bytes from one index of the first axis to the next where that is
-    more than a row (netCDF-3 records), ``fortran`` whether the axes lie in reverse order.
+    ``stored`` is the dtype in the file, ``record`` the bytes from one index of the first axis to the next
+    where that is more than a row (netCDF-3 records), ``fortran`` whether the axes lie in reverse order.
     """
 
     source: str
@@ -35,7 +35,9 @@ class RawReader:
     fortran: bool = False
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte order."""
+        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte
+        order.
+        """
         data = open_bytes(self.source)
         try:
             if data.identity != self.identity:
@@ -65,11 +67,13 @@ class RawReader:
             inner = region[run:]
             target = out[tuple(i - s.start for i, s in zip(outer, region, strict=False))]
             if not inner:
-                out[tuple(i - s.start for i, s in zip(outer, region, strict=True))] = self._elements(data, start, (1,))[0]
+                out[tuple(i - s.start for i, s in zip(outer, region, strict=True))] = self._elements(
+                    data, start, (1,)
+                )[0]
                 continue
-            rows = (inner[0].stop - inner[0].start,) + shape[run + 1 :]
+            rows = (inner[0].stop - inner[0].start, *shape[run + 1 :])
             block = self._elements(data, start + inner[0].start * strides[run], rows)
-            target[...] = block[(slice(None),) + tuple(inner[1:])]
+            target[...] = block[(slice(None), *tuple(inner[1:]))]
         return out
 
     def _run_axis(self, region: Region, shape: tuple[int, ...]) -> int:

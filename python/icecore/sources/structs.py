@@ -31,20 +31,29 @@ def packed_struct(dtype: np.dtype) -> np.dtype:
     return np.dtype(dtype.str).newbyteorder("<")
 
 
+def offset_of(dtype: np.dtype, name: str) -> int:
+    """Where a field begins, in bytes."""
+    return int(dtype.fields[name][1]) if dtype.fields else 0
+
+
 def same_bytes(dtype: np.dtype, packed: np.dtype) -> bool:
-    """Whether elements of ``dtype`` are, byte for byte, elements of ``packed`` (its :func:`packed_struct`)."""
+    """Whether elements of ``dtype`` are, byte for byte, elements of ``packed``."""
     if dtype.itemsize != packed.itemsize:
         return False
     if dtype.subdtype is not None:
         return all(same_bytes(dtype.base, packed[name]) for name in (packed.names or ())[:1])
     if dtype.names is not None:
-        fields, ours = dtype.fields or {}, packed.fields or {}
-        return all(fields[n][1] == ours[n][1] and same_bytes(dtype[n], packed[n]) for n in dtype.names)
+        return all(
+            offset_of(dtype, name) == offset_of(packed, name) and same_bytes(dtype[name], packed[name])
+            for name in dtype.names
+        )
     return dtype.newbyteorder("=") == packed.newbyteorder("=") and (dtype.isnative == packed.isnative)
 
 
 def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Records with gaps, big-endian fields or sub-arrays as records of ``dtype`` (their :func:`packed_struct`)."""
+    """Records with gaps, big-endian fields or sub-arrays as records of ``dtype`` (their
+    :func:`packed_struct`).
+    """
     if values.dtype == dtype:
         return values
     out = np.empty(values.shape, dtype)
@@ -55,7 +64,7 @@ def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         elif values.dtype[name].subdtype is None:
             out[name] = pack(field, dtype[name])
         else:
-            flat = field.reshape(values.shape + (-1,))
+            flat = field.reshape((*values.shape, -1))
             for i, part in enumerate(dtype[name].names or ()):
                 item = flat[..., i]
                 inner = dtype[name][part]

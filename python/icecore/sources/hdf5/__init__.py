@@ -1,7 +1,8 @@
 """HDF5 and netCDF-4 files, linked in place.
 
-``file`` opens, ``walk`` meets every object once, ``dimensions`` names axes, ``dataset`` turns each dataset into an
-array; ``types``, ``filters``, ``chunks`` and ``attributes`` know one part of the format each; ``read`` copies.
+``file`` opens, ``walk`` meets every object once, ``dimensions`` names axes, ``dataset`` turns each dataset
+into an array; ``types``, ``filters``, ``chunks`` and ``attributes`` know one part of the format each;
+``read`` copies.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from icecore.sources.arraymap import ArrayMap, Note
 from icecore.sources.attributes import to_json
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.dataset import RawDataset, build
-from icecore.sources.hdf5.dimensions import NOT_A_VARIABLE, Labels, extended_shapes, name_dimensions, scale_paths
+from icecore.sources.hdf5.dimensions import (
+    NOT_A_VARIABLE,
+    Labels,
+    extended_shapes,
+    name_dimensions,
+    scale_paths,
+)
 from icecore.sources.hdf5.file import guard, open_file
 from icecore.sources.hdf5.walk import Walk
 from icecore.sources.identity import identity, unchanged
@@ -25,8 +32,8 @@ def open(source: str) -> ArrayMap:
     """Index an HDF5 file (path or http(s) URL): no data are read, only where they lie.
 
     Raises:
-        Error: ``source-missing``, ``permission``; ``corrupt`` where the HDF5 library can't read it; ``source-changed``
-            where somebody wrote to it meanwhile.
+        Error: ``source-missing``, ``permission``; ``corrupt`` where the HDF5 library can't read it;
+            ``source-changed`` where somebody wrote to it meanwhile.
     """
     before = identity(source)
     file = open_file(source)
@@ -56,7 +63,10 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
     for raw in walk.datasets:
         if raw.plan.refused:
             continue
-        if str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE) and raw.attrs.get("CLASS") == "DIMENSION_SCALE":
+        if (
+            str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE)
+            and raw.attrs.get("CLASS") == "DIMENSION_SCALE"
+        ):
             result.dropped.append(Note(raw.path, "dimension", "a netCDF dimension without a variable"))
             continue
         dims: tuple[str | None, ...] = names[raw.path] + tuple(

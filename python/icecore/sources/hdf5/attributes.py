@@ -25,7 +25,9 @@ _MAX_BYTES = 64 << 20
 
 
 def read_attributes(oid: Any, fid: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """All attributes of an object: name → str, NumPy scalar or array, list or dict; and name → why it was left out."""
+    """All attributes of an object: name → str, NumPy scalar or array, list or dict; and name → why it was
+    left out.
+    """
     names: list[bytes] = []
     h5a.iterate(oid, names.append)
     values: dict[str, Any] = {}
@@ -53,7 +55,11 @@ def _value(aid: Any, fid: Any) -> Any:
     shape = space.get_simple_extent_dims()
     count = prod(shape)
     if count * tid.get_size() > _MAX_BYTES:
-        raise errors.make("memory", f"an attribute of {count} × {tid.get_size()} bytes", "attributes may be 64 MiB")
+        raise errors.make(
+            "memory",
+            f"an attribute of {count} elements of {tid.get_size()} bytes",
+            "attributes may be 64 MiB",
+        )
     dtype = tid.dtype
     array = np.empty(shape, dtype)
     if count == 0:
@@ -66,13 +72,14 @@ def _value(aid: Any, fid: Any) -> Any:
 
 def _single(value: Any) -> Any:
     # netCDF has no scalars: one element stands for itself.
-    if isinstance(value, list) or isinstance(value, np.ndarray) and value.ndim == 1:
+    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return value[0] if len(value) == 1 else value
     return value
 
 
 def _memory_type(tid: Any, kind: int) -> Any:
-    # Reading with the file's own type skips the library's search for a conversion; enum, opaque and numbers are exact.
+    # Reading with the file's own type skips the library's search for a conversion; enum, opaque and numbers
+    # are exact.
     return tid if kind in (h5t.INTEGER, h5t.ENUM, h5t.OPAQUE) else None
 
 

@@ -11,11 +11,13 @@ from icecore.sources.contiguous import Located, grid_of, nothing
 _UNDEFINED = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
-def chunked(dsid: Any, shape: tuple[int, ...], stored: tuple[int, ...], chunk: tuple[int, ...], raw: int, plain: bool) -> Located:
+def chunked(
+    dsid: Any, shape: tuple[int, ...], stored: tuple[int, ...], chunk: tuple[int, ...], raw: int, plain: bool
+) -> Located:
     """The chunks of a chunked dataset.
 
-    ``shape`` is the array's, ``stored`` the dataset's (shorter where netCDF fills up to an unlimited dimension),
-    ``raw`` the bytes of a decoded chunk, ``plain`` whether there are no filters.
+    ``shape`` is the array's, ``stored`` the dataset's (shorter where netCDF fills up to an unlimited
+    dimension), ``raw`` the bytes of a decoded chunk, ``plain`` whether there are no filters.
     """
     infos: list[Any] = []
     dsid.chunk_iter(infos.append)
@@ -26,9 +28,16 @@ def chunked(dsid: Any, shape: tuple[int, ...], stored: tuple[int, ...], chunk: t
 
 
 def select(
-    shape: tuple[int, ...], stored: tuple[int, ...], chunk: tuple[int, ...], raw: int, plain: bool, table: tuple[Any, ...]
+    shape: tuple[int, ...],
+    stored: tuple[int, ...],
+    chunk: tuple[int, ...],
+    raw: int,
+    plain: bool,
+    table: tuple[Any, ...],
 ) -> Located:
-    """Sort out a chunk index: ``table`` is starts (n × rank, elements), filter masks, byte offsets, byte lengths."""
+    """Sort out a chunk index: ``table`` is starts (one row a chunk, in elements), filter masks, byte offsets, byte
+    lengths.
+    """
     starts, masks, offsets, lengths = table
     index = np.asarray(starts, "u8").reshape(len(masks), len(chunk)) // np.array(chunk, "u8")
     grid = np.array(grid_of(shape, chunk), "u8")
@@ -37,11 +46,8 @@ def select(
     flat = np.ravel_multi_index(tuple(index[inside].T), tuple(int(n) for n in grid)).astype("u8")
     masks, offsets, lengths = np.asarray(masks)[inside], offsets[inside], lengths[inside]
     edge = ((index[inside] + 1) * np.array(chunk, "u8") > np.array(stored, "u8")).any(axis=1)
-    if plain:
-        copied = lengths != raw
-    else:
-        # Newer files may leave the filters out of partial edge chunks without saying so in the mask.
-        copied = (masks != 0) | (edge & (lengths == raw))
+    # Newer files may leave the filters out of partial edge chunks without saying so in the mask.
+    copied = lengths != raw if plain else (masks != 0) | (edge & (lengths == raw))
     if stored != shape:
         # What such a chunk holds beyond the dataset's end becomes visible: only the library knows it.
         copied |= edge

@@ -1,4 +1,6 @@
-"""One HDF5 dataset → one array of the map: linked where its bytes allow it, else to be copied, with the reason."""
+"""One HDF5 dataset → one array of the map: linked where its bytes allow it, else to be copied, with the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,18 @@ class RawDataset:
     attrs: dict[str, Any]
 
 
-def build(raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None, notes: list[Note]) -> ArrayEntry:
+def build(
+    raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None, notes: list[Note]
+) -> ArrayEntry:
     """The array entry of a dataset whose type can be read."""
     plan = raw.plan
     plist = raw.dsid.get_create_plist()
     stored = raw.shape if raw.shape is not None else (0,)
     shape = (extended or stored) + plan.inner
     if prod(shape) * max(plan.dtype.itemsize, 1) >= 1 << 62:
-        raise errors.make("corrupt", f"{raw.path}: a shape of {shape} can't be", "compare the file with its original")
+        raise errors.make(
+            "corrupt", f"{raw.path}: a shape of {shape} can't be", "compare the file with its original"
+        )
     fill = _fill_value(plist, plan)
     attrs, types = array_attributes(raw, notes)
     reader = DatasetReader(
@@ -86,7 +92,7 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
     attrs: dict[str, Any] = {}
     types: dict[str, str] = {}
     for name, value in raw.attrs.items():
-        if name in HIDDEN or scale and name in ("CLASS", "NAME"):
+        if name in HIDDEN or (scale and name in ("CLASS", "NAME")):
             continue
         if name == "_FillValue":
             value = fill_attribute(value, raw.plan.dtype)

@@ -1,8 +1,9 @@
 """Dimension names by netCDF-4's rules, for any HDF5 file.
 
-A dimension scale names the axes that it is attached to; a one-dimensional scale names its own; every other axis gets a
-name ``phony_dim_N`` that equal lengths within a group share. Numbers count up in the order in which groups are met (a
-group before its children), after the labelled dimensions met so far: the names that netCDF libraries give.
+A dimension scale names the axes that it is attached to; a one-dimensional scale names its own; every other
+axis gets a name ``phony_dim_N`` that equal lengths within a group share. Numbers count up in the order in
+which groups are met (a group before its children), after the labelled dimensions met so far: the names that
+netCDF libraries give.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ NOT_A_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
 @dataclass
 class Labels:
-    """What a dataset says about its dimensions: a scale's own marks, and per axis the path of the scale attached to it."""
+    """What a dataset says about its dimensions: a scale's own marks, and per axis the path of the attached
+    scale.
+    """
 
     path: str
     shape: tuple[int, ...]
@@ -32,7 +35,9 @@ class Labels:
 
     @property
     def dimension(self) -> str:
-        """The name of the dimension it is the scale of; netCDF renames a variable that would collide with one."""
+        """The name of the dimension it is the scale of; netCDF renames a variable that would collide with
+        one.
+        """
         return self.name.removeprefix("_nc4_non_coord_")
 
 
@@ -93,9 +98,13 @@ def _names(item: Labels, known: list[tuple[str, int]], ids: dict[int, str]) -> t
 
 
 def extended_shapes(datasets: list[Labels]) -> dict[str, tuple[int, ...]]:
-    """Path → shape, for datasets that are shorter than the unlimited dimension they hang on: netCDF fills the rest."""
+    """Path → shape, for datasets that are shorter than the unlimited dimension they hang on: netCDF fills the
+    rest.
+    """
     lengths: dict[str, int] = {}
-    scales = {item.path: item for item in datasets if item.is_scale and item.unlimited and len(item.shape) == 1}
+    scales = {
+        item.path: item for item in datasets if item.is_scale and item.unlimited and len(item.shape) == 1
+    }
     for item in datasets:
         for size, scale in zip(item.shape, item.scales, strict=False):
             if scale in scales:
@@ -113,7 +122,9 @@ def extended_shapes(datasets: list[Labels]) -> dict[str, tuple[int, ...]]:
 
 
 def scale_paths(value: Any, rank: int, name_of: Any) -> list[str | None]:
-    """``DIMENSION_LIST`` → per axis the path of the last scale attached, or None (also where the scale is gone)."""
+    """``DIMENSION_LIST`` → per axis the path of the last scale attached, or None (also where the scale is
+    gone).
+    """
     if value is None or len(value) != rank:
         return [None] * rank
     return [(name_of(references[-1]) or None) if len(references) else None for references in value]

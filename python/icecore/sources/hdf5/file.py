@@ -44,7 +44,9 @@ def guard(source: str, what: str = "") -> Iterator[None]:
         name = f"{source}:{what}" if what else source
         reason = " ".join(str(error).split()) or type(error).__name__
         raise errors.make(
-            "corrupt", f"{name}: the HDF5 library can't read it: {reason}", "compare the file with its original"
+            "corrupt",
+            f"{name}: the HDF5 library can't read it: {reason}",
+            "compare the file with its original",
         ) from error
 
 
@@ -61,7 +63,9 @@ def open_file(source: str) -> Any:
 
 
 def shared_file(source: str, token: Any) -> Any:
-    """An open file for reading data, kept for the next read; ``token`` is the identity that it must have been opened for."""
+    """An open file for reading data, kept for the next read; ``token`` is the identity that it was opened
+    for.
+    """
     key = f"{source}\0{token}"
     with _lock:
         file = _open.pop(key, None)

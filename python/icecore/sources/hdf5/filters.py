@@ -12,7 +12,7 @@ _NAMES = {4: "szip", 5: "n-bit", 6: "scale-offset"}
 
 
 def codecs_of(filters: list[tuple[int, tuple[int, ...], str]]) -> tuple[list[dict[str, Any]], str]:
-    """The bytes→bytes codecs for ``(id, client values, name)`` filters in pipeline order, and "" or why it can't be done."""
+    """The codecs for ``(id, client values, name)`` filters in pipeline order, and why there are none."""
     codecs: list[dict[str, Any]] = []
     for code, values, name in filters:
         if code == h5py.h5z.FILTER_SHUFFLE:
@@ -30,7 +30,9 @@ def codecs_of(filters: list[tuple[int, tuple[int, ...], str]]) -> tuple[list[dic
 
 
 def filters_of(plist: Any) -> list[tuple[int, tuple[int, ...], str]]:
-    """The ``(id, client values, name)`` of each filter of a dataset creation property list, in pipeline order."""
+    """The ``(id, client values, name)`` of each filter of a dataset creation property list, in pipeline
+    order.
+    """
     found = []
     for i in range(plist.get_nfilters()):
         code, _flags, values, name = plist.get_filter(i)
@@ -48,7 +50,10 @@ def _bz2(values: tuple[int, ...]) -> dict[str, Any]:
 
 def _zstd(values: tuple[int, ...]) -> dict[str, Any]:
     level = values[0] if values else 3
-    return {"name": "numcodecs.zstd", "configuration": {"level": level if level < 1 << 31 else level - (1 << 32)}}
+    return {
+        "name": "numcodecs.zstd",
+        "configuration": {"level": level if level < 1 << 31 else level - (1 << 32)},
+    }
 
 
 def _fletcher32(_values: tuple[int, ...]) -> dict[str, Any]:

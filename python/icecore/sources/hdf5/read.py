@@ -18,8 +18,9 @@ from icecore.sources.structs import pack
 class DatasetReader:
     """Reads regions of one dataset; opens the file when first used, and can be pickled.
 
-    ``stored`` is the dataset's own shape where it is shorter than the array's, ``inner`` the number of trailing axes
-    that come from an array datatype, ``how`` as in :class:`icecore.sources.hdf5.types.TypePlan`.
+    ``stored`` is the dataset's own shape where it is shorter than the array's, ``inner`` the number of
+    trailing axes that come from an array datatype, ``how`` as in
+    :class:`icecore.sources.hdf5.types.TypePlan`.
     """
 
     source: str
@@ -33,16 +34,20 @@ class DatasetReader:
     fill: Any = None
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte order."""
+        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte
+        order.
+        """
         unchanged(self.source, self.identity)
         with guard(self.source, self.path):
             _plugins()
             dataset = shared_file(self.source, self.identity)[self.path]
             outer = region[: len(region) - self.inner]
-            clipped = tuple(slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True))
+            clipped = tuple(
+                slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True)
+            )
             values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset)
             if self.inner:
-                values = values[(...,) + tuple(region[len(outer) :])]
+                values = values[(Ellipsis, *region[len(outer) :])]  # type: ignore[arg-type]
             if self.stored != self.shape[: len(self.stored)]:
                 values = self._extend(values, outer)
             return np.ascontiguousarray(values).reshape([s.stop - s.start for s in region])
@@ -50,7 +55,10 @@ class DatasetReader:
     def _raw(self, dataset: Any, region: Region) -> np.ndarray:
         if dataset.shape is None:
             return np.empty(0, dataset.dtype)
-        return np.asarray(dataset[region] if region else dataset[()], dtype=None if dataset.dtype.kind == "O" else dataset.dtype.base)
+        return np.asarray(
+            dataset[region] if region else dataset[()],
+            dtype=None if dataset.dtype.kind == "O" else dataset.dtype.base,
+        )
 
     def _extend(self, values: np.ndarray, region: Region) -> np.ndarray:
         shape = tuple(s.stop - s.start for s in region) + values.shape[len(region) :]

@@ -9,16 +9,17 @@ import h5py
 import numpy as np
 from h5py import h5t
 
-from icecore.sources.structs import packed_struct
+from icecore.sources.structs import offset_of, packed_struct
 
 
 @dataclass
 class TypePlan:
     """How a dataset's elements are taken over.
 
-    ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes trailing
-    axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``; ``linkable`` whether the stored bytes
-    are elements of ``dtype`` (``big``: with swapped bytes); ``note`` why not; ``refused`` why it can't be read at all.
+    ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes
+    trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``; ``linkable``
+    whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note`` why not;
+    ``refused`` why it can't be read at all.
     """
 
     dtype: np.dtype
@@ -54,7 +55,7 @@ def _is_big(dtype: np.dtype) -> bool:
 def _number(tid: h5t.TypeID) -> TypePlan:
     dtype = tid.dtype
     native = dtype.newbyteorder("=")
-    if dtype.kind == "f" and dtype.itemsize > 8 or dtype.kind == "c" and dtype.itemsize > 16:
+    if (dtype.kind == "f" and dtype.itemsize > 8) or (dtype.kind == "c" and dtype.itemsize > 16):
         native = np.dtype("f8" if dtype.kind == "f" else "c16")
         return TypePlan(native, "cast", note="long double: rounded to 64-bit floating point")
     plain = h5t.py_create(dtype).equal(tid)
@@ -75,9 +76,13 @@ def _string(tid: h5t.TypeID) -> TypePlan:
     size = tid.get_size()
     plan = TypePlan(np.dtype(f"S{size}"), linkable=True)
     padding = tid.get_strpad()
-    # The library blanks what follows the NUL of a C string, and the trailing blanks of a Fortran one; a link would not.
+    # The library blanks what follows the NUL of a C string, and the trailing blanks of a Fortran one; a link
+    # would not.
     if padding == h5t.STR_SPACEPAD:
-        plan.linkable, plan.note = False, "text padded with blanks: copied without them, as the HDF5 library reads it"
+        plan.linkable, plan.note = (
+            False,
+            "text padded with blanks: copied without them, as the HDF5 library reads it",
+        )
     elif padding == h5t.STR_NULLTERM and size > 1:
         plan.note = "text ends at its first NUL"
     return plan
@@ -111,7 +116,9 @@ def _array(tid: h5t.TypeID) -> TypePlan:
 
 def _reference(tid: h5t.TypeID) -> TypePlan:
     if tid.equal(h5t.STD_REF_OBJ):
-        return TypePlan(np.dtype(object), "reference", note="object references, written as the paths they point at")
+        return TypePlan(
+            np.dtype(object), "reference", note="object references, written as the paths they point at"
+        )
     return _refuse("region references have no Zarr equivalent")
 
 
@@ -125,7 +132,12 @@ def _compound(tid: h5t.TypeID) -> TypePlan:
         return _number(tid)
     packed = packed_struct(dtype)
     linkable = _same_layout(tid, dtype, packed)
-    return TypePlan(packed, "struct", linkable, note="" if linkable else "records with gaps or fields that need conversion")
+    return TypePlan(
+        packed,
+        "struct",
+        linkable,
+        note="" if linkable else "records with gaps or fields that need conversion",
+    )
 
 
 def _same_layout(tid: h5t.TypeID, dtype: np.dtype, packed: np.dtype) -> bool:
@@ -137,10 +149,10 @@ def _same_layout(tid: h5t.TypeID, dtype: np.dtype, packed: np.dtype) -> bool:
         return _same_layout(tid.get_super(), dtype.base, packed[0])
     if kind == h5t.COMPOUND and packed.names is not None:
         return all(
-            tid.get_member_offset(i) == packed.fields[name][1]
-            and dtype.fields[name][1] == packed.fields[name][1]
+            tid.get_member_offset(i) == offset_of(packed, name)
+            and offset_of(dtype, name) == offset_of(packed, name)
             and _same_layout(tid.get_member_type(i), dtype[name], packed[name])
-            for i, name in enumerate(dtype.names)
+            for i, name in enumerate(dtype.names or ())
         )
     plan = plan_type(tid)
     return plan.linkable and not plan.big and not plan.inner and plan.dtype.itemsize == packed.itemsize

@@ -66,7 +66,9 @@ class Walk:
     def _child_path(self, path: str, name: bytes) -> str | None:
         label = text(name)
         if label in ("", ".", "..") or "\0" in label or label in _OURS or label == "zarr.json":
-            self.notes.append(Note(f"{path.rstrip('/')}/{label}", "name", "Zarr can't hold a node of this name"))
+            self.notes.append(
+                Note(f"{path.rstrip('/')}/{label}", "name", "Zarr can't hold a node of this name")
+            )
             return None
         return f"{path.rstrip('/')}/{label}"
 
