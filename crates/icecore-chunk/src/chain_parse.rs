@@ -1,0 +1,130 @@
+//! The `codecs` list of the metadata, to a chain.
+
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::Value;
+
+use crate::chain::{ArrayStep, Chain, Serializer};
+use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose, bad_config, table};
+use crate::dtype::DType;
+use crate::extension::{Extension, config_str, unsupported};
+use crate::foreign::Foreign;
+
+/// More codecs than any sane chain has.
+const MAX_CODECS: usize = 16;
+
+impl Chain {
+    /// Parses a `codecs` list. `fill` is the fill value of the array, one element in native order.
+    ///
+    /// Errors: `Unsupported` names a codec that neither this crate nor zarrs knows, `Format` a malformed list.
+    pub fn parse(codecs: &Value, dtype: &DType, fill: &[u8]) -> Result<Chain> {
+        let list = codecs.as_array().filter(|l| !l.is_empty() && l.len() <= MAX_CODECS).ok_or_else(|| {
+            Error::new(ErrorKind::Format, format!("`codecs` is not a list of 1 to {MAX_CODECS} codecs"))
+        })?;
+        let mut front = Vec::new();
+        let mut bytes = Vec::new();
+        let mut names = Vec::new();
+        for value in list {
+            let ext = Extension::parse(value, "codec")?;
+            let step = table(&ext, dtype.size())?;
+            // A chain is array codecs, then bytes codecs; what may be ignored and is not known is left out.
+            if step.is_none() && !ext.must_understand && !known(ext.name) {
+                continue;
+            }
+            names.push(ext.name.to_string());
+            match step {
+                Some(step) => bytes.push(step),
+                None if bytes.is_empty() => front.push((value, ext)),
+                None => return Err(misplaced(&ext)),
+            }
+        }
+        let (arrays, serializer) = parse_front(&front, dtype, fill)?;
+        check_vlen(dtype, &arrays, &serializer, &bytes)?;
+        Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes, codecs: codecs.clone(), names })
+    }
+}
+
+/// Array codecs that are implemented here.
+fn known(name: &str) -> bool {
+    array_codec(name) || serializer_codec(name)
+}
+
+fn array_codec(name: &str) -> bool {
+    matches!(name, "transpose" | "bitround" | "numcodecs.bitround" | "numcodecs.delta")
+}
+
+fn serializer_codec(name: &str) -> bool {
+    matches!(name, "bytes" | "endian" | "pcodec" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes")
+}
+
+fn misplaced(ext: &Extension) -> Error {
+    if known(ext.name) || ext.name == "sharding_indexed" {
+        return Error::new(ErrorKind::Format, format!("codec {:?} stands behind a bytes-to-bytes codec", ext.name));
+    }
+    unsupported("codec", ext.name)
+}
+
+/// Everything up to the array→bytes codec.
+fn parse_front(front: &[(&Value, Extension)], dtype: &DType, fill: &[u8]) -> Result<(Vec<ArrayStep>, Serializer)> {
+    if front.iter().any(|(_, ext)| !known(ext.name)) {
+        let codecs: Vec<Value> = front.iter().map(|(value, _)| (*value).clone()).collect();
+        let strange = front.iter().find(|(_, ext)| !known(ext.name)).map_or("", |(_, ext)| ext.name);
+        return Ok((Vec::new(), Serializer::Foreign(Foreign::parse(codecs, strange, dtype, fill)?)));
+    }
+    let Some(((_, last), before)) = front.split_last() else {
+        return Err(Error::new(ErrorKind::Format, "`codecs` has no array-to-bytes codec")
+            .hint("`bytes` must stand before the compressors"));
+    };
+    let arrays = before.iter().map(|(_, ext)| parse_array_step(ext, dtype)).collect::<Result<Vec<_>>>()?;
+    let moved = arrays.iter().position(|a| matches!(a, ArrayStep::Transpose(t) if !t.is_identity()));
+    let delta = arrays.iter().rposition(|a| matches!(a, ArrayStep::Delta(_)));
+    if moved.is_some_and(|moved| delta.is_some_and(|delta| delta > moved)) {
+        return Err(Error::new(ErrorKind::Unsupported, "codec numcodecs.delta behind transpose"));
+    }
+    Ok((arrays, parse_serializer(last, dtype)?))
+}
+
+fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {
+    match ext.name {
+        "transpose" => Ok(ArrayStep::Transpose(Transpose::parse(ext)?)),
+        "bitround" | "numcodecs.bitround" => Ok(ArrayStep::BitRound(BitRound::parse(ext, dtype)?)),
+        "numcodecs.delta" => Ok(ArrayStep::Delta(Delta::parse(ext, dtype)?)),
+        other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} stands before another array codec"))),
+    }
+}
+
+fn parse_serializer(ext: &Extension, dtype: &DType) -> Result<Serializer> {
+    match ext.name {
+        "bytes" | "endian" => parse_bytes(ext, dtype),
+        "pcodec" | "numcodecs.pcodec" => Ok(Serializer::Pco(Pco::parse(ext, dtype)?)),
+        "vlen-utf8" => Ok(Serializer::Vlen { utf8: true }),
+        "vlen-bytes" => Ok(Serializer::Vlen { utf8: false }),
+        other => Err(Error::new(ErrorKind::Format, format!("no array-to-bytes codec follows {other:?}"))),
+    }
+}
+
+fn parse_bytes(ext: &Extension, dtype: &DType) -> Result<Serializer> {
+    let swap = Swap::of(dtype);
+    let little = match ext.get("endian").map(|_| config_str(ext, "endian")).transpose()? {
+        Some("little") => true,
+        Some("big") => false,
+        None if swap.is_none() => return Ok(Serializer::Bytes(Swap::None)),
+        // Left out, although the elements have several bytes: the order of every machine that matters.
+        None => true,
+        Some(_) => return Err(bad_config(ext, "endian", "little, big")),
+    };
+    Ok(Serializer::Bytes(if little == cfg!(target_endian = "little") { Swap::None } else { swap }))
+}
+
+fn check_vlen(dtype: &DType, arrays: &[ArrayStep], serializer: &Serializer, bytes: &[ByteStep]) -> Result<()> {
+    let ok = match (dtype, serializer) {
+        (DType::VlenUtf8, Serializer::Vlen { utf8 }) => *utf8,
+        (DType::VlenBytes, Serializer::Vlen { .. }) => true,
+        (dtype, Serializer::Vlen { .. }) => dtype.is_vlen(),
+        (dtype, _) => !dtype.is_vlen(),
+    };
+    if ok && (!dtype.is_vlen() || arrays.iter().all(|a| matches!(a, ArrayStep::Transpose(_)))) {
+        return Ok(());
+    }
+    let what = format!("{:?} with {} bytes codecs does not suit the data type {}", serializer, bytes.len(), dtype.to_json());
+    Err(Error::new(ErrorKind::Unsupported, what).hint("strings need `vlen-utf8`, byte strings `vlen-bytes`"))
+}

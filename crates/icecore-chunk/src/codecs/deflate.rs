@@ -1,0 +1,134 @@
+//! libdeflate's (de)compressor behind a safe face: the three framings, bytes used and written.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use icecore_grid::Result;
+use libdeflate_sys as sys;
+
+use crate::scratch::{grow, out_of_memory};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Framing {
+    Zlib,
+    Gzip,
+}
+
+/// Why a stream did not decode.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum InflateError {
+    BadData,
+    /// The stream is longer than the output.
+    TooLong,
+}
+
+/// A reusable decompressor.
+pub(crate) struct Inflater(NonNull<sys::libdeflate_decompressor>);
+
+// SAFETY: libdeflate's contexts hold no thread-bound state; `&mut self` keeps uses apart.
+unsafe impl Send for Inflater {}
+
+impl Inflater {
+    pub fn new() -> Result<Inflater> {
+        // SAFETY: no preconditions; null means out of memory.
+        let raw = unsafe { sys::libdeflate_alloc_decompressor() };
+        NonNull::new(raw).map(Inflater).ok_or_else(|| out_of_memory(0))
+    }
+
+    /// Decodes one stream at the start of `input`; returns (bytes used, bytes written).
+    pub fn inflate(
+        &mut self,
+        framing: Framing,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> std::result::Result<(usize, usize), InflateError> {
+        let call = match framing {
+            Framing::Zlib => sys::libdeflate_zlib_decompress_ex,
+            Framing::Gzip => sys::libdeflate_gzip_decompress_ex,
+        };
+        let (mut used, mut written) = (0, 0);
+        // SAFETY: pointers and lengths come from slices; libdeflate stays within both.
+        let code = unsafe {
+            call(
+                self.0.as_ptr(),
+                input.as_ptr().cast::<c_void>(),
+                input.len(),
+                out.as_mut_ptr().cast::<c_void>(),
+                out.len(),
+                &mut used,
+                &mut written,
+            )
+        };
+        match code {
+            sys::libdeflate_result_LIBDEFLATE_SUCCESS => Ok((used, written)),
+            sys::libdeflate_result_LIBDEFLATE_INSUFFICIENT_SPACE => Err(InflateError::TooLong),
+            _ => Err(InflateError::BadData),
+        }
+    }
+}
+
+impl Drop for Inflater {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`, freed once.
+        unsafe { sys::libdeflate_free_decompressor(self.0.as_ptr()) }
+    }
+}
+
+/// A reusable compressor of one level (0 … 12).
+pub(crate) struct Deflater {
+    raw: NonNull<sys::libdeflate_compressor>,
+    level: i32,
+}
+
+// SAFETY: as for `Inflater`.
+unsafe impl Send for Deflater {}
+
+impl Deflater {
+    pub fn new(level: i32) -> Result<Deflater> {
+        // SAFETY: no preconditions; null for a wrong level or no memory.
+        let raw = unsafe { sys::libdeflate_alloc_compressor(level) };
+        NonNull::new(raw).map(|raw| Deflater { raw, level }).ok_or_else(|| out_of_memory(0))
+    }
+
+    pub fn level(&self) -> i32 {
+        self.level
+    }
+
+    /// Appends the compressed stream to `out`.
+    pub fn deflate(&mut self, framing: Framing, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let (bound, call) = match framing {
+            Framing::Zlib => (
+                sys::libdeflate_zlib_compress_bound as unsafe extern "C" fn(_, _) -> _,
+                sys::libdeflate_zlib_compress as unsafe extern "C" fn(_, _, _, _, _) -> usize,
+            ),
+            Framing::Gzip => (
+                sys::libdeflate_gzip_compress_bound as unsafe extern "C" fn(_, _) -> _,
+                sys::libdeflate_gzip_compress as unsafe extern "C" fn(_, _, _, _, _) -> usize,
+            ),
+        };
+        let start = out.len();
+        // SAFETY: the compressor is valid.
+        let room = unsafe { bound(self.raw.as_ptr(), input.len()) };
+        grow(out, start + room)?;
+        let target = &mut out[start..];
+        // SAFETY: pointers and lengths come from slices.
+        let written = unsafe {
+            call(
+                self.raw.as_ptr(),
+                input.as_ptr().cast::<c_void>(),
+                input.len(),
+                target.as_mut_ptr().cast::<c_void>(),
+                target.len(),
+            )
+        };
+        out.truncate(start + written);
+        Ok(())
+    }
+}
+
+impl Drop for Deflater {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`, freed once.
+        unsafe { sys::libdeflate_free_compressor(self.raw.as_ptr()) }
+    }
+}

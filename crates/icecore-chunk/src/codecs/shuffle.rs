@@ -1,0 +1,131 @@
+//! `shuffle`: the bytes of the elements regrouped, all first bytes, then all second bytes, … (HDF5, numcodecs, blosc).
+
+use std::ops::Range;
+
+use icecore_grid::Result;
+
+use super::{BytesCodec, bad_config, corrupt, wrong_length};
+use crate::extension::{Extension, config_i64_or};
+use crate::scratch::{Buffer, Scratch};
+
+#[derive(Debug)]
+pub(crate) struct Shuffle {
+    elementsize: usize,
+}
+
+impl Shuffle {
+    pub fn parse(ext: &Extension) -> Result<Shuffle> {
+        match config_i64_or(ext, "elementsize", 4)? {
+            size @ 1..=0xff_ffff => Ok(Shuffle { elementsize: size as usize }),
+            _ => Err(bad_config(ext, "elementsize", "1 to 16777215")),
+        }
+    }
+}
+
+impl BytesCodec for Shuffle {
+    fn encoded_len(&self, decoded: usize) -> Option<usize> {
+        Some(decoded)
+    }
+
+    fn decode_into(&self, input: &[u8], out: &mut [u8], wanted: Range<usize>, _: &mut Scratch) -> Result<()> {
+        if input.len() != out.len() {
+            return Err(wrong_length("shuffle", input.len(), out.len()));
+        }
+        unshuffle(self.elementsize, input, out, wanted);
+        Ok(())
+    }
+
+    fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, _: &mut Scratch) -> Result<usize> {
+        if input.len() > cap {
+            return Err(corrupt("shuffle", format!("{} bytes where at most {cap} can be", input.len())));
+        }
+        unshuffle(self.elementsize, input, out.sized(input.len())?, 0..input.len());
+        Ok(input.len())
+    }
+
+    fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
+        out.clear();
+        crate::scratch::grow(out, input.len())?;
+        shuffle(self.elementsize, input, out);
+        Ok(())
+    }
+}
+
+/// Elements handled together, so that what is read and written stays in the first-level cache.
+const TILE: usize = 256;
+
+/// Regroups bytes; those beyond the last whole element stay at the end. `src` and `dst` are of one length.
+pub(super) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
+    let count = src.len() / size;
+    let (body, tail) = dst.split_at_mut(count * size);
+    tail.copy_from_slice(&src[count * size..]);
+    if size == 1 {
+        return body.copy_from_slice(&src[..count]);
+    }
+    for start in (0..count).step_by(TILE) {
+        let end = (start + TILE).min(count);
+        let elements = &src[start * size..end * size];
+        for plane in 0..size {
+            let target = &mut body[plane * count + start..plane * count + end];
+            for (byte, element) in target.iter_mut().zip(elements.chunks_exact(size)) {
+                *byte = element[plane];
+            }
+        }
+    }
+}
+
+/// The inverse of `shuffle`, for the elements that `wanted` (bytes of `dst`) touches.
+pub(super) fn unshuffle(size: usize, src: &[u8], dst: &mut [u8], wanted: Range<usize>) {
+    let count = src.len() / size;
+    let body = count * size;
+    if wanted.end > body {
+        dst[body..].copy_from_slice(&src[body..]);
+    }
+    let (lo, hi) = (wanted.start / size, wanted.end.div_ceil(size).min(count));
+    if lo >= hi {
+        return;
+    }
+    if size == 1 {
+        return dst[lo..hi].copy_from_slice(&src[lo..hi]);
+    }
+    let done = unshuffle_simd(size, count, &src[..body], &mut dst[..body], lo, hi);
+    unshuffle_plain(size, count, src, dst, done, hi);
+}
+
+fn unshuffle_plain(size: usize, count: usize, src: &[u8], dst: &mut [u8], lo: usize, hi: usize) {
+    for start in (lo..hi).step_by(TILE) {
+        let end = (start + TILE).min(hi);
+        let elements = &mut dst[start * size..end * size];
+        for plane in 0..size {
+            let source = &src[plane * count + start..plane * count + end];
+            for (element, byte) in elements.chunks_exact_mut(size).zip(source) {
+                element[plane] = *byte;
+            }
+        }
+    }
+}
+
+/// Handles elements from `lo` on in vectors; returns the first one that is left.
+#[cfg(target_arch = "x86_64")]
+fn unshuffle_simd(size: usize, count: usize, src: &[u8], dst: &mut [u8], lo: usize, hi: usize) -> usize {
+    use super::unshuffle_x86::{avx2, sse2};
+    debug_assert!(src.len() == size * count && dst.len() == size * count && hi <= count);
+    let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+    // SAFETY: both slices hold `count` elements of `size` bytes, `hi` is at most `count`; SSE2 is part of x86_64.
+    unsafe {
+        match (size, std::arch::is_x86_feature_detected!("avx2")) {
+            (2, true) => avx2::unshuffle2(from, to, count, lo, hi),
+            (4, true) => avx2::unshuffle4(from, to, count, lo, hi),
+            (8, true) => avx2::unshuffle8(from, to, count, lo, hi),
+            (2, false) => sse2::unshuffle2(from, to, count, lo, hi),
+            (4, false) => sse2::unshuffle4(from, to, count, lo, hi),
+            (8, false) => sse2::unshuffle8(from, to, count, lo, hi),
+            _ => lo,
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn unshuffle_simd(_: usize, _: usize, _: &[u8], _: &mut [u8], lo: usize, _: usize) -> usize {
+    lo
+}

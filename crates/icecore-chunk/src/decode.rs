@@ -1,0 +1,230 @@
+//! Decoding a chunk: from the stored bytes backwards through the chain, the last step straight into the output.
+
+use std::ops::Range;
+
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::chain::{ArrayStep, Chain, Serializer};
+use crate::codecs::{ByteStep, Transpose, wrong_length};
+use crate::scratch::{Buffer, Scratch};
+
+/// Room above the decoded length for what a step in the middle of a chain may add to it.
+const SLACK: usize = 1 << 16;
+
+/// Bytes between two steps.
+pub(crate) enum Held<'a> {
+    Stored(&'a [u8]),
+    Buffer(Buffer, Range<usize>),
+}
+
+impl Held<'_> {
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Held::Stored(bytes) => bytes,
+            Held::Buffer(buffer, range) => &buffer.bytes()[range.clone()],
+        }
+    }
+
+    /// Keeps only this part.
+    fn narrow(&mut self, part: Range<usize>) {
+        match self {
+            Held::Stored(bytes) => *bytes = &bytes[part],
+            Held::Buffer(_, range) => *range = range.start + part.start..range.start + part.end,
+        }
+    }
+
+    pub fn release(self, scratch: &mut Scratch) {
+        if let Held::Buffer(buffer, _) = self {
+            scratch.give(buffer);
+        }
+    }
+}
+
+impl Chain {
+    /// Decodes a chunk of `shape` into `out` (exactly the chunk, C order, native byte order).
+    ///
+    /// `wanted` is the byte range of the decoded chunk that must be right on return; bytes outside of it are unspecified.
+    /// It lets decoders stop early, and with it what they verify: pass the whole range to check all of the data.
+    ///
+    /// Errors: `Corrupt` for damaged data or data of another length, `Mismatch` for an `out` of another length.
+    pub fn decode(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        wanted: (u64, u64),
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let raw = self.raw_len(shape)?;
+        if out.len() != raw || self.dtype.is_vlen() {
+            let what = format!("an output of {} bytes for a chunk of {raw} bytes of {}", out.len(), self.dtype.to_json());
+            return Err(Error::new(ErrorKind::Mismatch, what));
+        }
+        let end = usize::try_from(wanted.1).unwrap_or(raw).min(raw);
+        let wanted = usize::try_from(wanted.0).unwrap_or(end).min(end)..end;
+        let moves: Vec<(usize, &Transpose)> = self.moves();
+        if moves.is_empty() {
+            return self.decode_in_place(stored, shape, wanted, out, scratch);
+        }
+        self.decode_moved(stored, shape, &moves, out, scratch)
+    }
+
+    /// Transposes that change anything, with their place in the chain.
+    pub(crate) fn moves(&self) -> Vec<(usize, &Transpose)> {
+        let steps = self.arrays.iter().enumerate();
+        steps
+            .filter_map(|(index, step)| match step {
+                ArrayStep::Transpose(t) if !t.is_identity() => Some((index, t)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn has_delta(&self) -> bool {
+        self.arrays.iter().any(|a| matches!(a, ArrayStep::Delta(_)))
+    }
+
+    fn decode_in_place(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        wanted: Range<usize>,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        // Sums need all that comes before.
+        let wanted = if self.has_delta() { 0..out.len() } else { wanted };
+        match &self.serializer {
+            Serializer::Bytes(swap) => {
+                self.unpack_into(stored, out, wanted.clone(), scratch)?;
+                swap.apply(out, wanted);
+            }
+            Serializer::Pco(pco) => {
+                let held = self.unpack(stored, None, out.len(), 0, scratch)?;
+                pco.decode(held.bytes(), out, scratch)?;
+                held.release(scratch);
+            }
+            Serializer::Foreign(foreign) => {
+                let held = self.unpack(stored, None, out.len(), 0, scratch)?;
+                foreign.decode(held.bytes(), shape, out)?;
+                held.release(scratch);
+            }
+            Serializer::Vlen { .. } => return Err(Error::new(ErrorKind::Mismatch, "a chunk of strings read as numbers")),
+        }
+        self.sum_up(out);
+        Ok(())
+    }
+
+    /// As `decode_in_place`, with axes to be put in order: the data land in a buffer first.
+    fn decode_moved(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        moves: &[(usize, &Transpose)],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let raw = out.len();
+        let mut held = match &self.serializer {
+            Serializer::Pco(pco) => {
+                let packed = self.unpack(stored, None, raw, 0, scratch)?;
+                let mut buffer = scratch.take();
+                pco.decode(packed.bytes(), buffer.sized(raw)?, scratch)?;
+                packed.release(scratch);
+                Held::Buffer(buffer, 0..raw)
+            }
+            _ => self.unpack(stored, Some(raw), raw, 0, scratch)?,
+        };
+        if held.bytes().len() != raw {
+            return Err(wrong_length("bytes", held.bytes().len(), raw));
+        }
+        let shapes = self.shapes(shape)?;
+        for (nth, (index, transpose)) in moves.iter().enumerate().rev() {
+            if nth == 0 {
+                transpose.decode(&shapes[*index], self.dtype.size(), held.bytes(), out)?;
+                break;
+            }
+            let mut next = scratch.take();
+            transpose.decode(&shapes[*index], self.dtype.size(), held.bytes(), next.sized(raw)?)?;
+            std::mem::replace(&mut held, Held::Buffer(next, 0..raw)).release(scratch);
+        }
+        held.release(scratch);
+        if let Serializer::Bytes(swap) = &self.serializer {
+            swap.apply(out, 0..raw);
+        }
+        self.sum_up(out);
+        Ok(())
+    }
+
+    /// The shape before each array codec.
+    pub(crate) fn shapes(&self, shape: &[u64]) -> Result<Vec<Vec<u64>>> {
+        let mut shapes = vec![shape.to_vec()];
+        for step in &self.arrays {
+            let last = shapes.last().map_or(&[][..], Vec::as_slice);
+            let next = match step {
+                ArrayStep::Transpose(t) => t.encoded_shape(last)?,
+                _ => last.to_vec(),
+            };
+            shapes.push(next);
+        }
+        Ok(shapes)
+    }
+
+    fn sum_up(&self, out: &mut [u8]) {
+        for step in self.arrays.iter().rev() {
+            if let ArrayStep::Delta(delta) = step {
+                delta.decode(out);
+            }
+        }
+    }
+
+    /// Undoes the bytes→bytes codecs into `out`.
+    fn unpack_into(&self, stored: &[u8], out: &mut [u8], wanted: Range<usize>, scratch: &mut Scratch) -> Result<()> {
+        let last = match self.bytes.first() {
+            Some(ByteStep::Codec(codec)) => Some(codec),
+            _ => None,
+        };
+        let held = self.unpack(stored, Some(out.len()), out.len(), usize::from(last.is_some()), scratch)?;
+        match last {
+            Some(codec) => codec.decode_into(held.bytes(), out, wanted, scratch)?,
+            None if held.bytes().len() == out.len() => out[wanted.clone()].copy_from_slice(&held.bytes()[wanted]),
+            None => return Err(wrong_length("bytes", held.bytes().len(), out.len())),
+        }
+        held.release(scratch);
+        Ok(())
+    }
+
+    /// Undoes the bytes→bytes codecs from the last one down to number `first`. `raw` is the length of the serialised
+    /// array where it is known, `expected` what to measure unknown lengths by.
+    pub(crate) fn unpack<'a>(
+        &self,
+        stored: &'a [u8],
+        raw: Option<usize>,
+        expected: usize,
+        first: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Held<'a>> {
+        let cap = expected.saturating_mul(32).saturating_add(SLACK);
+        let mut held = Held::Stored(stored);
+        for index in (first..self.bytes.len()).rev() {
+            let codec = match &self.bytes[index] {
+                ByteStep::Checksum(checksum) => {
+                    let data = checksum.verify(held.bytes())?;
+                    held.narrow(data);
+                    continue;
+                }
+                ByteStep::Codec(codec) => codec,
+            };
+            let mut buffer = scratch.take();
+            let len = match self.decoded_len(index, raw) {
+                Some(len) => {
+                    codec.decode_into(held.bytes(), buffer.sized(len)?, 0..len, scratch)?;
+                    len
+                }
+                None => codec.decode_unsized(held.bytes(), &mut buffer, cap, scratch)?,
+            };
+            std::mem::replace(&mut held, Held::Buffer(buffer, 0..len)).release(scratch);
+        }
+        Ok(held)
+    }
+}

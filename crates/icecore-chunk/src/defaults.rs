@@ -1,0 +1,59 @@
+//! The codecs of a pack where nobody measured or asked.
+
+use serde_json::{Value, json};
+
+use crate::dtype::DType;
+
+/// The `codecs` list for chunks of `chunk_shape`: all of it core Zarr v3, so that any reader can open it.
+///
+/// `portable` asks for that explicitly; without a measured plan nothing else is chosen either.
+pub fn default_codecs(dtype: &DType, chunk_shape: &[u64], portable: bool) -> Value {
+    let _ = portable;
+    match dtype {
+        DType::VlenUtf8 => return json!([{"name": "vlen-utf8"}, zstd()]),
+        DType::VlenBytes => return json!([{"name": "vlen-bytes"}, zstd()]),
+        _ => {}
+    }
+    let elements = chunk_shape.iter().try_fold(1u64, |n, len| n.checked_mul(*len)).unwrap_or(u64::MAX);
+    let bytes = elements.saturating_mul(dtype.size() as u64);
+    let (typesize, shuffle) = grouping(dtype);
+    // Below this a compressor's header costs more than it saves.
+    if bytes < 64 {
+        return json!([bytes_codec(dtype)]);
+    }
+    json!([
+        bytes_codec(dtype),
+        {"name": "blosc", "configuration":
+            {"cname": "zstd", "clevel": 5, "shuffle": shuffle, "typesize": typesize, "blocksize": 0}},
+    ])
+}
+
+fn zstd() -> Value {
+    json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})
+}
+
+fn bytes_codec(dtype: &DType) -> Value {
+    // Elements of single bytes have no order.
+    match dtype.swap_units().iter().all(|(unit, _)| *unit == 1) {
+        true => json!({"name": "bytes"}),
+        false => json!({"name": "bytes", "configuration": {"endian": "little"}}),
+    }
+}
+
+/// The size that blosc groups bytes by, and how.
+fn grouping(dtype: &DType) -> (usize, &'static str) {
+    match dtype {
+        DType::Bool => (1, "bitshuffle"),
+        DType::Int8 | DType::UInt8 | DType::Bytes(_) => (1, "noshuffle"),
+        // Most characters have three zero bytes.
+        DType::Utf32(_) => (4, "shuffle"),
+        DType::Complex64 => (4, "shuffle"),
+        DType::Complex128 => (8, "shuffle"),
+        // Records line up field by field; c-blosc groups by at most 255 bytes.
+        _ => match dtype.size() {
+            1 => (1, "noshuffle"),
+            size @ 2..=255 => (size, "shuffle"),
+            _ => (1, "noshuffle"),
+        },
+    }
+}

@@ -1,0 +1,72 @@
+//! Encoding a chunk: the chain forwards.
+
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::chain::{ArrayStep, Chain, Serializer};
+use crate::codecs::ByteStep;
+use crate::scratch::{Scratch, grow};
+
+impl Chain {
+    /// Encodes a chunk of `shape`; `raw` is exactly the chunk in C order and native byte order.
+    ///
+    /// Errors: `Mismatch` for a `raw` of another length, `Codec` or `Unsupported` where a codec cannot encode it.
+    pub fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let len = self.raw_len(shape)?;
+        if raw.len() != len || self.dtype.is_vlen() {
+            let what = format!("{} bytes given for a chunk of {len} bytes of {}", raw.len(), self.dtype.to_json());
+            return Err(Error::new(ErrorKind::Mismatch, what));
+        }
+        let changed = self.apply_array_steps(raw, shape)?;
+        let data = changed.as_deref().unwrap_or(raw);
+        match &self.serializer {
+            Serializer::Bytes(swap) if swap.is_none() => self.pack(data, scratch),
+            Serializer::Bytes(swap) => {
+                let mut swapped = data.to_vec();
+                swap.apply(&mut swapped, 0..len);
+                self.pack(&swapped, scratch)
+            }
+            Serializer::Pco(pco) => {
+                let mut packed = Vec::new();
+                pco.encode(data, &mut packed)?;
+                self.pack(&packed, scratch)
+            }
+            Serializer::Foreign(foreign) => self.pack(&foreign.encode(data, shape)?, scratch),
+            Serializer::Vlen { .. } => Err(Error::new(ErrorKind::Mismatch, "numbers given for a chunk of strings")),
+        }
+    }
+
+    /// The array after the array→array codecs; `None` where they change nothing.
+    fn apply_array_steps(&self, raw: &[u8], shape: &[u64]) -> Result<Option<Vec<u8>>> {
+        let shapes = self.shapes(shape)?;
+        let mut changed: Option<Vec<u8>> = None;
+        for (step, shape) in self.arrays.iter().zip(&shapes) {
+            match step {
+                ArrayStep::Transpose(t) if t.is_identity() => {}
+                ArrayStep::Transpose(t) => {
+                    let mut out = Vec::new();
+                    grow(&mut out, raw.len())?;
+                    t.encode(shape, self.dtype.size(), changed.as_deref().unwrap_or(raw), &mut out)?;
+                    changed = Some(out);
+                }
+                ArrayStep::BitRound(b) => b.encode(&self.dtype, changed.get_or_insert_with(|| raw.to_vec())),
+                ArrayStep::Delta(d) => d.encode(changed.get_or_insert_with(|| raw.to_vec())),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Applies the bytes→bytes codecs.
+    pub(crate) fn pack(&self, data: &[u8], scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let mut packed: Option<Vec<u8>> = None;
+        for step in &self.bytes {
+            let input = packed.as_deref().unwrap_or(data);
+            let mut out = Vec::new();
+            match step {
+                ByteStep::Codec(codec) => codec.encode(input, &mut out, scratch)?,
+                ByteStep::Checksum(checksum) => checksum.encode(input, &mut out),
+            }
+            packed = Some(out);
+        }
+        Ok(packed.unwrap_or_else(|| data.to_vec()))
+    }
+}

@@ -1,0 +1,93 @@
+//! Zarr v3's extension points: a bare name, or an object with `name`, `configuration` and `must_understand`.
+
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+
+/// A named extension of the metadata and its configuration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extension<'a> {
+    pub name: &'a str,
+    pub configuration: Option<&'a Map<String, Value>>,
+    /// False only where the writer says that a reader may ignore the extension.
+    pub must_understand: bool,
+}
+
+impl<'a> Extension<'a> {
+    /// `what` names the extension point in errors.
+    pub fn parse(value: &'a Value, what: &str) -> Result<Extension<'a>> {
+        let malformed = || {
+            let text: String = value.to_string().chars().take(80).collect();
+            Error::new(ErrorKind::Format, format!("malformed {what}: {text}"))
+                .hint("a name, or an object with a name and a configuration, is expected here (Zarr v3)")
+        };
+        match value {
+            Value::String(name) => Ok(Extension { name, configuration: None, must_understand: true }),
+            Value::Object(object) => {
+                let name = object.get("name").and_then(Value::as_str).ok_or_else(malformed)?;
+                let configuration = match object.get("configuration") {
+                    None | Some(Value::Null) => None,
+                    Some(Value::Object(c)) => Some(c),
+                    Some(_) => return Err(malformed()),
+                };
+                let must_understand = match object.get("must_understand") {
+                    None => true,
+                    Some(flag) => flag.as_bool().ok_or_else(malformed)?,
+                };
+                Ok(Extension { name, configuration, must_understand })
+            }
+            _ => Err(malformed()),
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
+        self.configuration.and_then(|c| c.get(key)).filter(|v| !v.is_null())
+    }
+}
+
+/// An extension that nobody here knows: the one wording for all of them.
+pub(crate) fn unsupported(what: &str, name: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("{what} {name:?} is not known"))
+        .hint("it may need a newer icecore; docs/format.md lists what this one reads")
+}
+
+fn missing(ext: &Extension, key: &str, expected: &str) -> Error {
+    let found = ext.get(key).map_or("nothing".to_string(), |v| v.to_string().chars().take(60).collect());
+    Error::new(ErrorKind::Format, format!("{}: {key} is {found}, expected {expected}", ext.name))
+}
+
+/// A required non-negative integer of the configuration.
+pub(crate) fn config_u64(ext: &Extension, key: &str) -> Result<u64> {
+    ext.get(key).and_then(Value::as_u64).ok_or_else(|| missing(ext, key, "a non-negative integer"))
+}
+
+/// A required string of the configuration.
+pub(crate) fn config_str<'a>(ext: &Extension<'a>, key: &str) -> Result<&'a str> {
+    ext.get(key).and_then(Value::as_str).ok_or_else(|| missing(ext, key, "a string"))
+}
+
+/// An integer of the configuration that may be left out.
+pub(crate) fn config_i64_or(ext: &Extension, key: &str, default: i64) -> Result<i64> {
+    match ext.get(key) {
+        None => Ok(default),
+        Some(v) => v.as_i64().ok_or_else(|| missing(ext, key, "an integer")),
+    }
+}
+
+/// A flag of the configuration that may be left out.
+pub(crate) fn config_bool_or(ext: &Extension, key: &str, default: bool) -> Result<bool> {
+    match ext.get(key) {
+        None => Ok(default),
+        Some(v) => v.as_bool().ok_or_else(|| missing(ext, key, "true or false")),
+    }
+}
+
+/// A required list of non-negative integers.
+pub(crate) fn config_list(ext: &Extension, key: &str) -> Result<Vec<u64>> {
+    ext.get(key)
+        .and_then(u64_list)
+        .ok_or_else(|| missing(ext, key, "a list of non-negative integers"))
+}
+
+pub(crate) fn u64_list(value: &Value) -> Option<Vec<u64>> {
+    value.as_array()?.iter().map(Value::as_u64).collect()
+}

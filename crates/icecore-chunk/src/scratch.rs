@@ -1,0 +1,102 @@
+//! What a decoding thread keeps between chunks: buffers and codec contexts, so that no chunk allocates in steady state.
+
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::codecs::deflate::{Deflater, Inflater};
+use crate::codecs::zstd::{Compressor, Decompressor};
+
+/// Per-thread working memory. Not shared; cheap to make, worth keeping.
+#[derive(Default)]
+pub struct Scratch {
+    buffers: Vec<Buffer>,
+    inflater: Option<Inflater>,
+    deflater: Option<Deflater>,
+    decompressor: Option<Decompressor>,
+    compressor: Option<Compressor>,
+}
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    /// Bytes held by the buffers between calls.
+    pub fn held(&self) -> usize {
+        self.buffers.iter().map(|b| b.bytes.capacity()).sum()
+    }
+
+    /// Gives memory back when more than `max` bytes are held, for example after one unusually large chunk.
+    pub fn trim(&mut self, max: usize) {
+        while self.held() > max && self.buffers.pop().is_some() {}
+    }
+
+    /// A buffer out of the pool; `give` it back when done.
+    pub(crate) fn take(&mut self) -> Buffer {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give(&mut self, buffer: Buffer) {
+        self.buffers.push(buffer);
+    }
+
+    pub(crate) fn inflater(&mut self) -> Result<&mut Inflater> {
+        if self.inflater.is_none() {
+            self.inflater = Some(Inflater::new()?);
+        }
+        self.inflater.as_mut().ok_or_else(|| out_of_memory(0))
+    }
+
+    pub(crate) fn deflater(&mut self, level: i32) -> Result<&mut Deflater> {
+        if self.deflater.as_ref().is_none_or(|d| d.level() != level) {
+            self.deflater = Some(Deflater::new(level)?);
+        }
+        self.deflater.as_mut().ok_or_else(|| out_of_memory(0))
+    }
+
+    pub(crate) fn decompressor(&mut self) -> Result<&mut Decompressor> {
+        if self.decompressor.is_none() {
+            self.decompressor = Some(Decompressor::new()?);
+        }
+        self.decompressor.as_mut().ok_or_else(|| out_of_memory(0))
+    }
+
+    pub(crate) fn compressor(&mut self) -> Result<&mut Compressor> {
+        if self.compressor.is_none() {
+            self.compressor = Some(Compressor::new()?);
+        }
+        self.compressor.as_mut().ok_or_else(|| out_of_memory(0))
+    }
+}
+
+/// A reusable block of bytes. It keeps its largest length, so that growing again costs no clearing.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+}
+
+impl Buffer {
+    /// The first `len` bytes, whatever they hold.
+    pub fn sized(&mut self, len: usize) -> Result<&mut [u8]> {
+        grow(&mut self.bytes, len)?;
+        Ok(&mut self.bytes[..len])
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Makes `bytes` at least `len` long; `Memory` where that fails.
+pub(crate) fn grow(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
+    if bytes.len() < len {
+        let more = len - bytes.len();
+        bytes.try_reserve_exact(more).map_err(|_| out_of_memory(len))?;
+        bytes.resize(len, 0);
+    }
+    Ok(())
+}
+
+pub(crate) fn out_of_memory(len: usize) -> Error {
+    Error::new(ErrorKind::Memory, format!("no memory for a working buffer of {len} bytes"))
+        .hint("choose smaller chunks, fewer threads or a smaller memory budget")
+}
