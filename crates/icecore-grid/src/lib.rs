@@ -4,14 +4,18 @@
 //! A read begins here: indexes are [resolved](Selection::resolve) against an array's shape, the selection is
 //! [cut](Cuts) along a [grid](ChunkGrid), and each [`Cut`] says which part of one chunk goes where in the output.
 
+mod access;
 mod broadcast;
 mod chunk_grid;
+mod climb;
 mod copy;
 mod cut;
 mod error;
+mod gather;
 mod hits;
 mod index;
 mod kernel;
+mod layout;
 mod pick;
 mod points;
 mod region;
@@ -21,11 +25,14 @@ mod selection_text;
 mod span;
 mod terms;
 
+pub use access::Pattern;
 pub use chunk_grid::{Axis, ChunkGrid, MAX_BOUNDS};
 pub use copy::Copy;
 pub use cut::{Cut, Cuts};
 pub use error::{Error, ErrorKind, Result};
+pub use gather::gather_regions;
 pub use index::{Index, Mode};
+pub use layout::{LayoutGoal, LayoutPlan, plan_layout};
 pub use region::Region;
 pub use selection::Selection;
 pub use selection_text::parse_selection;

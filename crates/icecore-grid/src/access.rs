@@ -1,0 +1,109 @@
+//! Access patterns, and what they cost on a given division into blocks.
+
+/// A kind of read: boxes of a shape, anywhere in the array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern {
+    /// Shape of the box in elements; longer than the array means all of an axis.
+    pub extent: Vec<u64>,
+    /// How often it occurs; only ratios between patterns matter.
+    pub probability: f64,
+}
+
+/// Length that the planner assumes for an axis of length 0: one that will be appended to.
+pub(crate) const GROWING: u64 = 4096;
+
+/// The array's shape as the planner sees it.
+pub(crate) fn planned_shape(shape: &[u64]) -> Vec<u64> {
+    shape.iter().map(|&len| if len == 0 { GROWING } else { len }).collect()
+}
+
+/// What is assumed where nothing is stated: maps over the last two axes as often as lines along the others together
+/// (rows and columns in 2-D). As the product of the two counts of chunks is fixed by the chunk's size, the sum is least
+/// where both are equal: neither maps nor time series suffer. A 1-D array is read in stretches of `stretch` elements.
+pub(crate) fn default_patterns(shape: &[u64], stretch: u64) -> Vec<Pattern> {
+    let rank = shape.len();
+    if rank <= 1 {
+        return vec![Pattern { extent: vec![stretch.max(1); rank], probability: 1.0 }];
+    }
+    let mapped = if rank == 2 { 1 } else { 2 };
+    let (lines, mut map) = (rank - mapped, vec![1; rank]);
+    map[lines..].copy_from_slice(&shape[lines..]);
+    let line = |axis: usize| {
+        let mut extent = vec![1; rank];
+        extent[axis] = shape[axis];
+        Pattern { extent, probability: 0.5 / lines as f64 }
+    };
+    let mut patterns: Vec<Pattern> = (0..lines).map(line).collect();
+    patterns.push(Pattern { extent: map, probability: 0.5 });
+    patterns
+}
+
+/// Expected number of blocks that a read touches: PStore's Eq. 1, Σ Pᵢ Π ((sᵢⱼ − 1)/cⱼ + 1), each factor capped by the
+/// number of blocks that there are, for a box as long as the axis lies nowhere but at its start.
+pub(crate) fn blocks_touched(patterns: &[Pattern], shape: &[u64], block: &[u64]) -> f64 {
+    let touched = |pattern: &Pattern| {
+        let axes = pattern.extent.iter().zip(shape).zip(block);
+        let product: f64 = axes
+            .map(|((&extent, &len), &block)| {
+                let extent = extent.clamp(1, len.max(1));
+                let crossed = (extent - 1) as f64 / block as f64 + 1.0;
+                crossed.min(len.div_ceil(block) as f64)
+            })
+            .product();
+        pattern.probability * product
+    };
+    patterns.iter().map(touched).sum()
+}
+
+/// Lengths worth considering for blocks of an axis: few blocks of equal length (they waste little at the edge), powers
+/// of two, and multiples and fractions of the source's chunk. Ascending, from 1 to `len`.
+pub(crate) fn lengths(len: u64, source: Option<u64>) -> Vec<u64> {
+    let mut out = vec![1, len];
+    let mut parts = 1_u64;
+    while parts < len {
+        out.push(len.div_ceil(parts));
+        parts = if parts < 12 { parts + 1 } else { parts.saturating_add(parts / 6) };
+    }
+    out.extend((0..63).map(|bit| 1_u64 << bit).filter(|&power| power < len));
+    if let Some(source) = source.filter(|&source| source > 0) {
+        out.extend([1, 2, 3, 4, 6, 8, 16].map(|k| source.saturating_mul(k)));
+        out.extend([2, 3, 4, 5, 6, 7, 8, 16].into_iter().filter(|&k| source.is_multiple_of(k)).map(|k| source / k));
+    }
+    out.retain(|&length| length >= 1 && length <= len);
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_blocks() {
+        let pattern = |extent: &[u64]| [Pattern { extent: extent.to_vec(), probability: 1.0 }];
+        let touched = |extent: &[u64]| blocks_touched(&pattern(extent), &[100, 100], &[10, 25]);
+        assert!((touched(&[1, 1]) - 1.0).abs() < 1e-12);
+        assert!((touched(&[100, 1]) - 10.0).abs() < 1e-12);
+        assert!((touched(&[1, u64::MAX]) - 4.0).abs() < 1e-12);
+        assert!((touched(&[11, 1]) - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn balances_maps_and_lines() {
+        let patterns = default_patterns(&[240, 35, 138, 195], 1);
+        let extents: Vec<_> = patterns.iter().map(|pattern| pattern.extent.clone()).collect();
+        assert_eq!(extents, [vec![240, 1, 1, 1], vec![1, 35, 1, 1], vec![1, 1, 138, 195]]);
+        assert_eq!(default_patterns(&[10, 20], 1).len(), 2);
+    }
+
+    #[test]
+    fn lists_lengths_that_waste_little() {
+        let list = lengths(138, Some(23));
+        for length in [1, 23, 46, 69, 138, 64] {
+            assert!(list.contains(&length), "{length}");
+        }
+        assert!(lengths(u64::MAX, Some(u64::MAX)).len() < 500);
+        assert_eq!(lengths(1, None), [1]);
+    }
+}

@@ -1,0 +1,285 @@
+//! The layout planner: shapes of chunks and shards from the array's shape and how it will be read.
+
+use crate::access::{Pattern, blocks_touched, default_patterns, lengths, planned_shape};
+use crate::climb::climb;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayoutGoal {
+    /// The array's shape; an axis of length 0 is taken as one that will grow.
+    pub shape: Vec<u64>,
+    /// Bytes per element.
+    pub itemsize: u64,
+    /// Least and most raw bytes of an inner chunk.
+    pub inner_bytes: (u64, u64),
+    /// Most raw bytes of a shard, unless one inner chunk is larger.
+    pub shard_bytes: u64,
+    /// How the array will be read; empty: maps and time series alike.
+    pub patterns: Vec<Pattern>,
+    /// Chunk shape of the source, where it has one: shards that line up with it are packed faster.
+    pub source_chunk: Option<Vec<u64>>,
+}
+
+impl LayoutGoal {
+    /// Defaults: inner chunks of 64 KiB to 1 MiB, shards of up to 32 MiB, nothing known about reads or source.
+    #[must_use]
+    pub fn new(shape: Vec<u64>, itemsize: u64) -> Self {
+        let (inner_bytes, shard_bytes) = ((64 << 10, 1 << 20), 32 << 20);
+        Self { shape, itemsize, inner_bytes, shard_bytes, patterns: vec![], source_chunk: None }
+    }
+
+    fn check(&self) -> Result<()> {
+        let invalid = |message: String, hint: &str| Err(Error::new(ErrorKind::Invalid, message).hint(hint));
+        let (min, max) = self.inner_bytes;
+        if min > max {
+            return invalid(format!("chunks of at least {min} and at most {max} bytes"), "swap the two");
+        }
+        let rank = self.shape.len();
+        let extents = self.patterns.iter().map(|pattern| pattern.extent.len());
+        let given = extents.chain(self.source_chunk.as_ref().map(Vec::len)).find(|&given| given != rank);
+        if let Some(given) = given {
+            return invalid(
+                format!("an access pattern or source chunk has {given} axes, the array has {rank}"),
+                "give one extent per axis",
+            );
+        }
+        if let Some(bad) = self.patterns.iter().find(|of| !(of.probability >= 0.0 && of.probability.is_finite())) {
+            return invalid(
+                format!("an access pattern has probability {}", bad.probability),
+                "use numbers from 0 to 1",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayoutPlan {
+    /// Shape of an inner chunk: the unit of decoding.
+    pub chunk: Vec<u64>,
+    /// Shape of a shard, the unit of storage: a multiple of `chunk` on every axis.
+    pub shard: Vec<u64>,
+}
+
+/// Chooses the shapes with the least expected cost of a read: PStore's Eq. 1 (chunks touched) under Eq. 5 (bounds on a
+/// chunk's size), each chunk weighed by its bytes plus a fixed share for its request and decoding. Chunks that divide
+/// the axes well are preferred, as are shards that line up with the source's chunks. Takes a few milliseconds at most.
+///
+/// # Errors
+/// `invalid`: bounds that contradict each other, ranks that differ, probabilities that are none.
+pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
+    goal.check()?;
+    let shape = planned_shape(&goal.shape);
+    let itemsize = goal.itemsize.max(1);
+    let (min, max) = goal.inner_bytes;
+    let (min, max) = (min.max(itemsize) / itemsize, max.max(itemsize) / itemsize);
+    // Where a chunk's own bytes cost as much as touching it: the middle, on a logarithmic scale, of what is allowed.
+    let overhead = (min as f64 * max as f64).sqrt();
+    let stated = goal.patterns.iter().any(|pattern| pattern.probability > 0.0);
+    let patterns = if stated { goal.patterns.clone() } else { default_patterns(&shape, overhead as u64) };
+    let planner = Planner { goal, shape: &shape, patterns, overhead };
+    let chunk = if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) {
+        shape.clone()
+    } else {
+        planner.chunk(min, max)
+    };
+    let shard = planner.shard(&chunk, (goal.shard_bytes / itemsize).max(1));
+    Ok(LayoutPlan { chunk, shard })
+}
+
+/// Elements of a block.
+fn volume(block: &[u64]) -> u128 {
+    block.iter().fold(1, |product: u128, &len| product.saturating_mul(u128::from(len)))
+}
+
+struct Planner<'a> {
+    goal: &'a LayoutGoal,
+    shape: &'a [u64],
+    patterns: Vec<Pattern>,
+    /// In elements.
+    overhead: f64,
+}
+
+impl Planner<'_> {
+    fn source(&self, axis: usize) -> Option<u64> {
+        self.goal.source_chunk.as_ref().map(|chunk| chunk[axis])
+    }
+
+    /// The inner chunk, of `min` to `max` elements.
+    fn chunk(&self, min: u64, max: u64) -> Vec<u64> {
+        let candidates: Vec<Vec<u64>> =
+            self.shape.iter().enumerate().map(|(axis, &len)| lengths(len, self.source(axis))).collect();
+        let mut chunk = climb(&candidates, self.patterns.len(), |chunk| {
+            let size: f64 = chunk.iter().map(|&len| len as f64).product();
+            let outside = (size / max as f64).max(min as f64 / size).max(1.0);
+            let cost = blocks_touched(&self.patterns, self.shape, chunk) * (size + self.overhead);
+            cost * outside.powi(4) * self.padding(chunk) * self.order(chunk) * self.misfit(chunk, 0.03)
+        });
+        shrink(&mut chunk, &vec![1; self.shape.len()], max);
+        grow(&mut chunk, self.shape, min, max);
+        chunk
+    }
+
+    /// The shard: as many chunks as fit `most` elements, arranged so that a read touches few shards.
+    fn shard(&self, chunk: &[u64], most: u64) -> Vec<u64> {
+        let candidates: Vec<Vec<u64>> = (0..chunk.len()).map(|axis| self.shard_lengths(axis, chunk[axis])).collect();
+        let most = u128::from(most).max(volume(chunk));
+        let mut shard = climb(&candidates, self.patterns.len(), |shard| {
+            let size: f64 = shard.iter().map(|&len| len as f64).product();
+            let outside = (size / most as f64).max(1.0);
+            let cost = blocks_touched(&self.patterns, self.shape, shard);
+            // Room that is not used costs little in a shard, so it only breaks ties.
+            cost * outside.powi(4) * self.padding(shard).powf(0.1) * self.order(shard) * self.misfit(shard, 0.25)
+        });
+        shrink(&mut shard, chunk, u64::try_from(most).unwrap_or(u64::MAX));
+        shard
+    }
+
+    /// Multiples of the chunk, up to the first that covers the axis; those that line up with the source among them.
+    fn shard_lengths(&self, axis: usize, chunk: u64) -> Vec<u64> {
+        let whole = self.shape[axis].div_ceil(chunk);
+        let mut counts = lengths(whole, None);
+        if let Some(source) = self.source(axis).filter(|&source| source > 0) {
+            let step = source / gcd(source, chunk);
+            counts
+                .extend([1, 2, 3, 4, 6, 8, 12, 16].map(|k| step.saturating_mul(k)).into_iter().filter(|&n| n <= whole));
+            counts.sort_unstable();
+            counts.dedup();
+        }
+        counts.into_iter().map(|count| count.saturating_mul(chunk)).collect()
+    }
+
+    /// Stored elements per element of the array; growing axes have no edge.
+    fn padding(&self, block: &[u64]) -> f64 {
+        let axes = self.goal.shape.iter().zip(block).filter(|(len, _)| **len > 0);
+        axes.map(|(&len, &block)| len.div_ceil(block) as f64 * block as f64 / len as f64).product()
+    }
+
+    /// Among equals, rather divide the leading axes: blocks then are longer runs of a C-order array.
+    fn order(&self, block: &[u64]) -> f64 {
+        let divided =
+            |(at, (&len, &block)): (usize, (&u64, &u64))| (at + 1) as f64 * (len as f64 / block as f64).log2();
+        1.0 + 1e-4 * self.shape.iter().zip(block).enumerate().map(divided).sum::<f64>().max(0.0)
+    }
+
+    /// What the axes cost that do not line up with the source's chunks, `price` each.
+    fn misfit(&self, block: &[u64], price: f64) -> f64 {
+        let fits = |(axis, (&block, &len)): (usize, (&u64, &u64))| match self.source(axis) {
+            Some(source) if source > 0 => block >= len || block.is_multiple_of(source) || source.is_multiple_of(block),
+            _ => true,
+        };
+        let misfits = block.iter().zip(self.shape).enumerate().filter(|&at| !fits(at)).count();
+        1.0 + price * misfits as f64
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Makes a block of whole units hold no more than `most` elements, if it has more than one unit: the search minds the
+/// limit, but its candidates are coarse.
+pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
+    while volume(block) > u128::from(most) {
+        let Some(axis) =
+            (0..block.len()).filter(|&axis| block[axis] > unit[axis]).max_by_key(|&axis| block[axis] / unit[axis])
+        else {
+            return;
+        };
+        let others = volume(block) / u128::from(block[axis].max(1));
+        let fits = u128::from(most) / others.max(1) / u128::from(unit[axis]);
+        let fits = u64::try_from(fits).unwrap_or(u64::MAX).max(1).saturating_mul(unit[axis]);
+        block[axis] = fits.min(block[axis] - unit[axis]);
+    }
+}
+
+/// Lengthens a chunk until it holds `min` elements or the array, staying below `max`.
+fn grow(chunk: &mut [u64], shape: &[u64], min: u64, max: u64) {
+    for axis in (0..chunk.len()).rev() {
+        if volume(chunk) >= u128::from(min) {
+            return;
+        }
+        let others = volume(chunk) / u128::from(chunk[axis].max(1));
+        let wanted = u64::try_from(u128::from(min).div_ceil(others.max(1))).unwrap_or(u64::MAX);
+        let length = wanted.min(shape[axis]);
+        if others.saturating_mul(u128::from(length)) <= u128::from(max) {
+            chunk[axis] = length.max(chunk[axis]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(block: &[u64], itemsize: u64) -> u64 {
+        block.iter().product::<u64>() * itemsize
+    }
+
+    #[test]
+    fn balances_maps_and_time_series() {
+        let plan = plan_layout(&LayoutGoal::new(vec![8760, 721, 1440], 4)).unwrap();
+        let c = &plan.chunk;
+        let maps = (721_f64 / c[1] as f64).ceil() * (1440_f64 / c[2] as f64).ceil();
+        let series = (8760_f64 / c[0] as f64).ceil();
+        assert!(maps / series < 3.0 && series / maps < 3.0, "{plan:?}: {maps} {series}");
+        assert!((64 << 10..=1 << 20).contains(&bytes(c, 4)), "{plan:?}");
+        let shard = bytes(&plan.shard, 4);
+        assert!((8 << 20..=32 << 20).contains(&shard), "{plan:?}");
+    }
+
+    #[test]
+    fn small_arrays_are_one_chunk() {
+        for shape in [vec![], vec![1], vec![138, 195], vec![7, 3, 11]] {
+            let plan = plan_layout(&LayoutGoal::new(shape.clone(), 8)).unwrap();
+            assert_eq!((&plan.chunk, &plan.shard), (&shape, &shape));
+        }
+    }
+
+    #[test]
+    fn follows_stated_patterns() {
+        let mut goal = LayoutGoal::new(vec![2000, 2000, 100], 4);
+        goal.patterns = vec![Pattern { extent: vec![2000, 1, 1], probability: 1.0 }];
+        let along = plan_layout(&goal).unwrap().chunk;
+        assert!(along[0] == 2000, "{along:?}");
+        goal.patterns = vec![Pattern { extent: vec![1, 2000, 100], probability: 1.0 }];
+        let across = plan_layout(&goal).unwrap().chunk;
+        assert!(across[0] == 1, "{across:?}");
+    }
+
+    #[test]
+    fn shards_line_up_with_the_source() {
+        let mut goal = LayoutGoal::new(vec![10_000, 700, 900], 4);
+        goal.source_chunk = Some(vec![24, 350, 450]);
+        let plan = plan_layout(&goal).unwrap();
+        for axis in 0..3 {
+            let (shard, source) = (plan.shard[axis], goal.source_chunk.as_ref().unwrap()[axis]);
+            let fits = shard.is_multiple_of(source) || source.is_multiple_of(shard) || shard >= goal.shape[axis];
+            assert!(fits, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn an_axis_that_will_grow_gets_room() {
+        let plan = plan_layout(&LayoutGoal::new(vec![0, 138, 195], 4)).unwrap();
+        assert!(plan.chunk[0] > 1 && bytes(&plan.chunk, 4) <= 1 << 20, "{plan:?}");
+        assert!(bytes(&plan_layout(&LayoutGoal::new(vec![0], 8)).unwrap().chunk, 8) > 1024);
+    }
+
+    #[test]
+    fn refuses_what_contradicts_itself() {
+        let goal = || LayoutGoal::new(vec![10, 10], 4);
+        let pattern = |extent, probability| vec![Pattern { extent, probability }];
+        for bad in [
+            LayoutGoal { inner_bytes: (2, 1), ..goal() },
+            LayoutGoal { patterns: pattern(vec![1], 1.0), ..goal() },
+            LayoutGoal { patterns: pattern(vec![1, 1], f64::NAN), ..goal() },
+            LayoutGoal { patterns: pattern(vec![1, 1], -1.0), ..goal() },
+            LayoutGoal { source_chunk: Some(vec![1]), ..goal() },
+        ] {
+            assert_eq!(plan_layout(&bad).unwrap_err().kind, ErrorKind::Invalid);
+        }
+    }
+}
