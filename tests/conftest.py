@@ -37,8 +37,11 @@ _stderr = os.dup(2)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers."""
+    """Declare the markers; keep quiet about names of dtypes and codecs that Zarr v3 has not settled."""
     config.addinivalue_line("markers", "slow: takes more than ten seconds (leave out with -m 'not slow')")
+    unsettled = ("The data type .* does not have a Zarr V3", "Numcodecs codecs are not in the Zarr version 3")
+    for text in unsettled:
+        config.addinivalue_line("filterwarnings", f"ignore:{text}")
 
 
 @pytest.fixture(autouse=True)

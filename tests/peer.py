@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ if sys.version_info < (3, 12):
     pytest.skip("the icechunk wheel needs Python 3.12", allow_module_level=True)
 icechunk = pytest.importorskip("icechunk")
 zarr = pytest.importorskip("zarr")
-# What these dtypes and codecs are called in Zarr v3 is not final, and zarr-python says so each time.
-warnings.filterwarnings("ignore", module="zarr")
 
 
 class Peer:
