@@ -276,7 +276,7 @@ class Repo:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def writer(self, message: str = "write", branch: str | None = None) -> Writer:
+    def writer(self, message: str = "write", branch: str | None = None, memory: int | None = None) -> Writer:
         """A context manager that writes groups and arrays and makes one atomic commit at its end.
 
         An exception inside leaves the repository as it was.
@@ -284,6 +284,7 @@ class Repo:
         Args:
             message: of the commit.
             branch: to commit to; by default the branch this repository was opened at.
+            memory: bytes of data that may wait for encoding at once.
         """
         from icecore.writer import Writer
 
@@ -295,7 +296,7 @@ class Repo:
                     f"{self.ref} is not a branch, so nothing can be committed to it",
                     "name one: branch='main'",
                 )
-        return Writer(self, message, branch)
+        return Writer(self, message, branch, memory)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_open, (self.url, self.snapshot_id, self._storage, self._allow_links))

@@ -1,0 +1,200 @@
+"""Writing one array: whole, by region, or row by row. Only whole shards reach the engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.nodes import Node
+from icecore.selection import is_int
+
+if TYPE_CHECKING:
+    from icecore.writer import Writer
+
+#: at most about this much is read, patched or copied at once
+_BLOCK = 64 << 20
+
+
+class ArrayWriter:
+    """``w.array(…)`` or ``w[path]``: ``a[...] = data``, ``a[10:20] = data``, ``a.append(row)``."""
+
+    def __init__(self, writer: Writer, node: Node, dtype: np.dtype[Any]) -> None:
+        self._writer = writer
+        self._document = node.document
+        self.path = node.path
+        self.dtype = dtype
+        self.shape = node.shape
+        chunk, shard = node.grid
+        unit = shard or chunk
+        if unit is None:
+            raise errors.make(
+                "unsupported", f"{self.path} has chunks of different shapes", "pack it into a new array first"
+            )
+        self._unit = unit
+        self._rows: list[np.ndarray] = []
+        self._pending = 0
+
+    def append(self, data: Any) -> None:
+        """Add rows at the end of the first axis; returns when they are queued for encoding.
+
+        Args:
+            data: one row (of the shape of the other axes) or several (with the first axis). It is copied.
+
+        Raises:
+            Error: ``mismatch`` where the shape doesn't fit.
+        """
+        rows = np.array(data, dtype=self.dtype)
+        if rows.ndim == len(self.shape) - 1:
+            rows = rows[None]
+        if not self.shape or rows.shape[1:] != self.shape[1:] or rows.ndim != len(self.shape):
+            raise errors.make(
+                "mismatch",
+                f"rows of shape {np.shape(data)} for {self.path} of shape {self.shape}",
+                f"append {self.shape[1:]} or (n, {', '.join(map(str, self.shape[1:]))})"
+                if self.shape
+                else "",
+            )
+        self._rows.append(rows)
+        self._pending += len(rows)
+        # the rows that would complete the shard that the array's end lies in
+        if self._pending >= self._unit[0] - self.shape[0] % self._unit[0]:
+            self._flush(whole=True)
+
+    def resize(self, shape: tuple[int, ...]) -> None:
+        """Change the array's shape; new elements hold the fill value."""
+        self._flush(whole=False)
+        self._resize(shape)
+
+    def __setitem__(self, sel: Any, data: Any) -> None:
+        """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again."""
+        self._flush(whole=False)
+        start, stop, kept = self._box(sel)
+        shape = tuple(b - a for a, b in zip(start, stop, strict=True))
+        target = tuple(shape[axis] for axis in kept)
+        try:
+            values = np.broadcast_to(np.asarray(data, self.dtype), target).reshape(shape)
+        except ValueError:
+            raise errors.make(
+                "mismatch", f"data of shape {np.shape(data)} for a region of shape {target} of {self.path}"
+            ) from None
+        self.write(start, values)
+
+    def write(self, start: tuple[int, ...], values: np.ndarray, owned: bool = False) -> None:
+        """Write the box that begins at ``start``.
+
+        ``values`` may be changed afterwards, unless they are ``owned``: then they aren't copied where that can be
+        avoided, and nobody may touch them before the commit.
+        """
+        self.write_from(start, values.shape, lambda region: values[region], owned)
+
+    def write_from(
+        self,
+        start: tuple[int, ...],
+        shape: tuple[int, ...],
+        read: Callable[[tuple[slice, ...]], np.ndarray],
+        owned: bool = True,
+    ) -> None:
+        """Write the box of ``shape`` that begins at ``start``; ``read`` gives parts of it (relative to ``start``)."""
+        if 0 in shape:
+            return
+        for low, high in self._blocks(start, shape):
+            inner = tuple(
+                slice(max(a, s), min(b, s + n)) for a, b, s, n in zip(low, high, start, shape, strict=True)
+            )
+            part = read(tuple(slice(i.start - s, i.stop - s) for i, s in zip(inner, start, strict=True)))
+            if part.shape == tuple(b - a for a, b in zip(low, high, strict=True)):
+                copy = None if owned else True
+                self._writer._native.write(self.path, low, np.array(part, self.dtype, order="C", copy=copy))
+            else:
+                self._patch(low, high, inner, part)
+
+    def finish(self) -> None:
+        """Write the rows that are still buffered."""
+        self._flush(whole=False)
+
+    def _patch(
+        self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
+    ) -> None:
+        old = self._writer._native.repo().array(self.path)
+        block = old.read(tuple(slice(a, b) for a, b in zip(low, high, strict=True)))
+        block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
+        self._writer._native.write(self.path, low, block)
+
+    def _blocks(
+        self, start: tuple[int, ...], shape: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Boxes of whole shards (clipped to the array) that cover a region: big ones inside, single ones else."""
+        low = tuple(s // u * u for s, u in zip(start, self._unit, strict=True))
+        high = tuple(
+            min(-(-(s + n) // u) * u, full)
+            for s, n, u, full in zip(start, shape, self._unit, self.shape, strict=True)
+        )
+        yield from _split(low, high, self._unit, max(self.dtype.itemsize, 1))
+
+    def _flush(self, whole: bool) -> None:
+        if not self._rows:
+            return
+        rows = np.concatenate(self._rows) if len(self._rows) > 1 else self._rows[0]
+        old = self.shape[0]
+        keep = (old + len(rows)) % self._unit[0] if whole else 0
+        ready = rows[: len(rows) - keep]
+        self._rows = [rows[len(rows) - keep :]] if keep else []
+        self._pending = keep
+        self._resize((old + len(ready), *self.shape[1:]))
+        self.write((old, *[0] * (len(self.shape) - 1)), ready, owned=True)
+
+    def _resize(self, shape: tuple[int, ...]) -> None:
+        shape = tuple(int(n) for n in shape)
+        if len(shape) != len(self.shape) or any(n < 0 for n in shape):
+            raise errors.make("invalid", f"{self.path} has shape {self.shape} and can't become {shape}")
+        if shape != self.shape:
+            self._document = {**self._document, "shape": list(shape)}
+            self._writer._native.update_array(self.path, json.dumps(self._document, allow_nan=False))
+            self.shape = shape
+
+    def _box(self, sel: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
+        items = list(sel) if isinstance(sel, tuple) else [sel]
+        if sum(item is Ellipsis for item in items) > 1 or len(items) > len(self.shape) + any(
+            item is Ellipsis for item in items
+        ):
+            raise errors.make("selection", f"{sel!r} for {self.path} of shape {self.shape}")
+        where = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
+        rest = items[where + 1 :]
+        items = items[:where] + [slice(None)] * (len(self.shape) - where - len(rest)) + rest
+        start, stop, kept = [], [], []
+        for axis, (item, n) in enumerate(zip(items, self.shape, strict=True)):
+            if is_int(item) and -n <= item < n:
+                begin, end = int(item) % n, int(item) % n + 1
+            elif isinstance(item, slice) and item.step in (None, 1):
+                begin, end, _ = item.indices(n)
+                kept.append(axis)
+            else:
+                raise errors.make(
+                    "selection",
+                    f"can't write to {item!r} along axis {axis} (length {n}) of {self.path}",
+                    "write to ints and slices with step 1 inside the array",
+                )
+            start.append(begin)
+            stop.append(max(begin, end))
+        return tuple(start), tuple(stop), kept
+
+
+def _split(
+    low: tuple[int, ...], high: tuple[int, ...], unit: tuple[int, ...], itemsize: int
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Halve a box of whole shards along its longest axis (in shards) until it is small or a single shard."""
+    counts = [-(-(b - a) // u) for a, b, u in zip(low, high, unit, strict=True)]
+    if prod(b - a for a, b in zip(low, high, strict=True)) * itemsize <= _BLOCK or all(
+        n == 1 for n in counts
+    ):
+        yield low, high
+        return
+    axis = next(i for i, n in enumerate(counts) if n > 1)
+    middle = low[axis] + counts[axis] // 2 * unit[axis]
+    yield from _split(low, tuple(middle if i == axis else b for i, b in enumerate(high)), unit, itemsize)
+    yield from _split(tuple(middle if i == axis else a for i, a in enumerate(low)), high, unit, itemsize)

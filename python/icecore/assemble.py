@@ -1,0 +1,190 @@
+"""Sources → the arrays that will stand in the repository: where each goes, and what it meets there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors, reference
+from icecore.nodes import Node
+from icecore.sources.arraymap import ArrayEntry, ArrayMap
+from icecore.sources.concat import concat as join
+from icecore.sourcing import Failure, Source, stored_entry
+
+if TYPE_CHECKING:
+    from icecore.repo import Repo
+
+
+@dataclass(frozen=True)
+class Existing:
+    """What to do where an array exists already: refuse (the default), or exactly one of these."""
+
+    append: bool = False
+    replace: bool = False
+    skip: bool = False
+
+    def check(self, concat: str | None) -> None:
+        """Raise ``invalid`` for a contradiction."""
+        if self.append + self.replace + self.skip > 1:
+            raise errors.make(
+                "invalid", "append, replace and skip-existing exclude each other", "name one of them"
+            )
+        if self.append and concat is None:
+            raise errors.make(
+                "invalid", "append needs the dimension to append along", "name it: --concat time"
+            )
+
+
+@dataclass
+class Step:
+    """An array to make or extend.
+
+    Attributes:
+        path: in the repository.
+        source: the (first) source it comes from.
+        entry: its data; when extending, only the new part, in the type and units of the stored array.
+        old: the stored array that is extended, or None for a new one.
+        axis: the axis along which it is extended.
+        delete: whether a stored node of this path goes first.
+    """
+
+    path: str
+    source: str
+    entry: ArrayEntry
+    old: Node | None = None
+    axis: int = 0
+    delete: bool = False
+
+    @property
+    def start(self) -> int:
+        """Where the new part begins along ``axis``."""
+        return self.old.shape[self.axis] if self.old is not None else 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array when all is done."""
+        shape = list(self.entry.shape)
+        if self.old is not None:
+            shape[self.axis] += self.start
+        return tuple(shape)
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """The first element of the new part."""
+        return tuple(self.start if i == self.axis else 0 for i in range(len(self.entry.shape)))
+
+
+@dataclass
+class Assembly:
+    """Everything that a set of sources becomes."""
+
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    skipped: list[tuple[str, ArrayEntry, str]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def assemble(
+    sources: Sequence[Source],
+    group: str | None,
+    concat: str | None,
+    repo: Repo | None,
+    existing: Existing,
+) -> Assembly:
+    """Give every array of every source its path, join along ``concat`` where one is named, and compare with what exists.
+
+    Without ``concat`` each source goes to ``group``, or to a group of its own name; with it all go to one group.
+
+    Args:
+        sources: indexed sources, in order.
+        group: where the root of each goes.
+        concat: the dimension to join along.
+        repo: the repository, or None where it is yet to be made.
+        existing: what to do about arrays that exist.
+    """
+    result = Assembly()
+    nodes = repo._nodes if repo is not None else {}
+    if concat is None:
+        for source in sources:
+            root = reference.absolute(group) if group is not None else source.group
+            _place(result, source.name, source.arrays, root, nodes, existing, None)
+    elif sources:
+        root = reference.absolute(group) if group is not None else sources[0].group
+        maps = [source.arrays for source in sources]
+        try:
+            if existing.append:
+                maps.insert(0, _stored(maps[0], root, repo, concat))
+            joined = join(maps, concat)
+            _place(result, sources[0].name, joined, root, nodes, existing, concat)
+        except errors.Error as error:
+            result.failures.append(Failure.of(sources[0].name, error))
+    return result
+
+
+def _place(
+    result: Assembly,
+    source: str,
+    arrays: ArrayMap,
+    root: str,
+    nodes: Mapping[str, Node],
+    existing: Existing,
+    concat: str | None,
+) -> None:
+    taken = {step.path: step.source for step in result.steps}
+    for path, attrs in arrays.groups.items():
+        result.groups.setdefault(reference.join(root, path), attrs)
+    for inside, entry in arrays.arrays.items():
+        path = reference.join(root, inside)
+        node = nodes.get(path)
+        if path in taken:
+            message = f"{source} and {taken[path]} both have an array for {path}"
+            hint = "join them with --concat DIM, or give each a group of its own"
+            result.failures.append(Failure(source, "exists", message, hint))
+        elif node is None:
+            result.steps.append(Step(path, source, entry))
+        elif existing.skip:
+            result.skipped.append((path, entry, "it exists already"))
+        elif existing.replace:
+            result.steps.append(Step(path, source, entry, delete=True))
+        elif existing.append and concat is not None:
+            _extend(result, source, path, entry, node, concat)
+        else:
+            hint = "--append, --replace or --skip-existing, or another --group"
+            result.failures.append(
+                Failure(source, "exists", f"{path} exists in the repository already", hint)
+            )
+
+
+def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: Node, concat: str) -> None:
+    if concat not in entry.dims:
+        result.skipped.append((path, entry, f"it does not grow along {concat!r}"))
+    elif entry.data_type != node.document["data_type"]:
+        message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
+        result.failures.append(Failure(source, "mismatch", message, "link or pack it into another group"))
+    else:
+        result.steps.append(Step(path, source, entry, old=node, axis=entry.dims.index(concat)))
+
+
+def _stored(like: ArrayMap, root: str, repo: Repo | None, concat: str) -> ArrayMap:
+    """What the repository holds of the arrays of ``like``, empty along ``concat``: new parts are joined to it, so that
+    they are converted to its units and types, or refused.
+    """
+    result = ArrayMap("the repository")
+    for path in like.arrays:
+        stored = reference.join(root, path)
+        if repo is None or stored not in repo.arrays:
+            raise errors.make(
+                "not-found",
+                f"there is no array {stored} in the repository to append to",
+                "link or pack without --append first, into the same --group",
+            )
+        array = repo.arrays[stored]
+        entry = stored_entry(array, path)
+        if concat in entry.dims:
+            entry.shape = tuple(
+                0 if dim == concat else n for dim, n in zip(entry.dims, entry.shape, strict=True)
+            )
+            entry.codecs = array._node.document["codecs"]
+        result.add(entry)
+    return result

@@ -1,0 +1,105 @@
+"""Codecs as users name them: ``auto``, ``zstd``, ``shuffle+gzip:6``, or a Zarr v3 list."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.dtypes import bytes_codec
+
+Codec = dict[str, Any]
+Spec = str | Sequence[Codec]
+
+_NAME = re.compile(r"(?P<shuffle>shuffle\+)?(?P<name>[a-z0-9]+)(?::(?P<level>-?\d+))?")
+_SHUFFLE = "numcodecs.shuffle"
+
+
+def _named(name: str, **configuration: Any) -> Codec:
+    return {"name": name, "configuration": configuration}
+
+
+#: name → (default level, level and item size → codec)
+_COMPRESSORS: dict[str, tuple[int, Callable[[int, int], Codec]]] = {
+    "gzip": (5, lambda level, _: _named("gzip", level=level)),
+    "zlib": (5, lambda level, _: _named("numcodecs.zlib", level=level)),
+    "zstd": (3, lambda level, _: _named("zstd", level=level, checksum=False)),
+    "lz4": (1, lambda level, _: _named("numcodecs.lz4", acceleration=level)),
+    "bz2": (9, lambda level, _: _named("numcodecs.bz2", level=level)),
+    "blosc": (
+        5,
+        lambda level, itemsize: _named(
+            "blosc", cname="zstd", clevel=level, shuffle="shuffle", typesize=itemsize, blocksize=0
+        ),
+    ),
+}
+
+
+def resolve(
+    spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[int], portable: bool = False
+) -> list[Codec]:
+    """The Zarr v3 ``codecs`` list of a chunk.
+
+    Args:
+        spec: ``auto`` (chosen by the data type), ``none``, a compressor (``gzip``, ``zlib``, ``zstd``, ``lz4``,
+            ``bz2``, ``blosc``), optionally as ``shuffle+NAME`` and ``NAME:LEVEL``, or a Zarr v3 list (or its JSON).
+        data_type: the Zarr v3 ``data_type`` of the array.
+        dtype: its NumPy dtype.
+        chunk: shape of a chunk.
+        portable: use only codecs that other Zarr readers have.
+
+    Raises:
+        Error: ``codec`` for a name or list that is none.
+    """
+    if not isinstance(spec, str):
+        return _checked(list(spec))
+    text = spec.strip()
+    if text.startswith(("[", "{")):
+        return _checked(_parse(text))
+    if text == "auto":
+        return json.loads(_default(data_type, chunk, portable))
+    if text == "none":
+        return [bytes_codec(dtype)]
+    match = _NAME.fullmatch(text)
+    if match is None or match["name"] not in _COMPRESSORS:
+        known = ", ".join(["auto", "none", *_COMPRESSORS])
+        raise errors.make(
+            "codec", f"no codec is named {spec!r}", f"{known}; shuffle+NAME, NAME:LEVEL, or a JSON list"
+        )
+    level, make = _COMPRESSORS[match["name"]]
+    chain = [bytes_codec(dtype)]
+    if match["shuffle"] and dtype.kind not in "OT":
+        chain.append(_named(_SHUFFLE, elementsize=dtype.itemsize))
+    return [*chain, make(int(match["level"]) if match["level"] else level, max(dtype.itemsize, 1))]
+
+
+def _default(data_type: Any, chunk: Sequence[int], portable: bool) -> str:
+    from icecore import _icecore
+
+    return _icecore.default_codecs(json.dumps(data_type), list(chunk), portable)
+
+
+def _parse(text: str) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise errors.make(
+            "codec", f"the codecs are not JSON: {error}", 'write [{"name": "bytes"}, …]'
+        ) from None
+    return value if isinstance(value, list) else [value]
+
+
+def _checked(codecs: list[Any]) -> list[Codec]:
+    if not codecs or not all(
+        isinstance(codec, dict) and isinstance(codec.get("name"), str) for codec in codecs
+    ):
+        raise errors.make(
+            "codec",
+            f"{codecs!r} is no list of Zarr v3 codecs",
+            'each is {"name": …, "configuration": {…}}, the first turns the array into bytes',
+        )
+    return codecs

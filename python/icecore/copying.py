@@ -1,0 +1,81 @@
+"""Elements of a source, read region by region and encoded into the repository."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from icecore import codecspec, layout
+from icecore.arraywriter import ArrayWriter
+from icecore.assemble import Step
+from icecore.nodes import Node
+from icecore.sources.arraymap import Reader
+from icecore.sourcing import ours
+from icecore.writer import Writer
+
+Progress = Callable[[str, int], None]
+
+
+def copy_new(
+    writer: Writer,
+    step: Step,
+    read: Reader,
+    where: layout.Layout,
+    codecs: list[dict[str, Any]],
+    budget: int,
+    progress: Progress,
+) -> None:
+    """Make an array and write all of it, in boxes of whole shards of at most ``budget`` bytes where a shard allows it."""
+    from icecore import _icecore
+
+    entry, path = step.entry, step.path
+    document = layout.document(
+        entry.shape, entry.data_type, entry.fill_value, where, codecs, entry.dims, entry.attrs, ours(entry)
+    )
+    writer._parents(path)
+    writer._native.add_array(path, document)
+    if not entry.shape:
+        writer._native.write(path, (), read(()))
+        return
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    itemsize = layout.itemsize(entry.dtype)
+    for start, extent in _icecore.gather_regions(entry.shape, where.unit, source, itemsize, max(budget, 1)):
+        data = read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True)))
+        writer._native.write(path, tuple(start), data)
+        progress(path, data.nbytes)
+
+
+def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> None:
+    """Write the new part of an array that exists, with its own chunks and codecs."""
+    assert step.old is not None
+    array = ArrayWriter(writer, step.old, step.entry.dtype)
+    array.resize(step.shape)
+
+    def reading(region: tuple[slice, ...]) -> np.ndarray:
+        data = read(region)
+        progress(step.path, data.nbytes)
+        return data
+
+    array.write_from(step.origin, step.entry.shape, reading)
+
+
+def grown(step: Step) -> Node:
+    """The stored array's node with the shape it will have."""
+    assert step.old is not None
+    document = {**step.old.document, "shape": list(step.shape)}
+    return Node(step.path, True, json.dumps(document, allow_nan=False))
+
+
+def own_layout(step: Step) -> layout.Layout:
+    """The planned layout of an array that is copied as a whole."""
+    entry = step.entry
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    return layout.plan(entry.shape, layout.itemsize(entry.dtype), source_chunk=source)
+
+
+def own_codecs(step: Step, where: layout.Layout) -> list[dict[str, Any]]:
+    """The codecs that the data type suggests."""
+    return codecspec.resolve("auto", step.entry.data_type, step.entry.dtype, where.chunk)

@@ -1,0 +1,73 @@
+"""The repository that ``link`` and ``pack`` write to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from icecore import errors, reference
+from icecore.assemble import Assembly
+from icecore.repo import Repo, create, open
+from icecore.report import Report
+from icecore.sourcing import Failure, Source
+from icecore.writer import Writer
+
+
+def destination(
+    into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None, make: bool
+) -> Repo | None:
+    """Open the repository, or create it (with ``make``) where there is none; else None."""
+    if isinstance(into, Repo):
+        return into
+    place, ref = reference.split_ref(into)
+    try:
+        return open(f"{place}@{ref}" if ref else place, storage=storage)
+    except FileNotFoundError:
+        if ref is not None:
+            raise
+    return create(place, storage=storage) if make else None
+
+
+def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
+    """Whether to commit.
+
+    Raises:
+        Error: the first failure, naming the others, where a failure forbids it or nothing is left to do.
+    """
+    if report.failures and (not keep_going or not anything):
+        first = report.failures[0]
+        rest = [item for item in report.failures[1:] if item.message != first.message]
+        more = "".join(f"\n  also {about(item)}" for item in rest[:20])
+        more += f"\n  and {len(rest) - 20:,} more" if len(rest) > 20 else ""
+        hint = first.hint or ("" if keep_going else "repair or leave out these sources, or use --keep-going")
+        raise errors.make(first.kind, f"{about(first)}{more}", hint)
+    return anything
+
+
+def about(failure: Failure) -> str:
+    """A failure in one line that names the source."""
+    return failure.message if failure.name in failure.message else f"{failure.name}: {failure.message}"
+
+
+def summary(verb: str, sources: Sequence[Source]) -> str:
+    """A commit message: what was linked or packed."""
+    names = [os.path.basename(source.name.rstrip("/")) for source in sources]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+    return f"{verb} {shown}"
+
+
+def groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
+    """Make the groups of the sources; the attributes of those that exist stay unless they are replaced."""
+    for path, attrs in sorted(assembly.groups.items()):
+        blank_root = path == "/" and not writer._repo.attrs
+        if not writer._native.exists(path) or (attrs and (replace or blank_root)):
+            writer.group(path, attrs)
+
+
+def notes(sources: Sequence[Source]) -> list[Failure]:
+    """What the sources have that was not taken over."""
+    return [
+        Failure(f"{source.name}:{note.path}", note.kind, note.message)
+        for source in sources
+        for note in source.arrays.dropped
+    ]

@@ -1,0 +1,142 @@
+"""Chunk and shard shapes of arrays that are written, and the metadata document they end up in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.codecspec import Codec
+from icecore.nodes import OURS
+from icecore.sources.attributes import to_json
+
+#: an array that will grow is laid out as if it had this many bytes
+_GROWN = 256 << 20
+_INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shape of a chunk, and of a shard of chunks (None: chunks are stored one by one)."""
+
+    chunk: tuple[int, ...]
+    shard: tuple[int, ...] | None
+
+    @property
+    def unit(self) -> tuple[int, ...]:
+        """What is written at once: the shard, or the chunk."""
+        return self.shard or self.chunk
+
+
+def plan(
+    shape: Sequence[int],
+    itemsize: int,
+    chunk: Sequence[int] | None = None,
+    shard: Sequence[int] | None = None,
+    source_chunk: Sequence[int] | None = None,
+) -> Layout:
+    """The layout of an array: planned, with ``chunk`` and ``shard`` taken as they are where they are given.
+
+    Raises:
+        Error: ``invalid`` where a given shape has another number of axes, is not positive, or doesn't divide.
+    """
+    from icecore import _icecore
+
+    if not shape:
+        return Layout((), None)
+    chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
+    if chunk is None or shard is None:
+        goal: dict[str, Any] = {"shape": _grown(shape, itemsize), "itemsize": max(itemsize, 1)}
+        if source_chunk is not None:
+            goal["source_chunk"] = list(source_chunk)
+        planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
+        if chunk is None and shard is None:
+            chunk, shard = tuple(planned["chunk"]), tuple(planned["shard"])
+        elif chunk is None and shard is not None:
+            chunk = tuple(_divisor(s, c) for s, c in zip(shard, planned["chunk"], strict=True))
+        elif chunk is not None:
+            shard = tuple(max(s // c, 1) * c for s, c in zip(planned["shard"], chunk, strict=True))
+    assert chunk is not None
+    assert shard is not None
+    if any(s % c for s, c in zip(shard, chunk, strict=True)):
+        raise errors.make(
+            "invalid",
+            f"a shard of {shard} does not consist of chunks of {chunk}",
+            "make each a multiple of the other",
+        )
+    return Layout(chunk, shard if shard != chunk else None)
+
+
+def document(
+    shape: Sequence[int],
+    data_type: Any,
+    fill_value: Any,
+    layout: Layout,
+    codecs: list[Codec],
+    dims: Sequence[str | None] | None,
+    attrs: Mapping[str, Any],
+    ours: Mapping[str, Any] | None = None,
+) -> str:
+    """The Zarr v3 metadata of an array, as strict JSON; ``codecs`` are those of a chunk."""
+    if layout.shard is not None:
+        configuration = {
+            "chunk_shape": list(layout.chunk),
+            "codecs": codecs,
+            "index_codecs": _INDEX_CODECS,
+            "index_location": "end",
+        }
+        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
+    attributes = {str(name): to_json(value) for name, value in attrs.items()}
+    if ours:
+        attributes[OURS] = to_json(dict(ours))
+    result: dict[str, Any] = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(layout.unit)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value,
+        "codecs": codecs,
+        "attributes": attributes,
+        "storage_transformers": [],
+    }
+    if dims is not None and any(dim is not None for dim in dims):
+        result["dimension_names"] = list(dims)
+    return json.dumps(result, allow_nan=False)
+
+
+def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    given = tuple(int(n) for n in given)
+    if len(given) != len(shape) or any(n < 1 for n in given):
+        raise errors.make(
+            "invalid",
+            f"{what} {given} for an array of shape {tuple(shape)}",
+            f"give {len(shape)} positive lengths, one per axis",
+        )
+    return given
+
+
+def _grown(shape: Sequence[int], itemsize: int) -> list[int]:
+    """``shape`` with an empty first axis (it will be appended to) as long as a big array's."""
+    if shape[0] or not all(shape[1:]):
+        return [max(n, 1) for n in shape]
+    row = prod(shape[1:]) * max(itemsize, 1)
+    return [max(_GROWN // row, 1), *shape[1:]]
+
+
+def _divisor(shard: int, wanted: int) -> int:
+    """The largest divisor of ``shard`` that is not above ``wanted``."""
+    return next(n for n in range(min(wanted, shard), 0, -1) if shard % n == 0)
+
+
+def itemsize(dtype: np.dtype[Any]) -> int:
+    """Bytes of an element for planning; strings of any length count as 16."""
+    return 16 if dtype.kind in "OT" else dtype.itemsize

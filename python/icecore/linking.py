@@ -1,0 +1,151 @@
+"""Index arrays where they lie: references to the chunks of source files, in one commit, no data copied."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from icecore import copying, errors, linkplan, references
+from icecore.assemble import Existing, assemble
+from icecore.into import destination, groups, may_commit, notes, summary
+from icecore.linkplan import LinkPlan
+from icecore.repo import Repo
+from icecore.report import Report, Row
+from icecore.sourcing import attributes, gather
+from icecore.writer import Writer
+
+_BUDGET = 128 << 20
+
+
+def link(
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    into: Repo | str | os.PathLike[str],
+    group: str | None = None,
+    concat: str | None = None,
+    *,
+    append: bool = False,
+    replace: bool = False,
+    skip_existing: bool = False,
+    keep_going: bool = False,
+    dry_run: bool = False,
+    allow_links: Sequence[str] | None = None,
+    message: str | None = None,
+    storage: Mapping[str, str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Report:
+    """Link the arrays of HDF5, NetCDF, NumPy and Zarr sources into a repository, without copying their data.
+
+    What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed with the
+    reason.
+
+    Args:
+        sources: files, folders, globs, ``@list.txt`` or http(s) URLs.
+        into: a repository, or where it is; it is created where there is none.
+        group: where each source's root goes; by default a group named like the file.
+        concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
+        append: continue arrays that exist along ``concat``.
+        replace: write arrays that exist anew.
+        skip_existing: leave arrays that exist as they are.
+        keep_going: commit what could be done even where some source failed.
+        dry_run: only say what would be done.
+        allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
+            folders of the files.
+        message: of the commit.
+        storage: credentials of the repository's object store.
+        progress: called with (path, bytes done, bytes in all) while data is copied.
+
+    Returns:
+        A report: per array whether it was linked or copied and why; failures; the new snapshot's id.
+
+    Raises:
+        Error: the first failure, where nothing could be committed (see ``keep_going``).
+    """
+    began = time.perf_counter()
+    existing = Existing(append, replace, skip_existing)
+    existing.check(concat)
+    indexed, failures = gather(sources)
+    repo = destination(into, storage, make=False)
+    assembly = assemble(indexed, group, concat, repo, existing)
+    plans = [linkplan.plan(step) for step in assembly.steps]
+    rows = [plan.row for plan in plans]
+    rows += [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
+    rows.sort(key=lambda row: row.path)
+    report = Report(rows, failures + assembly.failures, notes(indexed), dry_run=dry_run)
+    if not dry_run and may_commit(report, bool(plans), keep_going):
+        repo = repo if repo is not None else destination(into, storage, make=True)
+        assert repo is not None
+        with repo.writer(message or summary("link", indexed)) as writer:
+            groups(writer, assembly, replace)
+            linked = [plan.step.entry for plan in plans if plan.how != "copied"]
+            references.allow(writer, linked, allow_links)
+            _Linking(writer, plans, progress).write()
+        report.snapshot = writer.snapshot_id
+        report.bytes_stored = writer.bytes_stored
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+class _Linking:
+    def __init__(
+        self, writer: Writer, plans: Sequence[LinkPlan], progress: Callable[[str, int, int], None] | None
+    ) -> None:
+        self._writer = writer
+        self._plans = plans
+        self._report = progress
+        self._done = 0
+        self._total = sum(plan.step.entry.nbytes for plan in plans if plan.how == "copied")
+
+    def write(self) -> None:
+        """Write every array."""
+        for plan in self._plans:
+            if plan.step.delete:
+                self._writer.delete(plan.step.path)
+            self._writer._parents(plan.step.path)
+            if plan.how == "copied":
+                self._copy(plan)
+            elif plan.step.old is not None:
+                self._extend(plan)
+            else:
+                self._link(plan)
+
+    def _progress(self, path: str, nbytes: int) -> None:
+        self._done += nbytes
+        if self._report is not None:
+            self._report(path, self._done, self._total)
+
+    def _copy(self, plan: LinkPlan) -> None:
+        step = plan.step
+        if step.entry.read is None:
+            raise errors.make("unsupported", f"{step.path} can be neither linked nor read: {plan.why}")
+        if step.old is not None:
+            copying.copy_after(self._writer, step, step.entry.read, self._progress)
+            return
+        where = copying.own_layout(step)
+        codecs = copying.own_codecs(step, where)
+        copying.copy_new(self._writer, step, step.entry.read, where, codecs, _BUDGET, self._progress)
+
+    def _link(self, plan: LinkPlan) -> None:
+        entry, path = plan.step.entry, plan.step.path
+        document = {**entry.zarr_metadata(), "attributes": attributes(entry)}
+        self._writer._native.add_array(path, json.dumps(document, allow_nan=False))
+        if entry.links is not None:
+            references.set_links(self._writer, path, entry.links)
+        for flat, chunk in entry.native.items():
+            start = tuple(part.start for part in entry.chunk_region(flat))
+            self._writer._native.write(path, start, chunk())
+
+    def _extend(self, plan: LinkPlan) -> None:
+        step, entry = plan.step, plan.step.entry
+        node = copying.grown(step)
+        self._writer._native.update_array(step.path, node.zarr_json)
+        assert isinstance(entry.chunks, tuple)
+        if entry.links is not None and len(entry.links):
+            first = step.start // entry.chunks[step.axis]
+            chunks = references.shifted(entry.links, entry, step.axis, first, node.shape)
+            references.set_links(self._writer, step.path, entry.links, chunks)
+        for flat, chunk in entry.native.items():
+            start = [part.start for part in entry.chunk_region(flat)]
+            start[step.axis] += step.start
+            self._writer._native.write(step.path, tuple(start), chunk())

@@ -1,0 +1,166 @@
+"""Re-encode arrays into a repository: planned chunks and shards, codecs by type, streamed through a memory budget."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from icecore import codecspec, copying, layout, text
+from icecore.assemble import Existing, Step, assemble
+from icecore.into import destination, groups, may_commit, notes, summary
+from icecore.linkedread import linked_readers
+from icecore.repo import Repo
+from icecore.report import Report, Row
+from icecore.sources.arraymap import ArrayEntry
+from icecore.sourcing import gather
+from icecore.writer import Writer
+
+#: lengths per axis, or dimension name → length
+Shape = Sequence[int] | Mapping[str, int]
+
+
+def pack(
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    into: Repo | str | os.PathLike[str],
+    group: str | None = None,
+    concat: str | None = None,
+    *,
+    chunk: Shape | None = None,
+    shard: Shape | None = None,
+    codec: codecspec.Spec = "auto",
+    portable: bool = False,
+    memory: int | str = "1GB",
+    append: bool = False,
+    replace: bool = False,
+    skip_existing: bool = False,
+    keep_going: bool = False,
+    message: str | None = None,
+    storage: Mapping[str, str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Report:
+    """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
+
+    Args:
+        sources: files, folders, globs, ``@list.txt``, http(s) URLs, ``REPO`` or ``REPO:/path``.
+        into: a repository, or where it is; it is created where there is none.
+        group: where each source's root goes; by default a group named like the file.
+        concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
+        chunk: shape of the unit of decoding (for arrays of as many axes), or dimension name → length. Planned where None.
+        shard: the same for the unit of I/O.
+        codec: see :func:`icecore.codecspec.resolve`.
+        portable: use only codecs that other Zarr readers have.
+        memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
+        append: continue arrays that exist along ``concat``.
+        replace: write arrays that exist anew.
+        skip_existing: leave arrays that exist as they are.
+        keep_going: commit what could be done even where some source failed.
+        message: of the commit.
+        storage: credentials of the repository's object store.
+        progress: called with (path, bytes done, bytes in all).
+
+    Returns:
+        A report: per array its raw and stored bytes; failures; the new snapshot's id.
+
+    Raises:
+        Error: the first failure, where nothing could be committed (see ``keep_going``).
+    """
+    began = time.perf_counter()
+    existing = Existing(append, replace, skip_existing)
+    existing.check(concat)
+    budget = text.parse_size(memory)
+    indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}))
+    repo = destination(into, storage, make=False)
+    assembly = assemble(indexed, group, concat, repo, existing)
+    report = Report(failures=failures + assembly.failures, notes=notes(indexed))
+    report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
+    if may_commit(report, bool(assembly.steps), keep_going):
+        repo = repo if repo is not None else destination(into, storage, make=True)
+        assert repo is not None
+        with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
+            groups(writer, assembly, replace)
+            packing = _Packing(writer, assembly.steps, budget // 4, progress)
+            packing.pack(_Wanted(chunk, shard, codec, portable))
+        report.snapshot = writer.snapshot_id
+        report.bytes_stored = writer.bytes_stored
+        report.rows += packing.rows()
+    report.rows.sort(key=lambda row: row.path)
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """How arrays shall be stored, as far as the caller cares."""
+
+    chunk: Shape | None
+    shard: Shape | None
+    codec: codecspec.Spec
+    portable: bool
+
+    def layout(self, entry: ArrayEntry) -> layout.Layout:
+        """Chunk and shard of an array."""
+        source = entry.chunks if isinstance(entry.chunks, tuple) else None
+        chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
+        return layout.plan(entry.shape, layout.itemsize(entry.dtype), chunk, shard, source)
+
+    def codecs(self, entry: ArrayEntry, chunk: Sequence[int]) -> list[codecspec.Codec]:
+        """The codecs of its chunks."""
+        return codecspec.resolve(self.codec, entry.data_type, entry.dtype, chunk, self.portable)
+
+
+class _Packing:
+    def __init__(
+        self,
+        writer: Writer,
+        steps: Sequence[Step],
+        budget: int,
+        progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self._writer, self._steps = writer, steps
+        self._budget = budget
+        self._report = progress
+        self._done = 0
+        self._total = sum(step.entry.nbytes for step in steps)
+
+    def pack(self, wanted: _Wanted) -> None:
+        """Write every array."""
+        readers = linked_readers([step.entry for step in self._steps])
+        for step, read in zip(self._steps, readers, strict=True):
+            if step.delete:
+                self._writer.delete(step.path)
+            if step.old is not None:
+                copying.copy_after(self._writer, step, read, self._progress)
+                continue
+            where = wanted.layout(step.entry)
+            codecs = wanted.codecs(step.entry, where.chunk)
+            copying.copy_new(self._writer, step, read, where, codecs, self._budget, self._progress)
+
+    def rows(self) -> list[Row]:
+        """What became of each array."""
+        written = self._writer._native.written()
+        rows = []
+        for step in self._steps:
+            _, stored, chunks = written.get(step.path, (0, 0, 0))
+            rows.append(Row(step.path, "packed", "", chunks, stored, step.entry.nbytes))
+        return rows
+
+    def _progress(self, path: str, nbytes: int) -> None:
+        self._done += nbytes
+        if self._report is not None:
+            self._report(path, self._done, self._total)
+
+
+def _shape_for(wanted: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:
+    """The chunk or shard shape that was asked for, where it is about this array."""
+    if wanted is None or not entry.shape:
+        return None
+    if isinstance(wanted, Mapping):
+        if not any(dim in wanted for dim in entry.dims):
+            return None
+        return tuple(
+            min(int(wanted[dim]), max(n, 1)) if dim is not None and dim in wanted else max(n, 1)
+            for dim, n in zip(entry.dims, entry.shape, strict=True)
+        )
+    return tuple(wanted) if len(wanted) == len(entry.shape) else None

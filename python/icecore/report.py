@@ -1,0 +1,78 @@
+"""What a link or a pack did, or would do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from icecore import text
+from icecore.sourcing import Failure
+
+
+@dataclass
+class Row:
+    """One array of the result.
+
+    ``how`` is ``linked``, ``copied`` (written into the repository), ``mixed``, ``packed`` or ``skipped``; ``chunks`` and
+    ``bytes`` count what is linked (for a copy: nothing until it is written); ``raw`` is decoded bytes.
+    """
+
+    path: str
+    how: str
+    why: str = ""
+    chunks: int = 0
+    bytes: int = 0
+    raw: int = 0
+
+
+@dataclass
+class Report:
+    """The outcome of ``link`` or ``pack``; ``str(report)`` is a table."""
+
+    rows: list[Row] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[Failure] = field(default_factory=list)
+    snapshot: str | None = None
+    seconds: float = 0.0
+    dry_run: bool = False
+    bytes_stored: int = 0
+
+    @property
+    def bytes_raw(self) -> int:
+        """Decoded bytes of all arrays."""
+        return sum(row.raw for row in self.rows if row.how != "skipped")
+
+    def count(self, *hows: str) -> int:
+        """Number of arrays with one of these outcomes."""
+        return sum(row.how in hows for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, for ``--json``."""
+        return {
+            "snapshot": self.snapshot,
+            "dry_run": self.dry_run,
+            "seconds": round(self.seconds, 3),
+            "arrays": [asdict(row) for row in self.rows],
+            "bytes_raw": self.bytes_raw,
+            "bytes_stored": self.bytes_stored,
+            "failures": [asdict(item) for item in self.failures],
+            "notes": [asdict(item) for item in self.notes],
+        }
+
+    def table(self) -> str:
+        """One line an array."""
+        rows = [
+            [
+                row.path,
+                row.how,
+                f"{row.chunks:,}" if row.chunks else "",
+                text.size(row.bytes),
+                text.size(row.raw),
+                row.why,
+            ]
+            for row in self.rows
+        ]
+        return text.table(["array", "how", "chunks", "stored", "raw", "why"], rows, (2, 3, 4))
+
+    def __str__(self) -> str:
+        return self.table()

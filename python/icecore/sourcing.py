@@ -1,0 +1,159 @@
+"""What is named on the command line or given to ``link`` and ``pack`` → array maps, bad ones named and set aside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from icecore import errors, reference
+from icecore.array import Array
+from icecore.nodes import OURS
+from icecore.sources import expand, open_source
+from icecore.sources.arraymap import ArrayEntry, ArrayMap
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source, indexed: its name, its arrays, the group it goes to when none is named."""
+
+    name: str
+    arrays: ArrayMap
+    group: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A source (or an array of one) that could not be used, and why."""
+
+    name: str
+    kind: str
+    message: str
+    hint: str = ""
+
+    @classmethod
+    def of(cls, name: str, error: errors.Error) -> Failure:
+        """The failure that an error means for ``name``."""
+        return cls(name, error.kind, error.message, error.hint)
+
+
+def gather(
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    repositories: bool = False,
+    storage: dict[str, str] | None = None,
+    options: dict[str, Any] | None = None,
+) -> tuple[list[Source], list[Failure]]:
+    """Index every source.
+
+    Args:
+        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO`` and ``REPO:/path``.
+        repositories: whether repositories are accepted.
+        storage: credentials for repositories.
+        options: handed to the sources' modules.
+
+    Returns:
+        The sources that could be indexed, in order, and the failures.
+    """
+    named = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    good: list[Source] = []
+    bad: list[Failure] = []
+    for name in [os.fspath(name) for name in named]:
+        try:
+            if repositories and is_repository(name):
+                good.append(_from_repo(name, storage))
+                continue
+            files = expand(name)
+        except errors.Error as error:
+            bad.append(Failure.of(name, error))
+            continue
+        for file in files:
+            try:
+                good.append(Source(file, open_source(file, **(options or {})), "/" + reference.stem(file)))
+            except errors.Error as error:
+                bad.append(Failure.of(file, error))
+    return good, bad
+
+
+def is_repository(name: str) -> bool:
+    """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
+    place, path = reference.split_path(name)
+    place, _ = reference.split_ref(place)
+    if reference.is_url(place) and not place.startswith("file://"):
+        return (
+            path is not None
+            or not place.startswith(("http://", "https://"))
+            or place.rstrip("/").endswith(".icecore")
+        )
+    folder = Path(place.removeprefix("file://")).expanduser()
+    return folder.is_dir() and ((folder / "snapshots").is_dir() or (folder / "repo").is_file())
+
+
+def _from_repo(name: str, storage: dict[str, str] | None) -> Source:
+    from icecore.repo import open
+
+    place, path = reference.split_path(name)
+    repo = open(place, storage=storage)
+    if path is None or path == "/":
+        root, group = "", "/"
+    else:
+        item = repo[path]
+        is_array = isinstance(item, Array)
+        root = item.path.rsplit("/", 1)[0] if is_array else item.path
+        group = "/" if is_array else "/" + item.name
+    only = reference.absolute(path) if path else "/"
+    result = ArrayMap(name)
+    for node in repo._visible():
+        inside = only == "/" or node.path == only or node.path.startswith(only + "/")
+        if not inside:
+            continue
+        below = node.path[len(root) :] or "/"
+        if node.is_array:
+            result.add(stored_entry(Array(repo, node), below))
+        else:
+            result.groups[below] = node.attrs
+    return Source(name, result, group)
+
+
+def stored_entry(array: Array, path: str) -> ArrayEntry:
+    """An array of a repository as a source's entry: read through the engine, nothing to link."""
+    node = array._node
+    return ArrayEntry(
+        path=path,
+        shape=array.shape,
+        dims=array.dims,
+        data_type=node.document["data_type"],
+        dtype=array.dtype,
+        chunks=array.chunks or tuple(max(n, 1) for n in array.shape),
+        codecs=array.codecs,
+        fill_value=node.document.get("fill_value"),
+        attrs=node.attrs,
+        read=partial(_read, array._native),
+        unlimited=tuple(node.ours.get("unlimited", ())),
+        note="already in a repository",
+        attr_types=node.ours.get("attr_types", {}),
+    )
+
+
+def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
+    return native.read(tuple(region), None, False, None)
+
+
+def ours(entry: ArrayEntry) -> dict[str, Any]:
+    """What icecore keeps about an array beside its attributes."""
+    kept: dict[str, Any] = {}
+    if entry.attr_types:
+        kept["attr_types"] = dict(entry.attr_types)
+    if entry.unlimited:
+        kept["unlimited"] = list(entry.unlimited)
+    return kept
+
+
+def attributes(entry: ArrayEntry) -> dict[str, Any]:
+    """An entry's attributes as they are stored, what icecore keeps included."""
+    kept = ours(entry)
+    return {**entry.attrs, OURS: kept} if kept else dict(entry.attrs)

@@ -1,0 +1,63 @@
+"""A version of a repository as a read-only store for zarr-python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors, reference
+
+if TYPE_CHECKING:
+    from icecore.repo import Repo
+
+
+def store(repo: Repo, via: str = "auto") -> Any:
+    """A zarr-python store: ``zarr.open_group(store(repo), mode="r")``.
+
+    Args:
+        repo: the repository, at the version to read.
+        via: ``"icechunk"``: Icechunk's own store, which hands zarr-python the stored bytes and metadata as they are (a
+            local repository, and the packages zarr and icechunk, which needs Python ≥ 3.12). ``"icecore"``: chunks are
+            decoded by icecore and handed over as plain bytes, so that every codec that icecore knows can be read
+            (needs zarr alone). ``"auto"``: Icechunk's where it can be used, else icecore's.
+
+    Raises:
+        Error: ``unsupported`` where the packages are missing, ``invalid`` for another ``via``.
+    """
+    if via not in ("auto", "icechunk", "icecore"):
+        raise errors.make("invalid", f"no store is made via {via!r}", "auto, icechunk or icecore")
+    if via != "icecore":
+        made = _icechunk(repo)
+        if made is not None:
+            return made
+        if via == "icechunk":
+            raise errors.make(
+                "unsupported",
+                f"Icechunk's store for {repo.url} needs a repository in a local folder and the package icechunk",
+                "pip install 'icecore[zarr]' on Python 3.12 or newer, or use via='icecore'",
+            )
+    try:
+        from icecore.zarrview import DecodedStore
+    except ModuleNotFoundError as error:
+        raise errors.make(
+            "unsupported", f"a Zarr store needs {error.name}", "pip install 'icecore[zarr]'"
+        ) from None
+    return DecodedStore(repo)
+
+
+def _icechunk(repo: Repo) -> Any:
+    path = repo.url.removeprefix("file://")
+    if reference.is_url(path):
+        return None
+    try:
+        import icechunk
+    except ModuleNotFoundError:
+        return None
+    storage = icechunk.local_filesystem_storage(path)
+    config = icechunk.Repository.fetch_config(storage)
+    containers = (config.virtual_chunk_containers or {}) if config is not None else {}
+    prefixes = repo._allow_links if repo._allow_links is not None else list(containers)
+    allowed: Any = {
+        prefix: None for prefix in containers if any(prefix.startswith(allow) for allow in prefixes)
+    }
+    opened = icechunk.Repository.open(storage, authorize_virtual_chunk_access=allowed)
+    return opened.readonly_session(snapshot_id=repo.snapshot_id).store

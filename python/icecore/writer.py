@@ -1,0 +1,175 @@
+"""Writing: groups, arrays, regions and appended rows, all in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import codecspec, errors, layout, reference
+from icecore.arraywriter import ArrayWriter
+from icecore.attributes import dump
+from icecore.nodes import Node
+from icecore.sources.dtypes import data_type, fill_json
+
+if TYPE_CHECKING:
+    from icecore.repo import Repo
+
+
+class Writer:
+    """A commit in the making, used as a context manager::
+
+        with repo.writer(message="spin-up") as w:
+            t2m = w.array("/t2m", dtype="f4", dims=("time", "y", "x"), shape=(0, 138, 195))
+            for snapshot in simulation:
+                t2m.append(snapshot)
+
+    Everything is committed at the end of the block, or nothing where it ends in an exception. ``w.snapshot_id`` then
+    names the new version.
+    """
+
+    def __init__(self, repo: Repo, message: str, branch: str, memory: int | None = None) -> None:
+        self._repo = repo
+        self._native = repo._native.writer(branch, memory)
+        self._arrays: dict[str, ArrayWriter] = {}
+        self._closed = False
+        self.message = message
+        self.branch = branch
+        self.snapshot_id: str | None = None
+
+    def group(self, path: str, attrs: Mapping[str, Any] | None = None) -> None:
+        """Make a group, and those above it; set its attributes where it exists."""
+        path = self._path(path)
+        if self._native.exists(path):
+            if attrs is not None:
+                self._native.set_attrs(path, dump(attrs))
+            return
+        self._parents(path)
+        self._native.add_group(path, dump(attrs or {}))
+
+    def array(
+        self,
+        path: str,
+        dtype: Any = "f8",
+        shape: Sequence[int] = (0,),
+        dims: Sequence[str | None] | None = None,
+        chunks: Sequence[int] | None = None,
+        shards: Sequence[int] | None = None,
+        codec: codecspec.Spec = "auto",
+        fill: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        portable: bool = False,
+    ) -> ArrayWriter:
+        """Make an array.
+
+        Args:
+            path: where; the groups above it are made.
+            dtype: any NumPy dtype that Zarr has a name for; ``str`` for text of any length.
+            shape: elements along each axis; start with 0 along the first to append.
+            dims: a name per axis.
+            chunks: shape of the unit of decoding; planned where None.
+            shards: shape of the unit of I/O, a multiple of ``chunks``; planned where None.
+            codec: see :func:`icecore.codecspec.resolve`.
+            fill: the value of elements that are never written; zero (or empty) where None.
+            attrs: attributes.
+            portable: choose only codecs that other Zarr readers have.
+
+        Raises:
+            Error: ``exists``, ``dtype``, ``codec``, ``invalid``.
+        """
+        path, shape = self._path(path), tuple(int(n) for n in shape)
+        if self._native.exists(path):
+            raise errors.make(
+                "exists", f"{path} exists already", "use w[path] to write to it, or w.delete(path) first"
+            )
+        numpy_dtype = np.dtype("O") if dtype is str else np.dtype(dtype).newbyteorder("=")
+        if dims is not None and len(dims) != len(shape):
+            raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
+        kind = data_type(numpy_dtype)
+        where = layout.plan(shape, layout.itemsize(numpy_dtype), chunks, shards)
+        codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
+        text = layout.document(shape, kind, fill_json(fill, numpy_dtype), where, codecs, dims, attrs or {})
+        self._parents(path)
+        self._native.add_array(path, text)
+        self._arrays[path] = ArrayWriter(self, Node(path, True, text), numpy_dtype)
+        return self._arrays[path]
+
+    def __getitem__(self, path: str) -> ArrayWriter:
+        """An array that exists, to write regions of it or append to it.
+
+        Raises:
+            Error: ``not-found`` (also a ``KeyError``).
+        """
+        path = self._path(path)
+        if path not in self._arrays:
+            array = self._view()._array(path)
+            self._arrays[path] = ArrayWriter(self, array._node, array.dtype)
+        return self._arrays[path]
+
+    def attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
+        """Replace the attributes of a group or array."""
+        self._native.set_attrs(self._path(path), dump(attrs))
+
+    def delete(self, path: str) -> None:
+        """Remove an array, or a group and everything below it."""
+        path = self._path(path)
+        for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
+            del self._arrays[known]
+        self._native.delete(path)
+
+    def commit(self) -> str:
+        """Commit now (the end of the ``with`` block does it otherwise) and return the snapshot's id."""
+        self._path("/")
+        for array in self._arrays.values():
+            array.finish()
+        self.snapshot_id = self._native.commit(self.message)
+        self._closed = True
+        return self.snapshot_id
+
+    def abort(self) -> None:
+        """Forget everything: nothing is committed."""
+        self._closed = True
+        self._arrays.clear()
+
+    @property
+    def bytes_raw(self) -> int:
+        """Bytes handed to the encoders so far."""
+        return self._native.bytes_raw
+
+    @property
+    def bytes_stored(self) -> int:
+        """Bytes that came out of them."""
+        return self._native.bytes_stored
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._closed:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+    def _path(self, path: str) -> str:
+        if self._closed:
+            raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
+        return reference.absolute(path)
+
+    def _parents(self, path: str) -> None:
+        parts = path.split("/")[1:-1]
+        for depth in range(1, len(parts) + 1):
+            parent = "/" + "/".join(parts[:depth])
+            if not self._native.exists(parent):
+                self._native.add_group(parent, "{}")
+
+    def _view(self) -> Repo:
+        """What would be read now, the uncommitted included."""
+        from icecore.repo import Repo
+
+        return Repo(self._native.repo(), self._repo._storage, self._repo._allow_links)

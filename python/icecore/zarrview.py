@@ -1,0 +1,155 @@
+"""The repository as decoded Zarr: icecore reads and decodes each chunk, zarr-python gets plain bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+
+from icecore import errors
+from icecore.nodes import Node
+from icecore.sources.arraymap import default_chunks
+from icecore.sources.dtypes import bytes_codec
+
+if TYPE_CHECKING:
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+    from icecore.repo import Repo
+
+
+class DecodedStore(Store):
+    """Read-only; every array's codecs are ``bytes`` alone (``vlen-utf8`` for text), its chunks icecore's chunks."""
+
+    supports_writes = False
+    supports_deletes = False
+    supports_listing = True
+
+    def __init__(self, repo: Repo) -> None:
+        super().__init__(read_only=True)
+        self._repo = repo
+        self._visible = {node.path: node for node in repo._visible()}
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DecodedStore)
+            and other._repo.url == self._repo.url
+            and other._repo.snapshot_id == self._repo.snapshot_id
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._repo.url, self._repo.snapshot_id))
+
+    def __repr__(self) -> str:
+        return f"DecodedStore({self._repo.url}@{self._repo.ref})"
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """The bytes under a key, or None."""
+        data = await asyncio.to_thread(self._bytes, key)
+        return None if data is None else prototype.buffer.from_bytes(_cut(data, byte_range))
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> builtins.list[Buffer | None]:
+        """Several keys at once."""
+        return list(await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges)))
+
+    async def exists(self, key: str) -> bool:
+        """Whether there is something under a key."""
+        return await asyncio.to_thread(self._bytes, key) is not None
+
+    async def list(self) -> AsyncIterator[str]:
+        """The metadata documents (chunks are not listed: every chunk can be asked for)."""
+        for path in self._visible:
+            yield f"{path.strip('/')}/zarr.json".lstrip("/")
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """The keys that begin with ``prefix``."""
+        async for key in self.list():
+            if key.startswith(prefix):
+                yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """The names directly below ``prefix``."""
+        below = f"{prefix.strip('/')}/".lstrip("/")
+        names = {key[len(below) :].split("/")[0] async for key in self.list() if key.startswith(below)}
+        for name in sorted(names):
+            yield name
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Refused."""
+        raise errors.make("read-only", "this store only reads", "write with repo.writer()")
+
+    async def delete(self, key: str) -> None:
+        """Refused."""
+        raise errors.make("read-only", "this store only reads", "write with repo.writer()")
+
+    def _bytes(self, key: str) -> bytes | None:
+        path, _, name = ("/" + key).rpartition("/")
+        if name == "zarr.json":
+            node = self._visible.get(path or "/")
+            return None if node is None else json.dumps(self._plain(node)).encode()
+        head, middle, tail = ("/" + key).rpartition("/c")
+        node = self._visible.get(head or "/") if middle else None
+        if node is None or not node.is_array or (tail and tail[0] != "/"):
+            return None
+        index = tail.strip("/").split("/") if tail else []
+        if len(index) != len(node.shape) or not all(part.isdigit() for part in index):
+            return None
+        return self._chunk(node, [int(part) for part in index])
+
+    def _plain(self, node: Node) -> dict[str, Any]:
+        if not node.is_array:
+            return {"zarr_format": 3, "node_type": "group", "attributes": node.attrs}
+        document = {**node.document, "attributes": node.attrs, "codecs": [self._codec(node)]}
+        document["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": list(self._grid(node))}}
+        return document
+
+    def _grid(self, node: Node) -> tuple[int, ...]:
+        """The chunks that zarr-python sees; made up where the stored ones differ in shape."""
+        return node.grid[0] or default_chunks(node.shape, self._repo._array(node.path).dtype.itemsize)
+
+    def _codec(self, node: Node) -> dict[str, Any]:
+        if node.dtype_label == "variable_length_bytes":
+            return {"name": "vlen-bytes"}
+        return bytes_codec(self._repo._array(node.path).dtype)
+
+    def _chunk(self, node: Node, index: builtins.list[int]) -> bytes | None:
+        chunk = self._grid(node)
+        if any(i * c >= max(n, 1) for i, c, n in zip(index, chunk, node.shape, strict=True)):
+            return None
+        region = tuple(
+            slice(i * c, min((i + 1) * c, n)) for i, c, n in zip(index, chunk, node.shape, strict=True)
+        )
+        array = self._repo._array(node.path)
+        block = array.read(region)
+        if block.shape != tuple(chunk):
+            whole = np.full(chunk, array.fill, array.dtype)
+            whole[tuple(slice(0, n) for n in block.shape)] = block
+            block = whole
+        return _vlen(block) if array.dtype.kind == "O" else block.tobytes()
+
+
+def _vlen(block: np.ndarray) -> bytes:
+    """The ``vlen-utf8`` layout: number of elements, then each one's length and bytes (u32, little-endian)."""
+    items = [item.encode() if isinstance(item, str) else bytes(item) for item in block.ravel()]
+    parts = [len(items).to_bytes(4, "little")]
+    for item in items:
+        parts += [len(item).to_bytes(4, "little"), item]
+    return b"".join(parts)
+
+
+def _cut(data: bytes, part: ByteRequest | None) -> bytes:
+    if isinstance(part, RangeByteRequest):
+        return data[part.start : part.end]
+    if isinstance(part, OffsetByteRequest):
+        return data[part.offset :]
+    if isinstance(part, SuffixByteRequest):
+        return data[-part.suffix :] if part.suffix else b""
+    return data
