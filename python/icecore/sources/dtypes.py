@@ -82,7 +82,7 @@ def number(value: float) -> Any:
 def bytes_codec(dtype: np.dtype, big: bool = False) -> dict[str, Any]:
     """The array→bytes codec for raw elements of ``dtype``; without a byte order where none is needed."""
     if dtype.kind in "OT":
-        return {"name": "vlen-utf8"}
+        return {"name": "vlen-utf8", "configuration": {}}
     plain = dtype.kind in "SbV" and dtype.names is None
     if plain or dtype.itemsize == 1:
         return {"name": "bytes"}

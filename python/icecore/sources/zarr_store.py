@@ -66,7 +66,7 @@ def _entry(source: str, path: str, inside: str, array: Any) -> ArrayEntry:
         data_type="variable_length_bytes" if binary else data_type(dtype),
         dtype=dtype,
         chunks=_chunks(array),
-        codecs=[{"name": "vlen-bytes"}, dict(ZSTD)] if binary else copy_codecs(dtype),
+        codecs=[{"name": "vlen-bytes", "configuration": {}}, dict(ZSTD)] if binary else copy_codecs(dtype),
         fill_value="" if binary else fill_json(array.fill_value, dtype),
         attrs=to_json(attrs),
         read=ZarrReader(source, inside, dtype),

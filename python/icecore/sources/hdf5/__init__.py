@@ -57,7 +57,7 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
     labels: dict[str, list[Labels]] = {}
     for raw in walk.datasets:
         with guard(source, raw.path):
-            labels.setdefault(_parent(raw.path), []).append(_labels(raw))
+            labels.setdefault(_parent(raw.path), []).append(_labels(raw, walk))
     names = name_dimensions(list(walk.groups), labels)
     longer = extended_shapes([item for members in labels.values() for item in members])
     for raw in walk.datasets:
@@ -83,12 +83,12 @@ def _parent(path: str) -> str:
     return path.rsplit("/", 1)[0] or "/"
 
 
-def _labels(raw: RawDataset) -> Labels:
+def _labels(raw: RawDataset, walk: Walk) -> Labels:
     shape = raw.shape if raw.shape is not None else (0,)
     scale = raw.attrs.get("CLASS") == "DIMENSION_SCALE"
     unlimited = bool(raw.maximum) and raw.maximum[0] is None
     item = Labels(raw.path, shape, unlimited, scale)
-    item.scales = scale_paths(raw.attrs.get("DIMENSION_LIST"), len(shape), str)
+    item.scales = scale_paths(raw.attrs.get("DIMENSION_LIST"), len(shape), walk.own_path)
     dim_id, coordinates = raw.attrs.get("_Netcdf4Dimid"), raw.attrs.get("_Netcdf4Coordinates")
     item.dim_id = _int(dim_id)
     if scale and coordinates is not None:

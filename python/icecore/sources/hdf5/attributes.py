@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
-from h5py import h5a, h5r, h5s, h5t
+from h5py import h5a, h5o, h5r, h5s, h5t
 
 from icecore import errors
 from icecore.sources.attributes import text
@@ -24,7 +25,27 @@ _SKIPPED = {b"REFERENCE_LIST", b"_nc3_strict"}
 _MAX_BYTES = 64 << 20
 
 
-def read_attributes(oid: Any, fid: Any) -> tuple[dict[str, Any], dict[str, str]]:
+class References:
+    """Object references as paths; the library searches the whole file for each name: so only once an object."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[int, int], str] = {}
+
+    def path(self, reference: Any, fid: Any) -> str:
+        """The path of what a reference points at; "" where it points at nothing."""
+        if not reference:
+            return ""
+        oid = h5r.dereference(reference, fid)
+        if oid is None:
+            return ""
+        info = h5o.get_info(oid)
+        key = (info.fileno, info.addr)
+        if key not in self.names:
+            self.names[key] = text(h5r.get_name(reference, fid) or b"")
+        return self.names[key]
+
+
+def read_attributes(oid: Any, fid: Any, references: References) -> tuple[dict[str, Any], dict[str, str]]:
     """All attributes of an object: name → str, NumPy scalar or array, list or dict; and name → why it was
     left out.
     """
@@ -37,7 +58,7 @@ def read_attributes(oid: Any, fid: Any) -> tuple[dict[str, Any], dict[str, str]]
             continue
         aid = h5a.open(oid, name)
         try:
-            value = _value(aid, fid)
+            value = _value(aid, lambda item: references.path(item, fid))
         except (TypeError, NotImplementedError) as error:
             lost[text(name)] = str(error)
             continue
@@ -46,7 +67,7 @@ def read_attributes(oid: Any, fid: Any) -> tuple[dict[str, Any], dict[str, str]]
     return values, lost
 
 
-def _value(aid: Any, fid: Any) -> Any:
+def _value(aid: Any, name_of: Callable[[Any], str]) -> Any:
     tid = aid.get_type()
     space = aid.get_space()
     kind = tid.get_class()
@@ -67,7 +88,7 @@ def _value(aid: Any, fid: Any) -> Any:
     aid.read(array, mtype=None if kind in (h5t.STRING, h5t.VLEN, h5t.ARRAY) else _memory_type(tid, kind))
     if kind == h5t.ARRAY and array.dtype == object:
         raise TypeError("an array of variable-length values")
-    return _plain(array, fid)
+    return _plain(array, name_of)
 
 
 def _single(value: Any) -> Any:
@@ -83,19 +104,18 @@ def _memory_type(tid: Any, kind: int) -> Any:
     return tid if kind in (h5t.INTEGER, h5t.ENUM, h5t.OPAQUE) else None
 
 
-def _plain(value: Any, fid: Any) -> Any:
+def _plain(value: Any, name_of: Callable[[Any], str]) -> Any:
     """NumPy data with text and references made readable."""
     if isinstance(value, np.ndarray):
         if value.dtype.names is not None or value.dtype.kind in "SO":
             if value.ndim == 0:
-                return _plain(value[()], fid)
-            return [_plain(item, fid) for item in value]
+                return _plain(value[()], name_of)
+            return [_plain(item, name_of) for item in value]
         return value[()] if value.ndim == 0 else value
     if isinstance(value, np.void) and value.dtype.names is not None:
-        return {name: _plain(value[name], fid) for name in value.dtype.names}
+        return {name: _plain(value[name], name_of) for name in value.dtype.names}
     if isinstance(value, bytes):
         return text(value)
     if isinstance(value, h5r.Reference):
-        name = h5r.get_name(value, fid) if value else None
-        return text(name) if name else ""
+        return name_of(value)
     return value

@@ -35,7 +35,7 @@ def select(
     plain: bool,
     table: tuple[Any, ...],
 ) -> Located:
-    """Sort out a chunk index: ``table`` is starts (one row a chunk, in elements), filter masks, byte offsets, byte
+    """Sort out a chunk index: ``table`` is starts (a row a chunk, in elements), filter masks, offsets, byte
     lengths.
     """
     starts, masks, offsets, lengths = table

@@ -29,6 +29,7 @@ FAULTS = (
 _KEPT = 8
 _open: OrderedDict[str, Any] = OrderedDict()
 _lock = threading.Lock()
+_keeping = 0
 
 
 @contextmanager
@@ -51,7 +52,7 @@ def guard(source: str, what: str = "") -> Iterator[None]:
 
 
 def open_file(source: str) -> Any:
-    """An ``h5py.File``, read only, without file locking (archives are often on read-only mounts)."""
+    """An ``h5py.File``, read only."""
     import h5py
 
     with guard(source):
@@ -59,20 +60,49 @@ def open_file(source: str) -> Any:
             from icecore.sources.http import HttpFile
 
             return h5py.File(HttpFile(source), "r")
-        return h5py.File(source, "r", locking=False)
+        try:
+            return h5py.File(source, "r")
+        except OSError as error:
+            # Some network file systems can't lock; archives don't need it.
+            if "lock" not in str(error):
+                raise
+            return h5py.File(source, "r", locking=False)
 
 
-def shared_file(source: str, token: Any) -> Any:
-    """An open file for reading data, kept for the next read; ``token`` is the identity that it was opened
-    for.
+@contextmanager
+def keep_open() -> Iterator[None]:
+    """Keep local files open between reads inside this block, for whoever reads many regions of the same
+    files.
+    """
+    global _keeping
+    with _lock:
+        _keeping += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _keeping -= 1
+            for key in [key for key in _open if _keeping == 0 and not is_remote(key)]:
+                _open.pop(key)
+
+
+@contextmanager
+def shared_file(source: str, token: Any) -> Iterator[Any]:
+    """A file opened for reading data; ``token`` is the identity that it was opened for.
+
+    A local file is closed again at once unless :func:`keep_open` is in force: an open HDF5 file holds a lock,
+    and keeps its owner from opening it to write. Remote files stay open, because opening one takes requests.
     """
     key = f"{source}\0{token}"
     with _lock:
         file = _open.pop(key, None)
-        if file is None or not file:
-            file = open_file(source)
-        _open[key] = file
-        while len(_open) > _KEPT:
+        kept = _keeping > 0 or is_remote(source)
+    if file is None or not file:
+        file = open_file(source)
+    if kept:
+        with _lock:
             # Dropped, not closed: another thread may be reading from it; h5py closes with the last reference.
-            _open.popitem(last=False)
-        return file
+            _open[key] = file
+            while len(_open) > _KEPT:
+                _open.popitem(last=False)
+    yield file

@@ -57,15 +57,15 @@ def _zstd(values: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _fletcher32(_values: tuple[int, ...]) -> dict[str, Any]:
-    return {"name": "numcodecs.fletcher32"}
+    return {"name": "numcodecs.fletcher32", "configuration": {}}
 
 
 def _lzf(_values: tuple[int, ...]) -> dict[str, Any]:
-    return {"name": "icecore.h5lzf"}
+    return {"name": "icecore.h5lzf", "configuration": {}}
 
 
 def _lz4(_values: tuple[int, ...]) -> dict[str, Any]:
-    return {"name": "icecore.h5lz4"}
+    return {"name": "icecore.h5lz4", "configuration": {}}
 
 
 def _blosc(values: tuple[int, ...]) -> dict[str, Any] | None:

@@ -38,19 +38,21 @@ class DatasetReader:
         order.
         """
         unchanged(self.source, self.identity)
-        with guard(self.source, self.path):
-            _plugins()
-            dataset = shared_file(self.source, self.identity)[self.path]
-            outer = region[: len(region) - self.inner]
-            clipped = tuple(
-                slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True)
-            )
-            values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset)
-            if self.inner:
-                values = values[(Ellipsis, *region[len(outer) :])]  # type: ignore[arg-type]
-            if self.stored != self.shape[: len(self.stored)]:
-                values = self._extend(values, outer)
-            return np.ascontiguousarray(values).reshape([s.stop - s.start for s in region])
+        _plugins()
+        with guard(self.source, self.path), shared_file(self.source, self.identity) as file:
+            return self._read(file[self.path], region)
+
+    def _read(self, dataset: Any, region: Region) -> np.ndarray:
+        outer = region[: len(region) - self.inner]
+        clipped = tuple(
+            slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True)
+        )
+        values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset)
+        if self.inner:
+            values = values[(Ellipsis, *region[len(outer) :])]  # type: ignore[arg-type]
+        if self.stored != self.shape[: len(self.stored)]:
+            values = self._extend(values, outer)
+        return np.ascontiguousarray(values).reshape([s.stop - s.start for s in region])
 
     def _raw(self, dataset: Any, region: Region) -> np.ndarray:
         if dataset.shape is None:

@@ -94,7 +94,7 @@ def _enum(tid: h5t.TypeID) -> TypePlan:
     if dtype.kind == "b":
         base.dtype = np.dtype(bool)
         return base
-    names = h5py.check_enum_dtype(dtype) or {}
+    names = dict(sorted((h5py.check_enum_dtype(dtype) or {}).items(), key=lambda item: item[1]))
     base.attrs = {
         "flag_values": [int(value) for value in names.values()],
         "flag_meanings": " ".join(str(name).replace(" ", "_") for name in names),

@@ -10,7 +10,7 @@ from h5py import h5d, h5f, h5g, h5i, h5l, h5o, h5s
 from icecore import errors
 from icecore.sources.arraymap import Note
 from icecore.sources.attributes import text
-from icecore.sources.hdf5.attributes import read_attributes
+from icecore.sources.hdf5.attributes import References, read_attributes
 from icecore.sources.hdf5.dataset import RawDataset
 from icecore.sources.hdf5.file import FAULTS, guard
 from icecore.sources.hdf5.types import plan_type
@@ -30,7 +30,9 @@ class Walk:
     datasets: list[RawDataset] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     files: dict[str, Identity] = field(default_factory=dict)
+    references: References = field(default_factory=References)
     _seen: dict[tuple[int, int], str] = field(default_factory=dict)
+    _own: dict[str, str] = field(default_factory=dict)
 
     def run(self, root: Any) -> None:
         """Walk the whole file: hard links first, so that an object gets its own name rather than an alias."""
@@ -46,7 +48,7 @@ class Walk:
             path, gid = stack.pop()
             with guard(self.source, path):
                 fid = h5i.get_file_id(gid)
-                values, lost = read_attributes(gid, fid)
+                values, lost = read_attributes(gid, fid, self.references)
                 self.groups[path] = values
                 self._lost(path, lost)
                 links: list[tuple[bytes, int]] = []
@@ -62,6 +64,12 @@ class Walk:
                 else:
                     later.append((gid, child, name))
             stack.extend(reversed(children))
+
+    def own_path(self, name: str) -> str:
+        """The path under which the object that the library calls ``name`` was met."""
+        if not self._own:
+            self._own = {theirs: self._seen.get(key, theirs) for key, theirs in self.references.names.items()}
+        return self._own.get(name, name)
 
     def _child_path(self, path: str, name: bytes) -> str | None:
         label = text(name)
@@ -99,7 +107,7 @@ class Walk:
             return
         fid = h5i.get_file_id(oid)
         source, ident = self._home(fid)
-        values, lost = read_attributes(oid, fid)
+        values, lost = read_attributes(oid, fid, self.references)
         self._lost(path, lost)
         plan = plan_type(oid.get_type())
         if plan.refused:
@@ -111,7 +119,8 @@ class Walk:
         maximum = tuple(None if n == h5s.UNLIMITED else int(n) for n in limits)
         if shape is not None and len(shape) + len(plan.inner) > _MAX_RANK:
             raise errors.make("unsupported", f"{path} has {len(shape)} axes", f"at most {_MAX_RANK} are read")
-        self.datasets.append(RawDataset(path, path, oid, source, ident, plan, shape, maximum, values))
+        inside = path if source == self.source else text(h5i.get_name(oid) or b"")
+        self.datasets.append(RawDataset(path, inside, oid, source, ident, plan, shape, maximum, values))
 
     def _home(self, fid: Any) -> tuple[str, Identity]:
         """The file that an object lies in: another one behind an external link."""

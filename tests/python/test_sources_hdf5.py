@@ -1,0 +1,626 @@
+"""HDF5 of every layout, filter and type: linked bytes decode to what h5py reads, the rest is copied right."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+from icecore import errors
+from icecore.sources import open_source
+from sources_kit import everything, foreign, same, stored_chunks, through_zarr, zarr_store
+
+rng = np.random.default_rng(5)
+
+
+def indexed(tmp_path, fill, name="x.h5", **options):
+    path = tmp_path / name
+    with h5py.File(path, "w", **options) as file:
+        fill(file)
+    return path, open_source(path)
+
+
+def check(path, amap, name, linked=True):
+    """The dataset through links and zarr-python, and through ``read``, is what h5py reads."""
+    entry = amap.arrays[name]
+    assert entry.linked == linked, entry.note
+    with h5py.File(path) as file:
+        wanted = file[name][...]
+    assert same(entry.read(everything(entry)), wanted)
+    assert same(through_zarr(amap, name), wanted)
+    return entry
+
+
+FILTERS = {
+    "none": {},
+    "gzip": {"compression": "gzip"},
+    "gzip9": {"compression": "gzip", "compression_opts": 9},
+    "shuffle": {"shuffle": True},
+    "shuffle+gzip": {"compression": "gzip", "shuffle": True},
+    "fletcher32": {"fletcher32": True},
+    "all": {"compression": "gzip", "shuffle": True, "fletcher32": True},
+}
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i2", ">i4", "u1", "i1", "<u8", "f2", ">f2", "<c8", ">c16"])
+def test_chunked_numbers_link(tmp_path, filters, dtype):
+    data = (rng.normal(size=(23, 17)) * 50).astype(dtype)
+    path, amap = indexed(
+        tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(7, 5), **FILTERS[filters])
+    )
+    entry = check(path, amap, "/x")
+    assert entry.chunks == (7, 5)
+    assert len(entry.links) + len(entry.native) == 16
+    assert entry.dtype.isnative
+    assert entry.dtype == np.dtype(dtype).newbyteorder("=")
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 999, 1001])
+def test_fletcher32_of_odd_lengths(tmp_path, count):
+    data = rng.integers(0, 255, count).astype("u1")
+    path, amap = indexed(
+        tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(count,), fletcher32=True)
+    )
+    assert len(check(path, amap, "/x").links) == 1
+
+
+def direct(path, name):
+    """Flat index → stored bytes, by h5py itself."""
+    with h5py.File(path) as file:
+        dataset = file[name]
+        grid = [-(-n // c) for n, c in zip(dataset.shape, dataset.chunks, strict=True)]
+        found = {}
+        for i in range(dataset.id.get_num_chunks()):
+            start = dataset.id.get_chunk_info(i).chunk_offset
+            index = [s // c for s, c in zip(start, dataset.chunks, strict=True)]
+            found[int(np.ravel_multi_index(index, grid))] = dataset.id.read_direct_chunk(start)[1]
+        return found
+
+
+def plugin_filters():
+    plugin = pytest.importorskip("hdf5plugin")
+    return {
+        "lzf": ({"compression": "lzf"}, {"name": "icecore.h5lzf", "configuration": {}}),
+        "lz4": (plugin.LZ4(), {"name": "icecore.h5lz4", "configuration": {}}),
+        "bitshuffle-none": (
+            plugin.Bitshuffle(cname="none"),
+            {
+                "name": "icecore.h5bitshuffle",
+                "configuration": {"itemsize": 4, "block_size": 0, "compression": "none"},
+            },
+        ),
+        "bitshuffle-lz4": (
+            plugin.Bitshuffle(cname="lz4", nelems=512),
+            {
+                "name": "icecore.h5bitshuffle",
+                "configuration": {"itemsize": 4, "block_size": 512, "compression": "lz4"},
+            },
+        ),
+        "bitshuffle-zstd": (
+            plugin.Bitshuffle(cname="zstd"),
+            {
+                "name": "icecore.h5bitshuffle",
+                "configuration": {"itemsize": 4, "block_size": 0, "compression": "zstd"},
+            },
+        ),
+        "bzip2": (plugin.BZip2(5), {"name": "numcodecs.bz2", "configuration": {"level": 5}}),
+        "zstd": (plugin.Zstd(7), {"name": "numcodecs.zstd", "configuration": {"level": 7}}),
+        "zstd-fast": (plugin.Zstd(-3), {"name": "numcodecs.zstd", "configuration": {"level": -3}}),
+        "blosc": (
+            plugin.Blosc(cname="zstd", clevel=4, shuffle=plugin.Blosc.BITSHUFFLE),
+            {
+                "name": "numcodecs.blosc",
+                "configuration": {"cname": "zstd", "clevel": 4, "shuffle": 2, "blocksize": 0},
+            },
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lzf",
+        "lz4",
+        "bitshuffle-none",
+        "bitshuffle-lz4",
+        "bitshuffle-zstd",
+        "bzip2",
+        "zstd",
+        "zstd-fast",
+        "blosc",
+    ],
+)
+def test_plugin_filters_link(tmp_path, name):
+    options, codec = plugin_filters()[name]
+    data = np.cumsum(rng.integers(0, 3, (40, 70)), axis=1).astype("i4")
+    path, amap = indexed(
+        tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(16, 32), **dict(options))
+    )
+    entry = amap.arrays["/x"]
+    assert entry.linked
+    assert entry.codecs == [{"name": "bytes", "configuration": {"endian": "little"}}, codec]
+    wanted = direct(path, "x")
+    assert stored_chunks(entry) == {flat: wanted[flat] for flat in wanted if flat not in entry.native}
+    # Edge chunks of just the raw size might be unfiltered ones, so they are copied.
+    assert len(entry.native) == (5 if name == "bitshuffle-none" else 0)
+    assert same(entry.read(everything(entry)), data)
+    if foreign(entry):
+        assert same(through_zarr(amap, "/x"), data)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"scaleoffset": 3}, "scale-offset"),
+        ({"compression": 32013}, "32013"),
+        ({"compression": 32026}, "32026"),
+        ({"compression": "szip"}, "szip"),
+    ],
+)
+def test_filters_without_a_codec_are_copied_and_named(tmp_path, options, word):
+    pytest.importorskip("hdf5plugin")
+    data = rng.normal(size=(20, 30)).astype("f4")
+    if word == "szip" and not h5py.h5z.filter_avail(h5py.h5z.FILTER_SZIP):
+        pytest.skip("this HDF5 library has no szip")
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(10, 10), **options))
+    entry = check(path, amap, "/x", linked=False)
+    assert word in entry.note
+    assert entry.chunks == (10, 10)
+
+
+def test_filter_masks_are_honoured(tmp_path):
+    """A chunk that was stored without its filters is copied; its neighbours stay linked."""
+    data = np.arange(40, dtype="<i4").reshape(4, 10)
+
+    def fill(file):
+        dataset = file.create_dataset("x", data=data, chunks=(2, 5), compression="gzip", shuffle=True)
+        dataset.id.write_direct_chunk((2, 5), np.ascontiguousarray(data[2:4, 5:10]).tobytes(), 0b11)
+
+    path, amap = indexed(tmp_path, fill)
+    entry = check(path, amap, "/x")
+    assert list(entry.native) == [3]
+    assert entry.links.chunks.tolist() == [0, 1, 2]
+    assert same(entry.native[3](), data[2:4, 5:10])
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest", ("v108", "v108"), ("v110", "v110")])
+@pytest.mark.parametrize("maxshape", [None, (None, 17), (None, None), (23, 17)])
+def test_chunk_indexes_of_all_kinds(tmp_path, libver, maxshape):
+    """B-trees of both versions, fixed and extensible arrays, single and implicit chunks."""
+    data = rng.integers(0, 9, (23, 17))
+
+    def fill(file):
+        file.create_dataset("x", data=data, chunks=(4, 3), maxshape=maxshape, compression="gzip")
+        file.create_dataset("raw", data=data, chunks=(4, 3), maxshape=maxshape)
+        file.create_dataset("one", data=data, chunks=(23, 17), maxshape=maxshape, compression="gzip")
+
+    path, amap = indexed(tmp_path, fill, libver=libver)
+    for name in ("/x", "/raw", "/one"):
+        check(path, amap, name)
+    assert len(amap.arrays["/one"].links) == 1
+
+
+def test_unfiltered_edge_chunks_of_newer_files_are_copied(tmp_path):
+    """HDF5 1.10 may leave filters out of partial edge chunks, and the mask doesn't say so."""
+    data = np.arange(70, dtype="<i4").reshape(7, 10)
+    path = tmp_path / "x.h5"
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((4, 4))
+    if not hasattr(plist, "set_chunk_opts"):
+        pytest.skip("h5py has no set_chunk_opts")
+    plist.set_chunk_opts(2)
+    plist.set_deflate(6)
+    with h5py.File(path, "w", libver="latest") as file:
+        space = h5py.h5s.create_simple(data.shape)
+        h5py.h5d.create(file.id, b"x", h5py.h5t.STD_I32LE, space, plist)
+        file["x"][...] = data
+    check(path, open_source(path), "/x")
+
+
+def test_edge_chunk_with_the_size_of_a_raw_one_is_copied(tmp_path):
+    data = np.arange(70, dtype="<i4").reshape(7, 10)
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(4, 4), shuffle=True))
+    entry = check(path, amap, "/x")
+    assert sorted(entry.native) == [2, 3, 4, 5]
+
+
+def test_missing_chunks_are_the_fill_value(tmp_path):
+    def fill(file):
+        dataset = file.create_dataset("x", (10, 10), "f4", chunks=(5, 5), fillvalue=-7.5, compression="gzip")
+        dataset[0:5, 5:10] = 1
+        file.create_dataset("never", (100,), "i2", fillvalue=11)
+        file.create_dataset("zero", (100,), ">i2", chunks=(10,))
+
+    path, amap = indexed(tmp_path, fill)
+    assert check(path, amap, "/x").links.chunks.tolist() == [1]
+    assert amap.arrays["/x"].fill_value == -7.5
+    assert len(check(path, amap, "/never").links) == 0
+    check(path, amap, "/zero")
+
+
+def test_fill_value_nan_and_infinity_are_strict_json(tmp_path):
+    def fill(file):
+        for name, value in [("nan", np.nan), ("inf", np.inf), ("ninf", -np.inf)]:
+            dataset = file.create_dataset(name, (4,), "f8", chunks=(2,), fillvalue=value)
+            dataset.attrs["missing_value"] = value
+            dataset.attrs["range"] = np.array([value, 1.5])
+
+    path, amap = indexed(tmp_path, fill)
+    assert [amap.arrays[n].fill_value for n in ("/nan", "/inf", "/ninf")] == ["NaN", "Infinity", "-Infinity"]
+    assert amap.arrays["/ninf"].attrs == {"missing_value": "-Infinity", "range": ["-Infinity", 1.5]}
+    for name in ("/nan", "/inf", "/ninf"):
+        check(path, amap, name)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((5,), "f8"),
+        ((1000, 300), ">f4"),
+        ((3, 700, 300), "f4"),
+        ((2_500_007,), "u1"),
+        ((4999, 97), "i8"),
+        ((2, 3_000_000), "f4"),
+        ((7, 1_299_709), "u1"),
+        ((0, 5), "f4"),
+        ((1, 1, 1), "i4"),
+    ],
+)
+def test_contiguous_data_are_cut_into_chunks(tmp_path, shape, dtype):
+    data = rng.integers(0, 100, shape).astype(dtype)
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=data))
+    entry = check(path, amap, "/x")
+    if len(entry.links):
+        assert int(entry.links.lengths.max()) <= 4 << 20
+        if data.nbytes > 4 << 20:
+            assert len(entry.links) > 1
+    copied = sum(chunk().nbytes for chunk in entry.native.values())
+    assert copied <= data.nbytes / 2
+    assert len(entry.links) + len(entry.native) == np.prod(entry.grid)
+
+
+def test_user_block(tmp_path):
+    """Addresses in the file are relative to the end of the user block; links are not."""
+    data = rng.normal(size=(40, 30))
+
+    def fill(file):
+        file.create_dataset("c", data=data)
+        file.create_dataset("x", data=data, chunks=(16, 16), compression="gzip")
+
+    path, amap = indexed(tmp_path, fill, userblock_size=1024)
+    check(path, amap, "/c")
+    check(path, amap, "/x")
+
+
+def test_compact_scalar_null_and_empty(tmp_path):
+    def fill(file):
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_layout(h5py.h5d.COMPACT)
+        space = h5py.h5s.create_simple((6,))
+        h5py.h5d.create(file.id, b"compact", h5py.h5t.STD_I32BE, space, plist)
+        file["compact"][...] = np.arange(6)
+        file["scalar"] = 3.25
+        file["text"] = "grüße"
+        file["bytes"] = np.bytes_(b"abc")
+        file["null"] = h5py.Empty("f4")
+        file.create_dataset("empty", (0, 4), "f4", chunks=(1, 4), maxshape=(None, 4))
+
+    path, amap = indexed(tmp_path, fill)
+    for name in ("/compact", "/scalar", "/bytes"):
+        assert check(path, amap, name, linked=False).note
+    assert "compact" in amap.arrays["/compact"].note
+    assert amap.arrays["/scalar"].shape == ()
+    assert amap.arrays["/text"].read(())[()] == "grüße"
+    assert through_zarr(amap, "/text")[()] == "grüße"
+    null = amap.arrays["/null"]
+    assert null.shape == (0,)
+    assert "null" in null.note
+    assert null.read((slice(0, 0),)).shape == (0,)
+    assert check(path, amap, "/empty").shape == (0, 4)
+
+
+def test_text(tmp_path):
+    words = ["", "a", "grüße", "日本", "x" * 300]
+
+    def fill(file):
+        file.create_dataset("vlen", data=np.array(words, object), dtype=h5py.string_dtype())
+        file.create_dataset(
+            "chunked", data=np.array(words * 3, object), dtype=h5py.string_dtype(), chunks=(4,)
+        )
+        file.create_dataset("ascii", data=np.array([b"a", b"\xff"], object), dtype=h5py.string_dtype("ascii"))
+        file.create_dataset(
+            "fixed", data=np.array([b"ab", b"abcde", b""], "S5"), chunks=(2,), compression="gzip"
+        )
+        file.create_dataset("one", data=np.array([b"a", b"b", b"c"], "S1"))
+        for name, pad in [("space", h5py.h5t.STR_SPACEPAD), ("nullterm", h5py.h5t.STR_NULLTERM)]:
+            kind = h5py.h5t.C_S1.copy()
+            kind.set_size(6)
+            kind.set_strpad(pad)
+            dataset = h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple((3,)))
+            raw = np.array([b"ab    ", b"a\0xyz\0", b"abcdef"], "S6")
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, raw, mtype=kind)
+
+    path, amap = indexed(tmp_path, fill)
+    for name, expected in [("/vlen", words), ("/chunked", words * 3), ("/ascii", ["a", "ÿ"])]:
+        entry = amap.arrays[name]
+        assert entry.data_type == "string"
+        assert not entry.linked
+        assert entry.codecs[0]["name"] == "vlen-utf8"
+        assert entry.read(everything(entry)).tolist() == expected
+        assert through_zarr(amap, name).tolist() == expected
+    assert check(path, amap, "/fixed").data_type["configuration"] == {"length_bytes": 5}
+    check(path, amap, "/one")
+    assert "blanks" in check(path, amap, "/space", linked=False).note
+    assert "NUL" in check(path, amap, "/nullterm", linked=False).note
+
+
+def test_bool_enum_opaque_and_array_types(tmp_path):
+    colours = h5py.enum_dtype({"RED": 0, "GREEN": 1, "deep blue": 42}, basetype="i2")
+
+    def fill(file):
+        file.create_dataset("bool", data=rng.integers(0, 2, 50).astype(bool), chunks=(8,), compression="gzip")
+        file.create_dataset(
+            "enum", data=np.array([0, 1, 42, 1], "i2"), dtype=colours, chunks=(3,), compression="gzip"
+        )
+        file.create_dataset("opaque", data=np.array([b"abc\0\0ef", b"1234567"], "V7"))
+        file.create_dataset("array", (5,), np.dtype(("<f4", (2, 3))), chunks=(2,), compression="gzip")
+        file["array"][...] = np.arange(30, dtype="f4").reshape(5, 2, 3)
+        times = np.array(["2001-01-01", "NaT"], "M8[ns]")
+        file.create_dataset("times", data=times.astype(h5py.opaque_dtype(times.dtype)))
+
+    path, amap = indexed(tmp_path, fill)
+    assert check(path, amap, "/bool").data_type == "bool"
+    entry = check(path, amap, "/enum")
+    assert entry.data_type == "int16"
+    assert entry.attrs["flag_values"] == [0, 1, 42]
+    assert entry.attrs["flag_meanings"] == "RED GREEN deep_blue"
+    assert entry.attrs["enum"] == {"RED": 0, "GREEN": 1, "deep blue": 42}
+    assert check(path, amap, "/opaque").data_type["name"] == "raw_bytes"
+    assert check(path, amap, "/array").shape == (5, 2, 3)
+    assert amap.arrays["/array"].chunks == (2, 2, 3)
+    assert same(
+        amap.arrays["/array"].read((slice(1, 3), slice(1, 2), slice(0, 2))),
+        np.arange(30, dtype="f4").reshape(5, 2, 3)[1:3, 1:2, 0:2],
+    )
+    assert check(path, amap, "/times").data_type["name"] == "numpy.datetime64"
+
+
+def test_compound_types(tmp_path):
+    packed = np.dtype([("a", "<i4"), ("b", "<f8"), ("c", "S3"), ("in", [("x", "<u2"), ("y", "<f4")])])
+    gaps = np.dtype({"names": ["a", "b"], "formats": ["<i2", "<f8"], "offsets": [0, 8], "itemsize": 24})
+    mixed = np.dtype([("a", ">i4"), ("b", "<f8")])
+    arrays = np.dtype([("a", "<i4"), ("v", "<f4", (2, 2))])
+    text = np.dtype([("a", "<i4"), ("s", h5py.string_dtype())])
+
+    def fill(file):
+        for name, dtype in [("packed", packed), ("gaps", gaps), ("mixed", mixed), ("arrays", arrays)]:
+            data = np.frombuffer(rng.bytes(dtype.itemsize * 20), dtype).copy()
+            for field in ("b", "v"):
+                if field in dtype.names:
+                    data[field] = rng.normal(size=data[field].shape)
+            if name == "packed":
+                data["c"] = [b"%d" % i for i in range(20)]
+                data["in"]["y"] = 1.5
+            file.create_dataset(name, data=data, chunks=(6,), compression="gzip")
+        file.create_dataset("text", (3,), text)
+        file.create_dataset("complex", data=rng.normal(size=9) + 1j, chunks=(4,))
+
+    path, amap = indexed(tmp_path, fill)
+    assert check(path, amap, "/packed").dtype == packed
+    assert "gaps" in check(path, amap, "/gaps", linked=False).note
+    check(path, amap, "/mixed", linked=False)
+    entry = amap.arrays["/arrays"]
+    assert entry.linked
+    with h5py.File(path) as file:
+        wanted = file["arrays"][...]
+    for found in (entry.read((slice(0, 20),)), through_zarr(amap, "/arrays")):
+        assert same(found["a"], wanted["a"])
+        assert same(np.stack([found["v"][str(i)] for i in range(4)], axis=1), wanted["v"].reshape(20, 4))
+    assert "/text" not in amap.arrays
+    assert [(n.path, n.kind) for n in amap.dropped] == [("/text", "unsupported")]
+    assert "complex128" in str(check(path, amap, "/complex").data_type)
+
+
+def test_long_double_vlen_and_references(tmp_path):
+    def fill(file):
+        file.create_dataset("long", data=np.array([1.5, 2.25], np.longdouble))
+        file.create_dataset("ragged", (2,), h5py.vlen_dtype("i4"))
+        file.create_group("g/deep")
+        data = np.array([file["g"].ref, file["g/deep"].ref, h5py.Reference()], object)
+        file.create_dataset("refs", data=data, dtype=h5py.ref_dtype)
+        file.create_dataset("regions", (1,), h5py.regionref_dtype)
+
+    _path, amap = indexed(tmp_path, fill)
+    entry = amap.arrays["/long"]
+    assert entry.dtype == np.dtype("f8")
+    assert "rounded" in entry.note
+    assert entry.read((slice(0, 2),)).tolist() == [1.5, 2.25]
+    assert amap.arrays["/refs"].read((slice(0, 3),)).tolist() == ["/g", "/g/deep", ""]
+    assert {n.path for n in amap.dropped if n.kind == "unsupported"} == {"/ragged", "/regions"}
+    assert "/g/deep" in amap.groups
+
+
+def test_numbers_of_odd_layout_are_copied(tmp_path):
+    kind = h5py.h5t.STD_I32LE.copy()
+    kind.set_precision(20)
+
+    def fill(file):
+        h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple((4,)))
+        file["x"][...] = [1, -2, 3, -4]
+
+    path, amap = indexed(tmp_path, fill)
+    assert "converts" in check(path, amap, "/x", linked=False).note
+
+
+def test_external_and_virtual_data_are_copied(tmp_path):
+    (tmp_path / "raw.bin").write_bytes(np.arange(20, dtype="<i4").tobytes())
+    with h5py.File(tmp_path / "part.h5", "w") as part:
+        part["x"] = np.arange(5.0)
+
+    def fill(file):
+        file.create_dataset("ext", (20,), "<i4", external=[(str(tmp_path / "raw.bin"), 0, 80)])
+        layout = h5py.VirtualLayout((2, 5), "f8")
+        layout[0] = h5py.VirtualSource(str(tmp_path / "part.h5"), "x", (5,))
+        file.create_virtual_dataset("vds", layout, fillvalue=-1)
+
+    path, amap = indexed(tmp_path, fill)
+    assert "external" in check(path, amap, "/ext", linked=False).note
+    assert "virtual" in check(path, amap, "/vds", linked=False).note
+
+
+def test_every_group_once_whatever_the_links(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["far"] = np.arange(6)
+        other["back"] = h5py.ExternalLink("x.h5", "/")
+
+    def fill(file):
+        file["a/b/data"] = np.arange(4)
+        file["a/b/loop"] = file["a"]
+        file["a/soft"] = h5py.SoftLink("/a/b")
+        file["0first"] = h5py.SoftLink("/a/b/data")
+        file["dangling"] = h5py.SoftLink("/nowhere")
+        file["self"] = h5py.SoftLink("/self")
+        file["root"] = h5py.SoftLink("/")
+        file["ext"] = h5py.ExternalLink("other.h5", "/")
+        file["gone"] = h5py.ExternalLink("missing.h5", "/")
+        file["hard"] = file["a/b/data"]
+
+    _path, amap = indexed(tmp_path, fill)
+    assert set(amap.arrays) == {"/hard", "/ext/far"}
+    assert set(amap.groups) == {"/", "/a", "/a/b", "/ext"}
+    kinds = {note.path: note.kind for note in amap.dropped}
+    assert kinds == {
+        "/a/b/loop": "alias",
+        "/a/soft": "alias",
+        "/0first": "alias",
+        "/a/b/data": "alias",
+        "/root": "alias",
+        "/dangling": "unsupported",
+        "/self": "unsupported",
+        "/gone": "unsupported",
+        "/ext/back": "alias",
+    }
+    far = amap.arrays["/ext/far"]
+    assert far.links.urls[0].endswith("/other.h5")
+    assert same(through_zarr(amap, "/ext/far"), np.arange(6))
+    assert same(far.read((slice(0, 6),)), np.arange(6))
+
+
+def test_attributes_of_every_type(tmp_path):
+    compound = np.array([(1, 2.5), (3, 4.5)], [("i", "i4"), ("f", "f8")])
+
+    def fill(file):
+        dataset = file.create_dataset("x", data=np.arange(3))
+        for attrs in (file.attrs, dataset.attrs, file.create_group("g").attrs):
+            attrs["int"] = np.int32(-3)
+            attrs["big"] = np.array([2**63 + 1], "u8")
+            attrs["single"] = np.float32(0.1)
+            attrs["list"] = np.arange(3, dtype=">i2")
+            attrs["matrix"] = np.arange(4.0).reshape(2, 2)
+            attrs["text"] = "grüße"
+            attrs["fixed"] = np.bytes_(b"abc")
+            attrs["latin"] = np.bytes_("é".encode("latin-1"))
+            attrs["texts"] = np.array(["a", "bc"], object)
+            attrs["fixeds"] = np.array([b"a", b"bc"])
+            attrs["empty"] = ""
+            attrs["null"] = h5py.Empty("S1")
+            attrs["nonumber"] = h5py.Empty("f4")
+            attrs["none"] = np.empty(0, "i4")
+            attrs["bool"] = True
+            attrs["complex"] = 1 + 2j
+            attrs["compound"] = compound
+            attrs["ref"] = file.ref
+            attrs["nan"] = np.array([np.nan, np.inf])
+            attrs.create(
+                "vlen", np.array([1, 2, 3]), dtype=h5py.vlen_dtype("i4"), shape=()
+            ) if False else None
+            attrs.create("enum", 1, dtype=h5py.enum_dtype({"A": 0, "B": 1}))
+
+    _path, amap = indexed(tmp_path, fill)
+    wanted = {
+        "int": -3,
+        "big": 2**63 + 1,
+        "single": float(np.float32(0.1)),
+        "list": [0, 1, 2],
+        "matrix": [[0.0, 1.0], [2.0, 3.0]],
+        "text": "grüße",
+        "fixed": "abc",
+        "latin": "é",
+        "texts": ["a", "bc"],
+        "fixeds": ["a", "bc"],
+        "empty": "",
+        "null": "",
+        "nonumber": [],
+        "none": [],
+        "bool": True,
+        "complex": [1.0, 2.0],
+        "compound": [{"i": 1, "f": 2.5}, {"i": 3, "f": 4.5}],
+        "ref": "/",
+        "nan": ["NaN", "Infinity"],
+        "enum": 1,
+    }
+    for found in (amap.groups["/"], amap.groups["/g"], amap.arrays["/x"].attrs):
+        assert found == wanted
+    assert amap.arrays["/x"].attr_types["single"] == "<f4"
+    assert amap.arrays["/x"].attr_types["big"] == "<u8"
+
+
+def test_names_that_zarr_cannot_hold(tmp_path):
+    def fill(file):
+        file["zarr.json"] = 1
+        file["__icecore__/x"] = 1
+        file["fine thing %20#?"] = np.arange(3)
+
+    path, amap = indexed(tmp_path, fill, name="odd name %41#?.h5")
+    assert set(amap.arrays) == {"/fine thing %20#?"}
+    assert {n.path for n in amap.dropped if n.kind == "name"} == {"/zarr.json", "/__icecore__"}
+    check(path, amap, "/fine thing %20#?")
+
+
+def test_a_file_that_changes_is_refused(tmp_path):
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=np.arange(1000)))
+    with h5py.File(path, "r+") as file:
+        file["y"] = np.arange(10)
+    entry = amap.arrays["/x"]
+    with pytest.raises(errors.Error) as caught:
+        entry.read((slice(0, 3),))
+    assert caught.value.kind == "source-changed"
+
+
+def test_identity_is_the_files(tmp_path):
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=np.arange(1000)))
+    links = amap.arrays["/x"].links
+    status = path.stat()
+    assert links.urls == [path.as_uri()]
+    assert links.sizes.tolist() == [status.st_size]
+    assert links.mtimes_ns.tolist() == [status.st_mtime_ns]
+    assert [c.dtype.str for c in (links.url_ids, links.chunks, links.offsets, links.lengths)] == [
+        "<u4",
+        "<u8",
+        "<u8",
+        "<u8",
+    ]
+
+
+def test_readers_can_be_pickled(tmp_path):
+    import pickle
+
+    data = rng.normal(size=(30, 4))
+    _path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(7, 4)))
+    read = pickle.loads(pickle.dumps(amap.arrays["/x"].read))
+    assert same(read((slice(3, 9), slice(1, 3))), data[3:9, 1:3])
+
+
+def test_many_arrays_through_one_store(tmp_path):
+    """A whole tree at once, as a foreign reader walks it."""
+    import zarr
+
+    def fill(file):
+        for i in range(5):
+            file.create_dataset(f"g{i}/x", data=np.arange(i + 1), chunks=(1,))
+        file.attrs["title"] = "tree"
+
+    _, amap = indexed(tmp_path, fill)
+    group = zarr.open_group(zarr_store(amap), mode="r")
+    assert group.attrs["title"] == "tree"
+    assert [group[f"g{i}/x"][...].tolist() for i in range(5)] == [list(range(i + 1)) for i in range(5)]
