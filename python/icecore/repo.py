@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,14 @@ def _exists(place: str, storage: Mapping[str, str] | None) -> bool:
     except errors.Error:
         return False
     return True
+
+
+@lru_cache(maxsize=16)
+def _reopen(
+    place: str, snapshot: str, storage: tuple[tuple[str, str], ...], allow_links: tuple[str, ...] | None
+) -> Repo:
+    """A pickled repository again; each snapshot once per process, so that many small tasks share its reference tables."""
+    return _open(place, snapshot, dict(storage), None if allow_links is None else list(allow_links))
 
 
 class Repo:
@@ -299,7 +307,11 @@ class Repo:
         return Writer(self, message, branch, memory)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_open, (self.url, self.snapshot_id, self._storage, self._allow_links))
+        allow = None if self._allow_links is None else tuple(self._allow_links)
+        return (_reopen, (self.url, self.snapshot_id, tuple(sorted(self._storage.items())), allow))
+
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        return (self.url, self.snapshot_id)
 
     def _ipython_key_completions_(self) -> list[str]:
         return self.keys()

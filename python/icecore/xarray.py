@@ -1,0 +1,236 @@
+"""xarray's door: ``xarray.open_dataset("moon.icecore@v1", engine="icecore", group="/wrf", chunks={})``.
+
+Variables are read lazily through icecore's pipeline; CF decoding (masks, scales, times) is left to xarray.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
+from xarray.core import indexing
+
+from icecore import errors, reference
+from icecore.array import Array
+from icecore.attributes import typed
+from icecore.group import Group
+from icecore.repo import Repo
+from icecore.repo import open as open_repo
+from icecore.sources.attributes import fill_of_attribute
+
+_TEXT = np.dtype("O", metadata={"element_type": str})
+
+
+class IcecoreBackend(BackendEntrypoint):
+    """The backend that xarray finds under ``engine="icecore"``."""
+
+    description = "Linked and packed archives in icecore repositories"
+    supports_groups = True
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """``*.icecore``, ``*.icecore@ref`` and open repositories."""
+        if isinstance(filename_or_obj, (str, os.PathLike)):
+            place, _ = reference.split_ref(os.fspath(filename_or_obj).rstrip("/"))
+            return place.rstrip("/").endswith(".icecore")
+        return isinstance(filename_or_obj, (Repo, Group))
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: bool = True,
+        decode_times: bool = True,
+        concat_characters: bool = True,
+        decode_coords: bool = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: bool | None = None,
+        decode_timedelta: bool | None = None,
+        group: str | None = None,
+        ref: str | None = None,
+        storage: Mapping[str, str] | None = None,
+        allow_links: list[str] | None = None,
+    ) -> xr.Dataset:
+        """One group as a dataset.
+
+        Args:
+            filename_or_obj: a repository (path, URL, with ``@ref``), an open ``icecore.Repo``, or a group of one.
+            mask_and_scale, decode_times, concat_characters, decode_coords, drop_variables, use_cftime,
+                decode_timedelta: as in :func:`xarray.open_dataset`.
+            group: path of the group; the root by default.
+            ref: a branch, tag, snapshot id or ISO time, instead of one after ``@``.
+            storage: credentials and settings of the object store.
+            allow_links: URL prefixes that linked files may be read from.
+        """
+        root = _group(filename_or_obj, group, ref, storage, allow_links)
+        return StoreBackendEntrypoint().open_dataset(
+            _Store(root),
+            mask_and_scale=mask_and_scale,
+            decode_times=decode_times,
+            concat_characters=concat_characters,
+            decode_coords=decode_coords,
+            drop_variables=drop_variables,
+            use_cftime=use_cftime,
+            decode_timedelta=decode_timedelta,
+        )
+
+    def open_groups_as_dict(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        group: str | None = None,
+        ref: str | None = None,
+        storage: Mapping[str, str] | None = None,
+        allow_links: list[str] | None = None,
+        **decoding: Any,
+    ) -> dict[str, xr.Dataset]:
+        """Every group below ``group`` (the root by default) as a dataset: path relative to it → dataset."""
+        root = _group(filename_or_obj, group, ref, storage, allow_links)
+        datasets = {}
+        for path, below in root.repo.groups.items():
+            if path == root.path or root.path == "/" or path.startswith(root.path + "/"):
+                name = "/" + path[len(root.path) :].strip("/")
+                datasets[name] = self.open_dataset(below, drop_variables=drop_variables, **decoding)
+        return datasets
+
+    def open_datatree(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: bool = True,
+        decode_times: bool = True,
+        concat_characters: bool = True,
+        decode_coords: bool = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: bool | None = None,
+        decode_timedelta: bool | None = None,
+        group: str | None = None,
+        ref: str | None = None,
+        storage: Mapping[str, str] | None = None,
+        allow_links: list[str] | None = None,
+    ) -> xr.DataTree:
+        """All groups as a tree; the arguments are those of :meth:`open_dataset`."""
+        groups = self.open_groups_as_dict(
+            filename_or_obj,
+            drop_variables=drop_variables,
+            group=group,
+            ref=ref,
+            storage=storage,
+            allow_links=allow_links,
+            mask_and_scale=mask_and_scale,
+            decode_times=decode_times,
+            concat_characters=concat_characters,
+            decode_coords=decode_coords,
+            use_cftime=use_cftime,
+            decode_timedelta=decode_timedelta,
+        )
+        return xr.DataTree.from_dict(groups)
+
+
+def _group(
+    source: Any,
+    group: str | None,
+    ref: str | None,
+    storage: Mapping[str, str] | None,
+    allow_links: list[str] | None,
+) -> Group:
+    if isinstance(source, (str, os.PathLike)):
+        place = os.fspath(source)
+        repo = open_repo(
+            f"{place}@{ref}" if ref is not None else place, storage=storage, allow_links=allow_links
+        )
+        found = repo[group or "/"]
+    else:
+        if ref is not None:
+            source = source.at(ref) if isinstance(source, Repo) else source.repo.at(ref)[source.path]
+        found = source[group or "/"] if isinstance(source, Repo) else source
+        if group and isinstance(source, Group):
+            found = source[group]
+    if not isinstance(found, Group):
+        raise errors.make("invalid", f"{found.path} is an array, not a group", "open the group that it is in")
+    return found
+
+
+class _Store(AbstractDataStore):
+    """One group's variables, attributes and dimensions, as xarray's decoders take them."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._names = _dimension_names(group)
+
+    def get_variables(self) -> dict[str, xr.Variable]:
+        """The arrays, lazily."""
+        return {name: self._variable(name, array) for name, array in self._group.arrays.items()}
+
+    def get_attrs(self) -> dict[str, Any]:
+        """The group's attributes."""
+        return typed(self._group._node)
+
+    def get_dimensions(self) -> dict[str, int]:
+        """dimension → length."""
+        arrays = self._group.arrays.items()
+        return {dim: n for name, a in arrays for dim, n in zip(self._names[name], a.shape, strict=True)}
+
+    def get_encoding(self) -> dict[str, Any]:
+        """The dimensions that can grow, and where the data comes from."""
+        grow = {
+            self._names[name][axis]
+            for name, array in self._group.arrays.items()
+            for axis in array._node.ours.get("unlimited", ())
+            if axis < array.ndim
+        }
+        return {"unlimited_dims": grow, "source": self._group.repo.url}
+
+    def _variable(self, name: str, array: Array) -> xr.Variable:
+        dims = self._names[name]
+        attrs = typed(array._node)
+        if "_FillValue" in attrs:
+            fill = fill_of_attribute(attrs.pop("_FillValue"), array.dtype)
+            if fill is not None:
+                attrs["_FillValue"] = fill
+        unit = array._native.shards or array._native.chunks
+        encoding = {
+            "chunks": array.chunks,
+            "shards": array.shards,
+            "preferred_chunks": {
+                dim: tuple(size) if isinstance(size, list) else min(size, max(n, 1))
+                for dim, size, n in zip(dims, unit, array.shape, strict=True)
+            },
+            "source": array.repo.url,
+        }
+        return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array)), attrs, encoding)
+
+
+class _Lazy(BackendArray):
+    """An array that xarray indexes and icecore reads; pickled, it opens its snapshot again."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self.shape = array.shape
+        self.dtype = _TEXT if array._node.dtype_label == "string" else array.dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> np.ndarray:
+        return self._array._native.read(key, None, True, None)
+
+
+def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
+    """array → its dimension names; axes without one share ``phony_dim_N`` by length, as in netCDF-4's own library."""
+    phony: dict[tuple[int, int], str] = {}
+    names = {}
+    for name, array in group.arrays.items():
+        dims: list[str] = []
+        for dim, length in zip(array.dims, array.shape, strict=True):
+            if dim is None:
+                # The same length twice in one array makes two dimensions.
+                again = sum(known in dims for (n, _), known in phony.items() if n == length)
+                dim = phony.setdefault((length, again), f"phony_dim_{len(phony)}")
+            dims.append(dim)
+        names[name] = tuple(dims)
+    return names
