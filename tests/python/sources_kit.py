@@ -88,6 +88,10 @@ def through_zarr(amap: ArrayMap, path: str, store: Any = None) -> np.ndarray:
     return np.asarray(zarr.open_array(store or zarr_store(amap), path=path, mode="r", zarr_format=3)[...])
 
 
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def same(one: np.ndarray, two: np.ndarray) -> bool:
     """Equal element for element, NaN equal to NaN, text equal whatever its NumPy type."""
     one, two = np.asarray(one), np.asarray(two)
@@ -96,5 +100,5 @@ def same(one: np.ndarray, two: np.ndarray) -> bool:
     if one.dtype.names is not None:
         return all(same(one[name], two[name]) for name in one.dtype.names)
     if one.dtype.kind in "OTU" or two.dtype.kind in "OTU":
-        return [str(x) for x in one.reshape(-1)] == [str(x) for x in two.reshape(-1)]
+        return [_text(x) for x in one.reshape(-1)] == [_text(x) for x in two.reshape(-1)]
     return np.array_equal(one, two, equal_nan=one.dtype.kind in "fcmM")

@@ -26,7 +26,7 @@ _MAX_BYTES = 64 << 20
 
 
 class References:
-    """Object references as paths; the library searches the whole file for each name: so only once an object."""
+    """Object references as paths; the library searches the whole file for a name: so once an object."""
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, int], str] = {}
@@ -35,10 +35,10 @@ class References:
         """The path of what a reference points at; "" where it points at nothing."""
         if not reference:
             return ""
-        oid = h5r.dereference(reference, fid)
-        if oid is None:
-            return ""
-        info = h5o.get_info(oid)
+        try:
+            info = h5o.get_info(h5r.dereference(reference, fid))
+        except (KeyError, ValueError, RuntimeError, OSError, TypeError):
+            return ""  # its object is gone: deleted, or cut out of a larger file
         key = (info.fileno, info.addr)
         if key not in self.names:
             self.names[key] = text(h5r.get_name(reference, fid) or b"")
