@@ -53,9 +53,9 @@ fn gather_regions(
     source_chunk: Option<Vec<u64>>,
     itemsize: u64,
     budget: u64,
-) -> Vec<(Vec<u64>, Vec<u64>)> {
-    let regions = icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget);
-    regions.into_iter().map(|r| (r.start, r.shape)).collect()
+) -> PyResult<Vec<(Vec<u64>, Vec<u64>)>> {
+    let regions = icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget).or_raise()?;
+    Ok(regions.into_iter().map(|r| (r.start, r.shape)).collect())
 }
 
 #[pyfunction]

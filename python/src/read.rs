@@ -68,6 +68,12 @@ fn description<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny
     }
 }
 
+/// The address of an array's first element; valid while the array is alive.
+pub fn data_pointer(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
+    // SAFETY: the array is alive, so its header can be read.
+    unsafe { (*array.as_array_ptr()).fields.data.cast() }
+}
+
 /// Where the engine writes: the caller's array when it can be used as it is, else a new one.
 struct Place<'py> {
     array: Bound<'py, PyAny>,
@@ -108,8 +114,7 @@ fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
     };
     let untyped = array.cast::<PyUntypedArray>()?;
     let bytes = untyped.len() * item.view.meta().dtype.size();
-    // SAFETY: the array is alive and NumPy keeps `data` valid while it is.
-    let start = unsafe { (*untyped.as_array_ptr()).data } as usize;
+    let start = data_pointer(untyped) as usize;
     Ok(Place { array, copy_to, start, bytes })
 }
 

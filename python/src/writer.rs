@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyString};
 use serde_json::Value;
 
 use crate::error::{OrRaise, raise};
-use crate::read::numpy_dtype;
+use crate::read::{data_pointer, numpy_dtype};
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Writer {
@@ -85,8 +85,7 @@ fn fixed(py: Python<'_>, meta: &ArrayMeta, data: &Bound<'_, PyAny>) -> PyResult<
     let untyped = array.cast::<PyUntypedArray>()?;
     let shape = untyped.shape().iter().map(|n| *n as u64).collect();
     let bytes = untyped.len() * meta.dtype.size();
-    // SAFETY: the array is alive and NumPy keeps `data` valid while it is.
-    let start = unsafe { (*untyped.as_array_ptr()).data } as *const u8;
+    let start = data_pointer(untyped).cast_const();
     let start = if bytes == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr().cast_const() } else { start };
     Ok((shape, Data::Fixed(Box::new(Held { _array: array.unbind(), start, bytes }))))
 }

@@ -76,7 +76,7 @@ impl ArrayView {
         missing.sort_by_key(|v| v.number);
         missing.dedup_by_key(|v| v.number);
         while let Some(first) = missing.first().copied() {
-            let (here, elsewhere) = missing.into_iter().partition::<Vec<_>, _>(|v| v.same_snapshot(first));
+            let (here, elsewhere): (Vec<&&Self>, Vec<&&Self>) = missing.into_iter().partition(|v| v.same_snapshot(first));
             let paths: Vec<&str> = here.iter().map(|v| v.path.as_str()).collect();
             for (view, table) in here.iter().zip(first.snapshot.tables(&paths)?) {
                 view.table.get_or_init(|| table);

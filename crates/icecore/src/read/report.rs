@@ -1,7 +1,7 @@
 //! What a read cost, as counts.
 
 /// What a read did.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// Requests made, shard indexes included.
     pub requests: u64,

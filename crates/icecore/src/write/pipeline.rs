@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use icecore_catalog::{ChunkPlace, Writer};
 use icecore_chunk::ArrayMeta;
-use icecore_grid::{Error, ErrorKind, Region, Result};
+use icecore_grid::{Error, Region, Result};
 
 use super::append::{Fate, Packer, Placed, fate, object};
 use super::data::Data;
