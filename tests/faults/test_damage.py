@@ -1,0 +1,174 @@
+"""Every byte of small stored objects flipped, every length cut: the right data or an error with a kind.
+
+Never another exception, a crash, a hang, a huge allocation; and wrong values only where the codec that was
+asked for has no means to notice.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+import zoo
+from damage import KINDS, clean, cuts, flips, hurt, only
+
+ZSTD = [{"name": "bytes", "configuration": {"endian": "little"}}]
+CHECKED: dict[str, Any] = {
+    "auto": "auto",
+    "gzip": "gzip:6",
+    "zlib": "zlib:1",
+    "bz2": "bz2",
+    "zstd+checksum": json.dumps([*ZSTD, {"name": "zstd", "configuration": {"level": 3, "checksum": True}}]),
+    "crc32c": json.dumps([*ZSTD, {"name": "crc32c"}]),
+    "zstd+crc32c": json.dumps(
+        [*ZSTD, {"name": "zstd", "configuration": {"level": 3, "checksum": False}}, {"name": "crc32c"}]
+    ),
+    "fletcher32": json.dumps([*ZSTD, {"name": "numcodecs.fletcher32"}]),
+}
+#: a flipped bit in their stored bytes may be a value
+UNCHECKED = ["none", "zstd", "lz4", "blosc", "shuffle+lz4"]
+
+
+def data() -> np.ndarray:
+    return np.round(np.sin(np.arange(420).reshape(20, 21)) * 100) / 8
+
+
+def make(path: str, codec: str, shards: tuple[int, int] | None = (20, 21)) -> Path:
+    """A repository with one array in one small shard (or in one chunk), and the file that it is."""
+    with icecore.create(path).writer() as writer:
+        chunk = (5, 21) if shards else (20, 21)
+        array = writer.array(
+            "/a", dtype="f8", shape=(20, 21), chunks=chunk, shards=shards or chunk, codec=codec
+        )
+        array[...] = data()
+    return only(path, "chunks")
+
+
+@pytest.mark.parametrize("codec", CHECKED)
+def test_a_shard(repo_path: str, codec: str) -> None:
+    file = make(repo_path, CHECKED[codec])
+    clean(hurt(repo_path, file, flips(file)))
+    clean(hurt(repo_path, file, cuts(file, 7)))
+
+
+@pytest.mark.parametrize("codec", CHECKED)
+def test_a_chunk(repo_path: str, codec: str) -> None:
+    file = make(repo_path, CHECKED[codec], shards=None)
+    clean(hurt(repo_path, file, [*flips(file, 3), *cuts(file, 31)]))
+
+
+@pytest.mark.parametrize("codec", UNCHECKED)
+def test_codecs_without_a_checksum_fail_in_no_other_way(repo_path: str, codec: str) -> None:
+    file = make(repo_path, codec)
+    counts = hurt(repo_path, file, [*flips(file, 2), *cuts(file, 11)])
+    for outcome in list(counts):
+        if outcome.startswith("wrong: values of /a (after ['flip'"):
+            del counts[outcome]
+    clean(counts)
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_a_shard_index(repo_path: str, codec: str) -> None:
+    """The index has a checksum, whatever the chunks have."""
+    file = make(repo_path, codec)
+    size, index = file.stat().st_size, 4 * 16 + 4
+    every_bit = [["flip", i, 1 << bit] for i in range(size - index, size) for bit in range(8)]
+    zeros = [["zero", size - index, size], ["zero", size - index, size - 4], ["zero", size - 4, size]]
+    counts = hurt(repo_path, file, every_bit + zeros)
+    clean(counts)
+    assert counts["right"] == 0
+
+
+def test_strings(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as writer:
+        array = writer.array("/a", dtype=str, shape=(60,), chunks=(60,), shards=(60,), codec="none")
+        array[...] = zoo.values("str", (60,))
+    file = only(repo_path, "chunks")
+    counts = hurt(repo_path, file, [*flips(file), *cuts(file, 5)])
+    for outcome in list(counts):
+        if outcome.startswith("wrong: values of /a (after ['flip'"):
+            del counts[outcome]
+    clean(counts)
+
+
+@pytest.mark.parametrize("folder", ["snapshots", "manifests", "transactions", ""])
+def test_the_repositorys_own_files(repo_path: str, folder: str) -> None:
+    """Snapshots, manifests, and the file that names the branches."""
+    make(repo_path, "auto")
+    with icecore.open(repo_path).writer(message="second") as writer:
+        writer.group("/g", attrs={"title": "a group", "numbers": [1, 2, 3]})
+    folders = Path(repo_path) / folder
+    files = [path for path in folders.iterdir() if path.is_file() and path.stat().st_size]
+    assert files
+    for file in files:
+        step = max(file.stat().st_size // 400, 1)
+        clean(hurt(repo_path, file, [*flips(file, step), *cuts(file, 3 * step)]))
+
+
+def test_objects_that_are_gone(repo_path: str) -> None:
+    file = make(repo_path, "auto")
+    content = file.read_bytes()
+    file.unlink()
+    with pytest.raises(icecore.Error) as caught:
+        icecore.open(repo_path)["/a"].read()
+    assert caught.value.kind == "corrupt"
+    assert [(p["kind"], p["path"]) for p in icecore.open(repo_path).verify()] == [("corrupt", "/a")]
+    file.write_bytes(content)
+    manifest = only(repo_path, "manifests")
+    manifest.unlink()
+    with pytest.raises(icecore.Error) as caught:
+        icecore.open(repo_path)["/a"].read()
+    assert caught.value.kind == "corrupt"
+    assert [p["path"] for p in icecore.open(repo_path).verify()] == ["/a"]
+
+
+def test_verify_names_the_chunk(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as writer:
+        array = writer.array("/a", dtype="f8", shape=(40, 21), chunks=(5, 21), shards=(20, 21), codec="gzip")
+        array[...] = np.vstack([data(), data() + 1])
+    files = sorted((Path(repo_path) / "chunks").iterdir())
+    content = bytearray(files[0].read_bytes())
+    content[20] ^= 0xFF
+    files[0].write_bytes(content)
+    repo = icecore.open(repo_path)
+    assert repo.verify() == []
+    (problem,) = repo.verify(deep=True)
+    assert problem["path"] == "/a"
+    assert tuple(problem["chunk"]) in ((0, 0), (1, 0))
+    assert problem["kind"] in ("corrupt", "codec")
+    assert problem["message"]
+
+
+def packed(path: Path, repo: str, group: str) -> str:
+    try:
+        icecore.pack(path, repo, group=group)
+    except icecore.Error as error:
+        return error.kind
+    return "packed"
+
+
+def test_a_file_to_pack_that_is_damaged(tmp_path: Path, repo_path: str) -> None:
+    """HDF5 files cut and flipped: linked, packed or refused by kind, and what is refused commits nothing."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        file.create_dataset("a", data=data(), chunks=(5, 21), compression="gzip", fletcher32=True)
+        file["g/b"] = np.arange(10)
+    content = path.read_bytes()
+    before = icecore.create(repo_path).snapshot_id
+    rng = np.random.default_rng(11)
+    for trial in range(60):
+        hurt_bytes = bytearray(content[: rng.integers(1, len(content))] if trial % 2 else content)
+        for at in rng.integers(0, len(hurt_bytes), 3):
+            hurt_bytes[at] ^= int(rng.integers(1, 256))
+        path.write_bytes(hurt_bytes)
+        kind = packed(path, repo_path, f"/t{trial}")
+        assert kind in KINDS | {"packed"}
+        now = icecore.open(repo_path).snapshot_id
+        assert (now != before) == (kind == "packed")
+        before = now
+    assert icecore.open(repo_path).verify(deep=True) == []

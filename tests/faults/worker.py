@@ -1,0 +1,110 @@
+"""Opens and reads damaged repositories under a memory limit, and says what came of it.
+
+Reads jobs as JSON lines, ``{"repo", "file", "edits"}``: a file of a small repository and what to do to it,
+one edit after the other. Writes one JSON line an edit: ``[edit, outcome]``, where an outcome is
+
+* ``right``: everything read as before the damage,
+* a kind: an icecore error of that kind,
+* ``wrong: …``: something else was read, or
+* ``raised …``: another exception.
+
+A job without ``file`` opens ``repo`` and reads all it can: ``read`` or one of the above.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from typing import Any
+
+import icecore
+import numpy as np
+
+#: bytes of address space a reader of a repository of a few kilobytes may ask for on top of what it has
+ROOM = 1 << 30
+
+
+def limit_memory() -> None:
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
+
+
+def everything(path: str) -> dict[str, Any]:
+    """Log, attributes and data of a repository."""
+    repo = icecore.open(path)
+    found: dict[str, Any] = {"log": [entry["message"] for entry in repo.log()]}
+    for name, group in repo.groups.items():
+        found[f"{name} attrs"] = group.attrs
+    for name, array in repo.arrays.items():
+        found[f"{name} attrs"] = array.attrs
+        found[name] = array.read()
+    return found
+
+
+def difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
+    if list(found) != list(expected):
+        return f"nodes {list(found)}"
+    for name, theirs in expected.items():
+        ours = found[name]
+        if not isinstance(theirs, np.ndarray):
+            if ours != theirs:
+                return f"{name} is {ours!r}"
+        elif ours.shape != theirs.shape or ours.dtype != theirs.dtype or ours.tolist() != theirs.tolist():
+            return f"values of {name}"
+    return ""
+
+
+def edited(content: bytes, edit: list[Any]) -> bytes:
+    """``["flip", position, mask]``, ``["cut", length]``, ``["grow", bytes]`` or ``["zero", start, stop]``."""
+    kind, *numbers = edit
+    if kind == "cut":
+        return content[: numbers[0]]
+    if kind == "grow":
+        return content + b"\xaa" * numbers[0]
+    if kind == "zero":
+        return content[: numbers[0]] + bytes(numbers[1] - numbers[0]) + content[numbers[1] :]
+    position, mask = numbers
+    return content[:position] + bytes([content[position] ^ mask]) + content[position + 1 :]
+
+
+def outcome(path: str, expected: dict[str, Any] | None) -> str:
+    try:
+        found = everything(path)
+    except icecore.Error as error:
+        return error.kind if error.message and "\n" not in error.kind else "raised an empty error"
+    except BaseException as error:
+        return f"raised {type(error).__name__}: {error}"
+    if expected is None:
+        return "read"
+    wrong = difference(found, expected)
+    return f"wrong: {wrong}" if wrong else "right"
+
+
+def damage(job: dict[str, Any]) -> None:
+    expected = everything(job["repo"])
+    with open(job["file"], "rb") as file:
+        content = file.read()
+    for edit in job["edits"]:
+        with open(job["file"], "wb") as file:
+            file.write(edited(content, edit))
+        print(json.dumps([edit, outcome(job["repo"], expected)]), flush=True)
+    with open(job["file"], "wb") as file:
+        file.write(content)
+    print(json.dumps([["undone"], outcome(job["repo"], expected)]), flush=True)
+
+
+if __name__ == "__main__":
+    first = True
+    for text in sys.stdin:
+        job = json.loads(text)
+        if first:
+            if job.get("warm"):
+                everything(job["warm"])  # threads and their stacks exist before the limit
+            limit_memory()
+            first = False
+        if job.get("file"):
+            damage(job)
+        elif job.get("repo"):
+            print(json.dumps([job["repo"], outcome(job["repo"], None)]), flush=True)
