@@ -60,13 +60,23 @@ impl Chain {
             let what = format!("an output of {} bytes for a chunk of {raw} bytes of {}", out.len(), self.dtype.to_json());
             return Err(Error::new(ErrorKind::Mismatch, what));
         }
-        let end = usize::try_from(wanted.1).unwrap_or(raw).min(raw);
-        let wanted = usize::try_from(wanted.0).unwrap_or(end).min(end)..end;
+        let wanted = self.whole_elements(wanted, raw);
         let moves: Vec<(usize, &Transpose)> = self.moves();
         if moves.is_empty() {
             return self.decode_in_place(stored, shape, wanted, out, scratch);
         }
         self.decode_moved(stored, shape, &moves, out, scratch)
+    }
+
+    /// The wanted bytes within the chunk, widened to whole elements.
+    fn whole_elements(&self, wanted: (u64, u64), raw: usize) -> Range<usize> {
+        let size = self.dtype.size().max(1);
+        let end = usize::try_from(wanted.1).unwrap_or(raw).min(raw);
+        let start = usize::try_from(wanted.0).unwrap_or(end).min(end);
+        if start == end {
+            return 0..0;
+        }
+        start / size * size..end.next_multiple_of(size).min(raw)
     }
 
     /// Transposes that change anything, with their place in the chain.

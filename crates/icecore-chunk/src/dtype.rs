@@ -195,11 +195,9 @@ fn parse_at(value: &Value, depth: u32) -> Result<DType> {
 }
 
 fn length(bytes: u64, name: &str) -> Result<usize> {
-    if bytes > MAX_ITEMSIZE {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("data type {name} of {bytes} bytes an element; at most {MAX_ITEMSIZE} are read"),
-        ));
+    if bytes == 0 || bytes > MAX_ITEMSIZE {
+        let what = format!("data type {name} of {bytes} bytes an element; 1 to {MAX_ITEMSIZE} are read");
+        return Err(Error::new(ErrorKind::Unsupported, what));
     }
     Ok(bytes as usize)
 }

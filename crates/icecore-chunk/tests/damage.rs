@@ -1,0 +1,133 @@
+//! Damaged chunks: every byte changed, every length cut. The right data or an error, never a panic.
+
+mod common;
+
+use common::{Golden, Noise, golden, sample, strings};
+use icecore_chunk::{ArrayMeta, Scratch};
+
+/// What a damaged chunk may do: fail with a kind, or decode to something of the right length.
+fn meet(case: &Golden, meta: &ArrayMeta, stored: &[u8], out: &mut [u8], scratch: &mut Scratch) -> bool {
+    let whole = (0, out.len() as u64);
+    match meta.chain.decode(stored, &case.shape(), whole, out, scratch) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.kind.code(), "corrupt", "{}: {error:?}", case.name);
+            assert!(!error.hint.is_empty(), "{}", case.name);
+            false
+        }
+    }
+}
+
+/// Codecs whose checksum covers all data: damage never passes unseen.
+fn protected(name: &str) -> bool {
+    let checked = ["gzip", "zlib", "crc32", "adler32", "fletcher", "zstd_checksum", "bz2"];
+    checked.iter().any(|part| name.contains(part)) && !name.contains("blosc")
+}
+
+fn sole_chunks() -> Vec<(Golden, ArrayMeta)> {
+    let whole = |case: &Golden| !case.dtype().is_vlen() && !case.name.starts_with("shard_s") && !case.name.starts_with("shard_e");
+    let parsed = |case: Golden| {
+        let meta = ArrayMeta::parse(&case.document()).unwrap();
+        (case, meta)
+    };
+    golden().into_iter().filter(whole).filter(|case| case.meta["codecs"].as_array().unwrap().len() > 1).map(parsed).collect()
+}
+
+#[test]
+fn every_byte_changed() {
+    let mut scratch = Scratch::new();
+    for (case, meta) in sole_chunks() {
+        let expected = sample(&case.dtype(), case.count());
+        let mut out = vec![0; expected.len()];
+        let mut stored = case.stored.clone();
+        let mut noise = Noise::new(stored.len() as u64);
+        // The longer ones by sample: every byte of the beginning, where the headers are, and some of the rest.
+        let step = (stored.len() / 700).max(1);
+        for at in (0..stored.len().min(80)).chain((80..stored.len()).step_by(step)) {
+            for change in [1 << noise.below(8), 0xff, (noise.next() as u8).max(1)] {
+                stored[at] ^= change;
+                let passed = meet(&case, &meta, &stored, &mut out, &mut scratch);
+                assert!(!passed || !protected(&case.name) || out == expected, "{} byte {at} ^ {change:#x}", case.name);
+                stored[at] ^= change;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_length_cut() {
+    let mut scratch = Scratch::new();
+    for (case, meta) in sole_chunks() {
+        let expected = sample(&case.dtype(), case.count());
+        let mut out = vec![0; expected.len()];
+        let step = (case.stored.len() / 2000).max(1);
+        for len in (0..case.stored.len()).step_by(step) {
+            let passed = meet(&case, &meta, &case.stored[..len], &mut out, &mut scratch);
+            assert!(!passed || out == expected, "{} cut to {len} of {}", case.name, case.stored.len());
+        }
+    }
+}
+
+#[test]
+fn other_shapes_than_stored() {
+    let mut scratch = Scratch::new();
+    for (case, meta) in sole_chunks() {
+        if meta.chain.names().iter().any(|name| name == "transpose" || name == "sharding_indexed") {
+            continue;
+        }
+        let count = case.count() as u64;
+        for wrong in [1, count - 1, count + 1, 3 * count] {
+            let mut out = vec![0; wrong as usize * meta.dtype.size()];
+            let whole = (0, out.len() as u64);
+            let error = meta.chain.decode(&case.stored, &[wrong], whole, &mut out, &mut scratch).unwrap_err();
+            assert_eq!(error.kind.code(), "corrupt", "{}", case.name);
+        }
+        let mut short = vec![0; meta.dtype.size()];
+        let error = meta.chain.decode(&case.stored, &case.shape(), (0, 1), &mut short, &mut scratch).unwrap_err();
+        assert_eq!(error.kind.code(), "mismatch", "{}", case.name);
+    }
+}
+
+#[test]
+fn partial_decoding_of_damaged_chunks_stays_safe() {
+    let mut scratch = Scratch::new();
+    for (case, meta) in sole_chunks() {
+        let n = case.count() * meta.dtype.size();
+        let (mut out, mut noise) = (vec![0; n], Noise::new(n as u64));
+        let mut stored = case.stored.clone();
+        for _ in 0..300 {
+            let at = noise.below(stored.len());
+            let change = (noise.next() as u8).max(1);
+            stored[at] ^= change;
+            let lo = noise.below(n);
+            let hi = lo + noise.below(n - lo + 1);
+            // No panic is all that is asked for.
+            let _ = meta.chain.decode(&stored, &case.shape(), (lo as u64, hi as u64), &mut out, &mut scratch);
+            stored[at] ^= change;
+        }
+    }
+}
+
+#[test]
+fn damaged_strings() {
+    let mut scratch = Scratch::new();
+    for case in golden().iter().filter(|case| case.dtype().is_vlen()) {
+        let meta = ArrayMeta::parse(&case.document()).unwrap();
+        let expected = strings(&case.dtype(), case.count());
+        let mut stored = case.stored.clone();
+        for at in 0..stored.len() {
+            for change in [1, 0x80, 0xff] {
+                stored[at] ^= change;
+                if let Ok((blob, places)) = meta.chain.decode_vlen(&stored, &case.shape(), &mut scratch) {
+                    assert_eq!(places.len(), case.count());
+                    assert!(places.iter().all(|(at, len)| (*at as usize + *len as usize) <= blob.len()));
+                }
+                stored[at] ^= change;
+            }
+            if let Ok((blob, places)) = meta.chain.decode_vlen(&stored[..at], &case.shape(), &mut scratch) {
+                let found: Vec<&[u8]> = places.iter().map(|(at, len)| &blob[*at as usize..][..*len as usize]).collect();
+                assert_eq!(found, expected, "{} cut to {at}", case.name);
+            }
+        }
+    }
+}
