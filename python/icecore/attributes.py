@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,3 +39,26 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
     if ours:
         document[OURS] = to_json(dict(ours))
     return json.dumps(document, allow_nan=False)
+
+
+def fill(value: Any, dtype: np.dtype[Any]) -> Any:
+    """``_FillValue`` as a number of ``dtype``, from the form it has in Zarr attributes: base64 of a float64 for floats (a
+    pair of them for complex numbers), else itself.
+    """
+    try:
+        if dtype.kind == "f":
+            return dtype.type(_double(value))
+        if dtype.kind == "c":
+            real, imaginary = value
+            return dtype.type(complex(_double(real), _double(imaginary)))
+        return dtype.type(value) if dtype.kind in "iub" else value
+    except (TypeError, ValueError, OverflowError, struct.error):
+        return value
+
+
+def _double(value: Any) -> float:
+    if not isinstance(value, str):
+        return float(value)
+    if value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    return float(struct.unpack("<d", base64.standard_b64decode(value))[0])

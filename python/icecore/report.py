@@ -59,20 +59,18 @@ class Report:
             "notes": [asdict(item) for item in self.notes],
         }
 
-    def table(self) -> str:
-        """One line an array."""
-        rows = [
-            [
-                row.path,
-                row.how,
-                f"{row.chunks:,}" if row.chunks else "",
-                text.size(row.bytes),
-                text.size(row.raw),
-                row.why,
-            ]
-            for row in self.rows
+    def table(self, limit: int | None = None) -> str:
+        """One line an array, at most ``limit`` of them; the exceptional ones come first where some are left out."""
+        rows = self.rows
+        if limit is not None and len(rows) > limit:
+            rows = sorted(rows, key=lambda row: row.how in ("linked", "packed"))[:limit]
+        cells = [
+            [row.path, row.how, f"{row.chunks:,}", text.size(row.bytes), text.size(row.raw), row.why]
+            for row in rows
         ]
-        return text.table(["array", "how", "chunks", "stored", "raw", "why"], rows, (2, 3, 4))
+        table = text.table(["array", "how", "chunks", "stored", "raw", "why"], cells, (2, 3, 4))
+        rest = len(self.rows) - len(rows)
+        return f"{table}\n… and {text.plural(rest, 'array')} more" if rest else table
 
     def __str__(self) -> str:
         return self.table()

@@ -52,6 +52,21 @@ def is_int(item: Any) -> bool:
     return isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))
 
 
+def per_axis(sel: tuple[Any, ...], ndim: int) -> list[Any]:
+    """One index for each axis: the ellipsis (or the missing end) spelled out as full slices."""
+    where = next((i for i, item in enumerate(sel) if item is Ellipsis), len(sel))
+    given = [item for item in sel if item is not Ellipsis]
+    return [*given[:where], *[slice(None)] * (ndim - len(given)), *given[where:]]
+
+
+def kept_axes(sel: tuple[Any, ...], ndim: int, result_ndim: int) -> list[int | None]:
+    """For each axis of the result, the axis of the array that it comes from (None where lists mix several)."""
+    full = per_axis(sel, ndim)
+    kept: list[int | None] = [axis for axis, item in enumerate(full) if not is_int(item)]
+    lists = sum(not isinstance(item, slice) and not is_int(item) for item in full)
+    return kept if len(kept) == result_ndim and lists <= 1 else [None] * result_ndim
+
+
 def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
     """A selection written on the command line: ``"0:10, :, ::4"``, ``"time=0:10, lat=3"``, ``"[1,5,9], 3"``.
 

@@ -16,11 +16,10 @@ from xarray.core import indexing
 
 from icecore import errors, reference
 from icecore.array import Array
-from icecore.attributes import typed
+from icecore.attributes import fill, typed
 from icecore.group import Group
 from icecore.repo import Repo
 from icecore.repo import open as open_repo
-from icecore.sources.attributes import fill_of_attribute
 
 _TEXT = np.dtype("O", metadata={"element_type": str})
 
@@ -189,9 +188,7 @@ class _Store(AbstractDataStore):
         dims = self._names[name]
         attrs = typed(array._node)
         if "_FillValue" in attrs:
-            fill = fill_of_attribute(attrs.pop("_FillValue"), array.dtype)
-            if fill is not None:
-                attrs["_FillValue"] = fill
+            attrs["_FillValue"] = fill(attrs["_FillValue"], array.dtype)
         unit = array._native.shards or array._native.chunks
         encoding = {
             "chunks": array.chunks,

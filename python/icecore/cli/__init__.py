@@ -1,0 +1,84 @@
+"""The command line: one file a verb. ``main`` runs it, ``app`` is the table of verbs."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+
+from icecore.cli import (
+    branch,
+    demo,
+    diff,
+    explain,
+    gc,
+    info,
+    link,
+    log,
+    ls,
+    pack,
+    plot,
+    read,
+    tag,
+    verify,
+)
+from icecore.cli.failure import describe
+
+app = typer.Typer(
+    name="icecore",
+    help="Cut exactly the part you need out of an archive of any size.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for verb in (demo, link, pack, ls, info, read, explain, plot, log, diff, tag, branch, gc, verify):
+    verb.register(app)
+
+_SELECTING = ("read", "explain", "plot")
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+    debug: bool = typer.Option(False, "--debug", help="Show tracebacks of errors."),
+) -> None:
+    if version:
+        from icecore import __version__
+
+        typer.echo(f"icecore {__version__}")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave: 0 done, 1 a check failed or nothing was found, 2 an error."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; the exit status."""
+    debug = "--debug" in arguments or bool(os.environ.get("ICECORE_DEBUG"))
+    arguments = [item for item in arguments if item != "--debug"]
+    if arguments and arguments[0] in _SELECTING:
+        # "-1" and "-5:" are selections, not options.
+        arguments = [" " + item if re.match(r"-\d", item) else item for item in arguments]
+    try:
+        return _status(app(arguments, prog_name="icecore", standalone_mode=False))
+    except BrokenPipeError:
+        # The reader of our output left (as `head` does): no error, but Python must not try to flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if debug:
+            raise
+        text, status = describe(error, arguments)
+        print(text, file=sys.stderr)
+        return status
+
+
+def _status(result: Any) -> int:
+    return result if isinstance(result, int) and not isinstance(result, bool) else 0

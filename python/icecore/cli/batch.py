@@ -1,0 +1,81 @@
+"""What ``link`` and ``pack`` share: their options, and how they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from icecore import errors, text
+from icecore.cli.console import emit, talk
+
+if TYPE_CHECKING:
+    from icecore.report import Report
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SRC…", help="Files, folders, globs, @list.txt, URLs.", show_default=False),
+]
+Into = Annotated[
+    str, typer.Option("--into", metavar="REPO", help="The repository; made where there is none.")
+]
+Group = Annotated[
+    str | None, typer.Option(metavar="/P", help="Where the source's root goes; /<file stem> by default.")
+]
+Concat = Annotated[
+    str | None, typer.Option(metavar="DIM", help="Join the sources along this dimension, in the order given.")
+]
+Append = Annotated[bool, typer.Option("--append", help="Continue arrays that exist, along --concat.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Write arrays that exist anew.")]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave arrays that exist as they are.")]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="Commit what could be done although some failed.")
+]
+Message = Annotated[str | None, typer.Option("-m", "--message", help="Of the commit.")]
+
+_ROWS = 60
+
+
+def lengths(shape: str | None) -> tuple[int, ...] | dict[str, int] | None:
+    """``"16,64,64"`` or ``"time=16,lat=64"``."""
+    if shape is None:
+        return None
+    parts = [part.strip() for part in shape.split(",")]
+    try:
+        if "=" in shape:
+            return {name.strip(): int(value) for name, value in (part.split("=") for part in parts)}
+        return tuple(int(part) for part in parts)
+    except ValueError:
+        raise errors.make("invalid", f"{shape!r} is no shape", "16,64,64 or time=16,lat=64") from None
+
+
+def finish(done: str, report: Report, into: str, json: bool) -> None:
+    """Print the report, name the failures, and leave with status 2 where there are any."""
+    from icecore.into import about
+
+    for note in report.notes:
+        talk(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
+    for failure in report.failures:
+        talk(f"icecore: error[{failure.kind}]: {about(failure)}")
+        if failure.hint:
+            talk(f"  try: {failure.hint}")
+    emit(report.as_dict(), json, _text(done, report, into))
+    if report.failures:
+        raise typer.Exit(2)
+
+
+def _text(done: str, report: Report, into: str) -> str:
+    shown = report.table(_ROWS if not report.dry_run else None)
+    stored = report.bytes_stored + sum(row.bytes for row in report.rows if row.how in ("linked", "mixed"))
+    counts = [f"{report.count(how)} {how}" for how in ("linked", "mixed", "copied", "packed", "skipped")]
+    counts = [count for count in counts if not count.startswith("0 ")]
+    lines = [shown, "", f"{text.plural(len(report.rows), 'array')}: {', '.join(counts) or 'nothing to do'}"]
+    if report.dry_run:
+        lines.append(f"dry run: nothing was written to {into}")
+    else:
+        size = f"{text.size(report.bytes_raw)} raw, {text.size(stored)} stored ({text.ratio(report.bytes_raw, stored)})"
+        if done == "linked":
+            size += f", of which {text.size(report.bytes_stored)} in the repository"
+        where = f"snapshot {report.snapshot}" if report.snapshot else "nothing was committed"
+        lines += [size, f"{into}: {where}, {report.seconds:.2f} s"]
+    return "\n".join(lines)

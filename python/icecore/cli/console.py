@@ -1,0 +1,113 @@
+"""What verbs share: options, output, the progress bar."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icecore import errors, text
+
+if TYPE_CHECKING:
+    from icecore.repo import Repo
+
+RepoArgument = Annotated[str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.")]
+PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Path inside the repository.")]
+SelArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="SEL", help='"0:10, :, ::4" or "time=0:10, lat=3"; everything without it.'),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StorageOption = Annotated[
+    list[str] | None,
+    typer.Option("--storage", metavar="KEY=VALUE", help="A setting of the object store; may be repeated."),
+]
+AllowLinks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-links", metavar="PREFIX", help="Where linked files may be read from; may be repeated."
+    ),
+]
+
+
+def examples(*lines: str) -> str:
+    """The end of a verb's help."""
+    return "\b\nExamples (after `icecore demo`):\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def settings(pairs: list[str] | None) -> dict[str, str]:
+    """``KEY=VALUE`` options as a dictionary."""
+    result = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise errors.make("invalid", f"--storage {pair!r} is not KEY=VALUE", "--storage region=us-west-2")
+        result[key] = value
+    return result
+
+
+def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:
+    """The repository that a verb works on."""
+    from icecore.repo import open
+
+    return open(repo, storage=settings(storage), allow_links=allow_links)
+
+
+def emit(value: Any, as_json: bool, plain: str) -> None:
+    """Print data to stdout: as JSON, or as text."""
+    typer.echo(json.dumps(value, indent=1, default=_plain) if as_json else plain)
+
+
+def talk(message: str) -> None:
+    """Say something to the user: stderr."""
+    typer.echo(message, err=True)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+class Progress:
+    """A bar on a terminal for everything longer than a second; a context manager, called with what is done so far."""
+
+    def __init__(self, verb: str, nbytes: bool = True) -> None:
+        self._verb = verb
+        self._nbytes = nbytes
+        self._began = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+        self._shown = sys.stderr.isatty()
+
+    def __call__(self, path: str, done: int, total: int) -> None:
+        if not self._shown or time.monotonic() - self._began < 1:
+            return
+        if self._bar is None:
+            self._start(total)
+        amount = f"{text.size(done)} of {text.size(total)}" if self._nbytes else f"{done:,} of {total:,}"
+        self._bar.update(self._task, completed=done, total=total, description=f"{path} {amount}")
+
+    def count(self, done: int, total: int) -> None:
+        """The same without a path."""
+        self(self._verb, done, total)
+
+    def _start(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._bar.start()
+        self._task = self._bar.add_task(self._verb, total=total)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

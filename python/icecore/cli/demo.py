@@ -1,0 +1,40 @@
+"""``icecore demo``: the first thing a newcomer runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from icecore.cli.console import Json, emit, examples
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where the samples go.")] = Path(
+        "icecore-demo"
+    ),
+    json: Json = False,
+) -> None:
+    """Make small sample files, link or pack each, read everything back, check it, print a report."""
+    from dataclasses import asdict
+
+    from icecore.demo.run import REPO, report, run
+
+    outcome = run(folder)
+    repo = folder / REPO
+    facts = {
+        "repository": str(repo),
+        "snapshot": outcome.snapshot,
+        "samples": outcome.rows,
+        "checks": [asdict(check) for check in outcome.checks],
+        "passed": outcome.passed,
+    }
+    more = f'look around:  icecore ls {repo}\n              icecore read {repo} /grid/t2m "time=0:10, lat=3"'
+    emit(facts, json, f"{report(outcome)}\n\n{more}")
+    raise typer.Exit(0 if outcome.passed else 1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(epilog=examples("icecore demo", "icecore demo icecore-demo --json"))(demo)

@@ -1,0 +1,52 @@
+"""``icecore gc``: delete what no version refers to."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated
+
+import typer
+
+from icecore import errors
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def gc(
+    repo: RepoArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
+    older_than: Annotated[
+        str,
+        typer.Option(
+            metavar="AGE", help="Spare younger objects, which a writer may still need: 30m, 12h, 7d."
+        ),
+    ] = "1d",
+    json: Json = False,
+    storage: StorageOption = None,
+) -> None:
+    """Delete the objects that no branch, tag or other version refers to."""
+    from icecore import text
+
+    limit = int((time.time() - _age(older_than)) * 1e6)
+    report = open_repo(repo, storage).gc(limit, dry_run)
+    verb = "would delete" if dry_run else "deleted"
+    emit(report, json, f"{verb} {text.plural(report['objects'], 'object')}, {text.size(report['bytes'])}")
+
+
+def _age(age: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", age.strip())
+    if match is None:
+        raise errors.make("invalid", f"{age!r} is no age", "30m, 12h, 7d, or 0s for everything")
+    return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            "icecore gc icecore-demo/demo.icecore --dry-run",
+            "icecore gc icecore-demo/demo.icecore --older-than 7d",
+        )
+    )(gc)

@@ -1,0 +1,115 @@
+"""``icecore info``: everything about a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+
+if TYPE_CHECKING:
+    from icecore.array import Array
+    from icecore.group import Group
+
+
+def info(
+    repo: RepoArgument,
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="An array or a group.")] = "/",
+    json: Json = False,
+    storage: StorageOption = None,
+) -> None:
+    """Show everything about an array or group: shape, type, chunks, codecs, ratio, where the bytes lie, attributes."""
+    from icecore.array import Array
+
+    item = open_repo(repo, storage)[path]
+    facts = _array(item) if isinstance(item, Array) else _group(item)
+    emit(facts, json, _text(facts))
+
+
+def _array(array: Array) -> dict[str, Any]:
+    stored = array.storage
+    return {
+        "path": array.path,
+        "version": array.repo.snapshot_id,
+        "shape": array.shape,
+        "dims": array.dims,
+        "dtype": array._node.dtype_label,
+        "fill": array.fill,
+        "chunks": array.chunks if array.chunks is not None else array._native.chunks,
+        "shards": array.shards,
+        "codecs": array.codecs,
+        "bytes_raw": array.nbytes,
+        "bytes_stored": array.nbytes_stored,
+        "references": {name: stored[name] for name in ("cells", "native", "linked", "inline", "missing")},
+        "linked_files": [
+            {"url": url, "chunks": chunks, "bytes": nbytes}
+            for url, (chunks, nbytes) in stored["urls"].items()
+        ],
+        "attributes": array.attrs,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    prefix = group.path.rstrip("/") + "/"
+    arrays = [array for path, array in group.repo.arrays.items() if path.startswith(prefix)]
+    return {
+        "path": group.path,
+        "version": group.repo.snapshot_id,
+        "groups": len(group.groups),
+        "arrays": len(group.arrays),
+        "arrays_below": len(arrays),
+        "bytes_raw": sum(array.nbytes for array in arrays),
+        "bytes_stored": sum(array.nbytes_stored for array in arrays),
+        "linked_arrays": sum(array.linked for array in arrays),
+        "attributes": group.attrs,
+    }
+
+
+def _text(facts: dict[str, Any]) -> str:
+    from icecore import text
+
+    rows: list[tuple[str, Any]] = []
+    for name, value in facts.items():
+        if name == "attributes":
+            continue
+        if name == "codecs":
+            value = " → ".join(_codec(codec) for codec in value)
+        elif name == "references":
+            value = ", ".join(
+                f"{count:,} {kind}" for kind, count in value.items() if count or kind == "cells"
+            )
+        elif name == "linked_files":
+            rows += [("linked file", _file(item)) for item in value[:10]]
+            if len(value) > 10:
+                rows.append(("", f"and {len(value) - 10:,} more"))
+            continue
+        elif name.startswith("bytes"):
+            value = f"{text.size(value)} ({value:,} bytes)"
+        rows.append((name.replace("_", " "), value))
+        if name == "bytes_stored":
+            rows.append(("ratio", text.ratio(facts["bytes_raw"], facts["bytes_stored"])))
+    attributes = [(f"  {name}", text.shorten(str(value), 100)) for name, value in facts["attributes"].items()]
+    head = text.pairs(rows)
+    return f"{head}\nattributes\n{text.pairs(attributes)}" if attributes else head
+
+
+def _codec(codec: dict[str, Any]) -> str:
+    settings = ", ".join(f"{key}={value}" for key, value in codec.get("configuration", {}).items())
+    return f"{codec['name']}({settings})" if settings else codec["name"]
+
+
+def _file(item: dict[str, Any]) -> str:
+    from icecore import text
+
+    return f"{item['url']} ({text.plural(item['chunks'], 'chunk')}, {text.size(item['bytes'])})"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            "icecore info icecore-demo/demo.icecore /grid/t2m",
+            "icecore info icecore-demo/demo.icecore --json",
+        )
+    )(info)

@@ -1,0 +1,70 @@
+"""``icecore link``: index arrays where they lie."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from icecore.cli.batch import (
+    Append,
+    Concat,
+    Group,
+    Into,
+    KeepGoing,
+    Message,
+    Replace,
+    SkipExisting,
+    Sources,
+    finish,
+)
+from icecore.cli.console import AllowLinks, Json, Progress, StorageOption, examples, settings
+
+
+def link(
+    sources: Sources,
+    into: Into,
+    group: Group = None,
+    concat: Concat = None,
+    append: Append = False,
+    replace: Replace = False,
+    skip_existing: SkipExisting = False,
+    keep_going: KeepGoing = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be linked, copied, refused.")
+    ] = False,
+    allow_links: AllowLinks = None,
+    message: Message = None,
+    json: Json = False,
+    storage: StorageOption = None,
+) -> None:
+    """Link arrays of HDF5, NetCDF and NumPy files into a repository: their data stays where it is."""
+    from icecore.linking import link
+
+    with Progress("link") as progress:
+        report = link(
+            sources,
+            into,
+            group,
+            concat,
+            append=append,
+            replace=replace,
+            skip_existing=skip_existing,
+            keep_going=keep_going,
+            dry_run=dry_run,
+            allow_links=allow_links,
+            message=message,
+            storage=settings(storage),
+            progress=progress,
+        )
+    finish("linked", report, into, json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            "icecore link icecore-demo/photons.h5 --into icecore-demo/mine.icecore --replace",
+            "icecore link icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /wind --dry-run",
+        )
+    )(link)

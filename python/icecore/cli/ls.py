@@ -1,0 +1,53 @@
+"""``icecore ls``: the tree."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+
+
+def ls(
+    repo: RepoArgument,
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="Only what is below it.")] = "/",
+    json: Json = False,
+    storage: StorageOption = None,
+) -> None:
+    """List groups and arrays: type, shape, dimensions."""
+    from icecore import tree
+    from icecore.array import Array
+    from icecore.nodes import shape_label
+
+    opened = open_repo(repo, storage)
+    item = opened[path]
+    prefix = item.path.rstrip("/") + "/"
+    below = [node for node in opened._visible() if node.path.startswith(prefix) and node.path != "/"]
+    if isinstance(item, Array):
+        below = [item._node]
+        plain = f"{item.path}  {item._node.dtype_label}  {shape_label(item.shape, item.dims)}"
+    else:
+        plain = tree.text(opened._visible(), item.path, item.path if path != "/" else repo, limit=None)
+    rows = [
+        {
+            "path": node.path,
+            "type": "array",
+            "dtype": node.dtype_label,
+            "shape": node.shape,
+            "dims": node.dims,
+        }
+        if node.is_array
+        else {"path": node.path, "type": "group"}
+        for node in below
+    ]
+    emit(rows, json, plain)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            "icecore ls icecore-demo/demo.icecore", "icecore ls icecore-demo/demo.icecore /photons --json"
+        )
+    )(ls)

@@ -1,0 +1,87 @@
+"""``icecore pack``: re-encode arrays into a repository."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from icecore.cli.batch import (
+    Append,
+    Concat,
+    Group,
+    Into,
+    KeepGoing,
+    Message,
+    Replace,
+    SkipExisting,
+    Sources,
+    finish,
+    lengths,
+)
+from icecore.cli.console import Json, Progress, StorageOption, examples, settings
+
+
+def pack(
+    sources: Sources,
+    into: Into,
+    group: Group = None,
+    concat: Concat = None,
+    chunk: Annotated[
+        str | None, typer.Option(metavar="SHAPE", help='Unit of decoding: "16,64,64" or "time=16,lat=64".')
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="SHAPE", help="Unit of I/O, a multiple of the chunk.")
+    ] = None,
+    codec: Annotated[
+        str,
+        typer.Option(
+            help="auto, none, gzip, zlib, zstd, lz4, bz2, blosc, shuffle+NAME, NAME:LEVEL, or JSON."
+        ),
+    ] = "auto",
+    portable: Annotated[
+        bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
+    ] = False,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Data held at once.")] = "1GB",
+    append: Append = False,
+    replace: Replace = False,
+    skip_existing: SkipExisting = False,
+    keep_going: KeepGoing = False,
+    message: Message = None,
+    json: Json = False,
+    storage: StorageOption = None,
+) -> None:
+    """Pack arrays of files, Zarr folders or repositories (REPO or REPO:/path) into sharded, compressed Zarr."""
+    from icecore.packing import pack
+
+    with Progress("pack") as progress:
+        report = pack(
+            sources,
+            into,
+            group,
+            concat,
+            chunk=lengths(chunk),
+            shard=lengths(shard),
+            codec=codec,
+            portable=portable,
+            memory=memory,
+            append=append,
+            replace=replace,
+            skip_existing=skip_existing,
+            keep_going=keep_going,
+            message=message,
+            storage=settings(storage),
+            progress=progress,
+        )
+    finish("packed", report, into, json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace",
+            'icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --codec "shuffle+zstd:9" '
+            "--replace",
+        )
+    )(pack)

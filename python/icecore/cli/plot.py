@@ -1,0 +1,49 @@
+"""``icecore plot``: a picture of a selection."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from icecore.cli.console import (
+    AllowLinks,
+    Json,
+    PathArgument,
+    RepoArgument,
+    SelArgument,
+    StorageOption,
+    emit,
+    examples,
+    open_repo,
+)
+
+
+def plot(
+    repo: RepoArgument,
+    path: PathArgument,
+    sel: SelArgument = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="The picture: .png.")
+    ] = "plot.png",
+    json: Json = False,
+    storage: StorageOption = None,
+    allow_links: AllowLinks = None,
+) -> None:
+    """Draw a selection: a line where one axis is left, a map where two are."""
+    from icecore.picture import draw
+    from icecore.selection import parse
+
+    array = open_repo(repo, storage, allow_links)._array(path)
+    facts = draw(array, parse(sel, array.dims), output)
+    emit(facts, json, f"{output}: {facts['kind']} of {path}, {facts['elements']:,} elements")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            "icecore plot icecore-demo/demo.icecore /grid/t2m time=0 -o map.png",
+            "icecore plot icecore-demo/demo.icecore /photons/gt1l/height 0:5000 -o line.png",
+        )
+    )(plot)

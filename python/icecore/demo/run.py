@@ -1,0 +1,197 @@
+"""Link one sample, pack the others, read everything back and compare with what field libraries read."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from icecore import errors, text
+from icecore.demo import samples
+from icecore.linking import link
+from icecore.packing import pack
+from icecore.repo import Repo, open
+
+REPO = "demo.icecore"
+#: groups of the repository → the sample file, and what is done with it
+_PLAN = {
+    "/photons": ("photons.h5", "linked"),
+    "/grid": ("grid.nc", "packed"),
+    "/stations": ("stations.nc", "linked"),
+    "/terrain": ("terrain.npy", "packed"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One array, compared element by element with its source."""
+
+    path: str
+    same: bool
+    detail: str = ""
+
+
+@dataclass
+class Outcome:
+    """What the demonstration did.
+
+    Attributes:
+        folder: where the files are.
+        rows: per sample: file, how, arrays, bytes of the file, raw bytes, bytes in the repository, seconds to write, to
+            read all of it with icecore, and to read it with the field's own library.
+        checks: one per array.
+    """
+
+    folder: Path
+    rows: list[dict[str, object]] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    snapshot: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every element of every array was the same."""
+        return bool(self.checks) and all(check.same for check in self.checks)
+
+
+def run(folder: Path) -> Outcome:
+    """Make the samples in ``folder``, which is new, empty, or holds an earlier demonstration.
+
+    Raises:
+        Error: ``exists`` where the folder holds something else.
+    """
+    _prepare(folder)
+    outcome = Outcome(folder)
+    samples.make(folder)
+    into = str(folder / REPO)
+    for group, (name, how) in _PLAN.items():
+        source = folder / name
+        report = (link if how == "linked" else pack)([source], into, group)
+        if group == "/photons":
+            open(into).tag("linked")
+        outcome.rows.append(
+            {
+                "file": name,
+                "how": how,
+                "arrays": len(report.rows),
+                "bytes_file": source.stat().st_size,
+                "bytes_raw": report.bytes_raw,
+                "bytes_stored": report.bytes_stored,
+                "seconds_write": report.seconds,
+            }
+        )
+    repo = open(into)
+    outcome.snapshot = repo.snapshot_id
+    for (group, (name, _)), row in zip(_PLAN.items(), outcome.rows, strict=True):
+        _compare(repo, group, folder / name, row, outcome.checks)
+    return outcome
+
+
+def _prepare(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    made = {REPO, *(name for name, _ in _PLAN.values())}
+    if (folder / REPO).exists() or not any((folder / name).exists() for name in made):
+        shutil.rmtree(folder / REPO, ignore_errors=True)
+        return
+    found = next(name for name in sorted(made) if (folder / name).exists())
+    raise errors.make(
+        "exists",
+        f"{folder} holds {found}, which no demonstration made",
+        "name another folder: icecore demo DIR",
+    )
+
+
+def _compare(repo: Repo, group: str, source: Path, row: dict[str, object], checks: list[Check]) -> None:
+    began = time.perf_counter()
+    paths = [path for path in repo.arrays if path.startswith(group + "/")]
+    ours = repo.read(dict.fromkeys(paths))
+    row["seconds_read"] = time.perf_counter() - began
+    began = time.perf_counter()
+    theirs = dict(_reference(source))
+    row["seconds_reference"] = time.perf_counter() - began
+    for path in sorted({*ours, *(group + inside for inside in theirs)}):
+        checks.append(_check(path, ours.get(path), theirs.get(path[len(group) :])))
+
+
+def _check(path: str, ours: np.ndarray | None, theirs: np.ndarray | None) -> Check:
+    if ours is None or theirs is None:
+        return Check(path, False, "not in the repository" if ours is None else "not in the source")
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype.newbyteorder("="):
+        return Check(path, False, f"{ours.dtype} {ours.shape}, in the source {theirs.dtype} {theirs.shape}")
+    differing = int(
+        np.sum(ours.view(f"V{ours.itemsize}") != theirs.astype(ours.dtype).view(f"V{ours.itemsize}"))
+    )
+    return Check(path, differing == 0, f"{differing:,} of {ours.size:,} elements differ" if differing else "")
+
+
+def _reference(source: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """path → values, by other means than icecore's: h5py, NumPy, and for netCDF-3 the values that were written."""
+    if source.suffix == ".npy":
+        yield f"/{source.stem}", np.load(source)
+    elif source.name == "stations.nc":
+        yield from _classic(source)
+    else:
+        found: list[tuple[str, np.ndarray]] = []
+
+        def visit(name: str, node: object) -> None:
+            if isinstance(node, h5py.Dataset):
+                found.append((f"/{name}", node[...]))
+
+        with h5py.File(source) as file:
+            file.visititems(visit)
+        yield from found
+
+
+def _classic(source: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """The stations file by its known layout: the last three blocks are the fixed variable and 365 records."""
+    record = np.dtype([("time", ">f8"), ("rain", ">f4", (12,))])
+    tail = source.read_bytes()[-(12 * 4 + 365 * record.itemsize) :]
+    yield "/station", np.frombuffer(tail, ">i4", 12)
+    records = np.frombuffer(tail, record, 365, 12 * 4)
+    yield "/time", np.ascontiguousarray(records["time"])
+    yield "/rain", np.ascontiguousarray(records["rain"])
+
+
+def report(outcome: Outcome) -> str:
+    """The outcome as text."""
+    cells = [
+        [
+            row["file"],
+            row["how"],
+            row["arrays"],
+            text.size(_number(row["bytes_raw"])),
+            text.size(_number(row["bytes_file"])),
+            text.size(_number(row["bytes_stored"])),
+            f"{_number(row['seconds_write']) * 1e3:.0f} ms",
+            f"{_number(row['seconds_read']) * 1e3:.1f} ms",
+            f"{_number(row['seconds_reference']) * 1e3:.1f} ms",
+        ]
+        for row in outcome.rows
+    ]
+    headers = [
+        "sample",
+        "how",
+        "arrays",
+        "raw",
+        "file",
+        "in repository",
+        "written in",
+        "read in",
+        "h5py/NumPy",
+    ]
+    lines = [text.table(headers, cells, (2, 3, 4, 5, 6, 7, 8)), ""]
+    wrong = [check for check in outcome.checks if not check.same]
+    lines += [f"WRONG {check.path}: {check.detail}" for check in wrong]
+    right = len(outcome.checks) - len(wrong)
+    lines.append(
+        f"{right} of {len(outcome.checks)} arrays are the same as in their source, element by element"
+    )
+    return "\n".join(lines)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0

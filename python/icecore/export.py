@@ -1,0 +1,122 @@
+"""A selection written to a file: ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5``."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.selection import axis_indexes
+
+if TYPE_CHECKING:
+    from icecore.array import Array
+
+Sel = tuple[Any, ...]
+
+
+def save(array: Array, sel: Sel, path: str) -> np.ndarray:
+    """Read ``sel`` and write it to ``path`` in the format of its suffix; the file appears only when it is complete.
+
+    ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension, and the value.
+    ``.nc`` and ``.h5`` get the array with its attributes and the coordinates that lie beside it.
+
+    Returns:
+        What was read.
+
+    Raises:
+        Error: ``unsupported`` for another suffix or a missing package, ``dtype`` for what the format can't hold.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    write = _FORMATS.get(suffix)
+    if write is None:
+        raise errors.make(
+            "unsupported", f"can't write {suffix or path!r} files", f"one of {', '.join(_FORMATS)}"
+        )
+    data = array.read(sel)
+    part = f"{path}.part{suffix}"
+    try:
+        write(array, sel, data, part)
+        os.replace(part, path)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+    return data
+
+
+def columns(array: Array, sel: Sel, data: np.ndarray) -> dict[str, np.ndarray]:
+    """A selection as columns of one length: the index along each axis, and the value."""
+    names = [dim or f"dim_{axis}" for axis, dim in enumerate(array.dims)]
+    names = [name if names.count(name) == 1 else f"{name}_{axis}" for axis, name in enumerate(names)]
+    indexes = [index.reshape(-1) for index in axis_indexes(array.shape, sel)]
+    value = array.name if array.name not in names else "value"
+    result = dict(zip(names, indexes, strict=True))
+    result[value] = data.reshape(-1)
+    return result
+
+
+def _npy(_array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
+    # Text of any length becomes fixed-size text: a file that unpickles objects would be a trap.
+    np.save(path, data.astype("U") if data.dtype.kind == "O" else data, allow_pickle=False)
+
+
+def _csv(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
+    table = columns(array, sel, _scalars(array, data))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*(_text(column) for column in table.values()), strict=True))
+
+
+def _text(column: np.ndarray) -> list[Any]:
+    if column.dtype.kind == "S":
+        return [item.decode("utf-8", "replace") for item in column.tolist()]
+    # NumPy's shortest text that reads back as the same number; Python's own would widen float32 first.
+    return [str(item) for item in column] if column.dtype.kind in "fcmM" else column.tolist()
+
+
+def _parquet(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "Parquet needs pyarrow", "pip install 'icecore[table]'") from None
+    table = columns(array, sel, _scalars(array, data))
+    try:
+        # A broadcast index column is not contiguous; Arrow wants it so.
+        pq.write_table(pa.table({name: np.ascontiguousarray(column) for name, column in table.items()}), path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise errors.make(
+            "dtype", f"{array.path}: Parquet can't hold {array.dtype}: {error}", "-o out.npy"
+        ) from None
+
+
+def _scalars(array: Array, data: np.ndarray) -> np.ndarray:
+    if data.dtype.names is not None:
+        raise errors.make("dtype", f"{array.path} is a structure, not one column", "-o out.npy or out.h5")
+    return data
+
+
+def _hdf5(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
+    from icecore.exporthdf5 import write
+
+    write(array, sel, data, path, netcdf=False)
+
+
+def _netcdf(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
+    from icecore.exporthdf5 import write
+
+    write(array, sel, data, path, netcdf=True)
+
+
+_FORMATS: dict[str, Callable[[Array, Sel, np.ndarray, str], None]] = {
+    ".npy": _npy,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".nc": _netcdf,
+    ".h5": _hdf5,
+    ".hdf5": _hdf5,
+}

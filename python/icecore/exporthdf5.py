@@ -1,0 +1,109 @@
+"""A selection as HDF5 or netCDF-4 (which is HDF5 with dimension scales), with attributes and coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h5py
+import numpy as np
+
+from icecore import errors
+from icecore.array import Array
+from icecore.attributes import fill, typed
+from icecore.selection import kept_axes, per_axis
+
+_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
+
+
+def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
+    """Write ``data``, which is ``sel`` of ``array``, to a new file; its coordinates are cut alike."""
+    axes = kept_axes(sel, array.ndim, data.ndim)
+    names = [_name(array, axis, i) for i, axis in enumerate(axes)]
+    with h5py.File(path, "w", track_order=True) as file:
+        scales = {name: n for name, n in zip(names, data.shape, strict=True)}
+        for i, (name, axis) in enumerate(zip(names, axes, strict=True)):
+            coordinate = _coordinate(array, name, axis, sel) if name != array.name else None
+            if coordinate is not None and len(coordinate[1]) == scales[name]:
+                dataset = _dataset(file, name, coordinate[1], coordinate[0], netcdf)
+                dataset.make_scale(name)
+            elif name != array.name or array.ndim != 1:
+                dataset = file.create_dataset(name, (scales[name],), ">f4")
+                dataset.make_scale(_NO_VARIABLE.format(scales[name]))
+            if netcdf and name in file:
+                file[name].attrs["_Netcdf4Dimid"] = np.int32(i)
+        target = array.name if array.name not in file else f"{array.name}_values"
+        dataset = _dataset(file, target, data, array, netcdf)
+        if names == [target]:
+            dataset.make_scale(target)
+            return
+        for i, name in enumerate(names):
+            dataset.dims[i].attach_scale(file[name])
+
+
+def _name(array: Array, axis: int | None, i: int) -> str:
+    dim = array.dims[axis] if axis is not None else None
+    repeated = dim is not None and array.dims.count(dim) > 1
+    return dim if dim is not None and not repeated else f"dim_{i}"
+
+
+def _coordinate(
+    array: Array, name: str, axis: int | None, sel: tuple[Any, ...]
+) -> tuple[Array, np.ndarray] | None:
+    """The 1-D array beside ``array`` that is named like the dimension, cut like it."""
+    path = f"{array._node.parent.rstrip('/')}/{name}"
+    found = array.repo.arrays.get(path)
+    if axis is None or found is None or found.dims != (name,) or found.shape != (array.shape[axis],):
+        return None
+    return found, found.read(per_axis(sel, array.ndim)[axis])
+
+
+def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf: bool) -> h5py.Dataset:
+    attrs = typed(source._node)
+    data, extra = _storable(source, data, netcdf)
+    kwargs: dict[str, Any] = {"dtype": h5py.string_dtype()} if data.dtype.kind == "O" else {}
+    if "_FillValue" in attrs:
+        attrs["_FillValue"] = fill(attrs["_FillValue"], source.dtype)
+        if data.dtype.kind in "iufb" and np.isscalar(attrs["_FillValue"]):
+            kwargs["fillvalue"] = attrs["_FillValue"]
+            attrs["_FillValue"] = np.array([attrs["_FillValue"]], data.dtype)
+    dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
+    for key, value in {**attrs, **extra}.items():
+        if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "_Netcdf4Dimid"):
+            _set_attribute(dataset, key, value)
+    return dataset
+
+
+def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray, dict[str, Any]]:
+    """Data as HDF5 holds it, and what its attributes must say about that."""
+    kind = data.dtype.kind
+    if kind in "mM":
+        unit = np.datetime_data(data.dtype)[0]
+        names = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+        names |= {"m": "minutes", "h": "hours", "D": "days"}
+        if unit not in names:
+            data, unit = data.astype(f"{kind}8[s]"), "s"
+        since = " since 1970-01-01" if kind == "M" else ""
+        step = np.datetime_data(data.dtype)[1]
+        return data.astype(f"{kind}8[{unit}]").view("i8") if step != 1 else data.view("i8"), {
+            "units": names[unit] + since
+        }
+    if kind == "U":
+        return data.astype("O"), {}
+    if kind == "b" and netcdf:
+        return data.astype("i1"), {"dtype": "bool"}
+    if netcdf and (kind in "cV" or (data.dtype.itemsize == 2 and kind == "f")):
+        raise errors.make("dtype", f"{source.path}: netCDF-4 can't hold {data.dtype}", "-o out.h5 or out.npy")
+    return data, {}
+
+
+def _set_attribute(dataset: h5py.Dataset, key: str, value: Any) -> None:
+    import json
+
+    if isinstance(value, dict) or value is None:
+        value = json.dumps(value)
+    elif isinstance(value, list):
+        texts = bool(value) and all(isinstance(item, str) for item in value)
+        value = np.array(value, "O" if texts else None) if texts or value else np.empty(0)
+        if value.dtype.kind in "OU" and not texts:
+            value = json.dumps(value.tolist())
+    dataset.attrs[key] = value

@@ -1,0 +1,124 @@
+"""A selection as a PNG: a line of one axis, a map of two, with coordinates and units where the repository has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.array import Array
+from icecore.attributes import fill, typed
+from icecore.selection import kept_axes, per_axis
+
+#: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
+_POINTS = 4000
+_PIXELS = 2000
+
+
+def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
+    """Read ``sel`` and draw it to ``path``.
+
+    Returns:
+        kind (``line`` or ``map``), the file, the number of elements.
+
+    Raises:
+        Error: ``unsupported`` without matplotlib or for another suffix, ``dtype`` for what is no number, ``selection``
+            where more than two axes are left.
+    """
+    if not path.lower().endswith(".png"):
+        raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
+    if array.dtype.kind not in "biuf":
+        raise errors.make("dtype", f"{array.path} is {array.dtype}: only real numbers can be drawn")
+    raw = array.read(sel)
+    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
+    values = physical(array, raw.squeeze())
+    if values.ndim not in (1, 2) or values.size == 0:
+        left = f"{values.ndim} axes of lengths {values.shape}"
+        raise errors.make(
+            "selection", f"{array.path}: {left} are left", 'select until one or two are: "time=0"'
+        )
+    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    plot = figure.add_subplot()
+    labels = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
+    if values.ndim == 1:
+        _line(plot, values, *labels[0])
+        plot.set_ylabel(_label(array))
+    else:
+        _map(figure, plot, values, labels, _label(array))
+    plot.set_title(array.path)
+    figure.savefig(path)
+    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+
+
+def physical(array: Array, raw: np.ndarray) -> np.ndarray:
+    """Numbers with the CF conventions applied: missing values as NaN, scale and offset."""
+    attrs = typed(array._node)
+    values = raw.astype("f8")
+    for name in ("_FillValue", "missing_value"):
+        if name in attrs:
+            missing = fill(attrs[name], array.dtype) if name == "_FillValue" else attrs[name]
+            if np.ndim(missing) == 0 and not isinstance(missing, str):
+                values[raw == missing] = np.nan
+    return values * float(attrs.get("scale_factor", 1.0)) + float(attrs.get("add_offset", 0.0))
+
+
+def _label(array: Array) -> str:
+    attrs = array.attrs
+    name = str(attrs.get("long_name") or attrs.get("standard_name") or array.name)
+    return f"{name} [{attrs['units']}]" if attrs.get("units") else name
+
+
+def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> tuple[np.ndarray, str]:
+    """Coordinates along an axis of the picture, and what they are called."""
+    if axis is None:
+        return np.arange(length), "index"
+    dim = array.dims[axis]
+    index = per_axis(sel, array.ndim)[axis]
+    found = array.repo.arrays.get(f"{array._node.parent.rstrip('/')}/{dim}")
+    numeric = found is not None and found.dims == (dim,) and found.dtype.kind in "iuf"
+    if found is not None and numeric and found.shape == (array.shape[axis],) and found is not array:
+        values = physical(found, found.read(index))
+        if np.isfinite(values).all():
+            return values, _label(found)
+    return np.arange(array.shape[axis])[index], dim or f"axis {axis}"
+
+
+def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:
+    if len(values) > _POINTS:
+        step = -(-len(values) // (_POINTS // 2))
+        cut = len(values) // step * step
+        rows = values[:cut].reshape(-1, step)
+        at = x[:cut:step]
+        plot.fill_between(at, _least(rows), _most(rows), linewidth=0.6)
+    else:
+        plot.plot(x, values, linewidth=0.9)
+    plot.set_xlabel(label)
+
+
+def _least(rows: np.ndarray) -> np.ndarray:
+    least = np.min(np.where(np.isnan(rows), np.inf, rows), axis=1)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _most(rows: np.ndarray) -> np.ndarray:
+    return -_least(-rows)
+
+
+def _map(
+    figure: Any, plot: Any, values: np.ndarray, labels: list[tuple[np.ndarray, str]], label: str
+) -> None:
+    (y, y_label), (x, x_label) = labels
+    step_y, step_x = (max(n // _PIXELS, 1) for n in values.shape)
+    mesh = plot.pcolormesh(
+        x[::step_x], y[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
+    )
+    figure.colorbar(mesh, label=label)
+    plot.set_xlabel(x_label)
+    plot.set_ylabel(y_label)
