@@ -1,1 +1,49 @@
-//! placeholder
+//! The catalog: repositories, their versions, and where every chunk of every array lies.
+//!
+//! The only crate that names Icechunk. All functions block on one private runtime, and nothing generic crosses this
+//! crate's face, so that a change above never rebuilds Icechunk's async code. Call them from ordinary or
+//! `spawn_blocking` threads, not from inside an async task.
+
+mod cache;
+mod commit;
+mod containers;
+mod diff;
+mod error;
+mod frame;
+mod gc;
+mod identity;
+mod link;
+mod load;
+mod lock;
+mod log;
+mod named;
+mod native;
+mod node;
+mod open;
+mod options;
+mod prefix;
+mod refs;
+mod repo;
+mod resolve;
+mod runtime;
+mod shape;
+mod shared;
+mod snapshot;
+mod storage;
+mod table;
+mod time;
+mod writer;
+
+pub use diff::Diff;
+pub use gc::GcReport;
+pub use identity::LinkIdentity;
+pub use log::Commit;
+pub use native::{ChunkPlace, ObjectId};
+pub use node::{HIDDEN_GROUP, Node};
+pub use repo::Repo;
+pub use runtime::runtime;
+pub use shared::Native;
+pub use snapshot::Snapshot;
+pub use storage::Storage;
+pub use table::{Checksum, ChunkTable, Location, Object, Place};
+pub use writer::Writer;

@@ -1,0 +1,156 @@
+//! A writer's changes → a new version.
+
+use std::collections::BTreeMap;
+
+use icechunk::conflicts::detector::ConflictDetector;
+use icechunk::format::Path;
+use icechunk::format::snapshot::{NodeData, NodeSnapshot};
+use icechunk::session::{Session, SessionErrorKind};
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+
+use crate::node::{self, HIDDEN_GROUP};
+use crate::runtime::run;
+use crate::writer::{Pending, Writer, list};
+use crate::{containers, error, identity};
+
+/// How often a commit to a store without a lock starts again because others were quicker.
+const ATTEMPTS: usize = 50;
+
+impl Writer {
+    /// Makes the changes a version of the branch, all or none of them, and returns its id. Commits of others to other nodes in the
+    /// meantime are kept. Without changes there is no new version and the branch's newest id is returned. The writer can go on
+    /// afterwards; after an error its changes are still there.
+    ///
+    /// # Errors
+    /// Conflict, naming the paths, when someone else changed the same nodes, or holds the repository's lock for too long;
+    /// Io, Permission, Network.
+    pub fn commit(&self, message: &str) -> Result<String> {
+        let mut pending = self.begin()?;
+        let during = error::during(format!("{}: commit to {}", self.shared.url, self.branch));
+        let id = run(async {
+            let held = self.shared.lock.hold()?;
+            if !pending.containers.is_empty() {
+                containers::record(&self.shared.repository(), pending.containers.clone()).await?;
+                self.shared.note_recorded(&std::mem::take(&mut pending.containers)).await?;
+            }
+            let mut session = self.session.write().await;
+            let id = if self.shared.lock.is_optimistic() {
+                self.compete(&mut session, &pending, message).await?
+            } else {
+                self.rebase(&mut session).await?;
+                complete(&mut session, &pending).await?;
+                finish(&mut session, message).await?
+            };
+            drop(held);
+            Ok(id)
+        })
+        .map_err(during)?;
+        *pending = Pending::default();
+        Ok(id)
+    }
+
+    /// Moves the changes on top of the branch's newest version.
+    async fn rebase(&self, session: &mut Session) -> Result<()> {
+        let tip = self.shared.repository().lookup_branch(&self.branch).await.map_err(error::repository)?;
+        if tip == *session.snapshot_id() {
+            return Ok(());
+        }
+        session.rebase(&ConflictDetector).await.map_err(error::session)
+    }
+
+    /// Without a lock the store refuses a commit when another one came first; then everything that depends on its tree is done again.
+    async fn compete(&self, session: &mut Session, pending: &Pending, message: &str) -> Result<String> {
+        for _ in 0..ATTEMPTS {
+            self.rebase(session).await?;
+            let mut attempt = session.clone();
+            complete(&mut attempt, pending).await?;
+            match commit(&mut attempt, message).await {
+                Err(e) if matches!(e.kind, SessionErrorKind::Conflict { .. }) => {}
+                done => {
+                    let id = done.map_err(error::session)?;
+                    *session = attempt;
+                    return Ok(id);
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, format!("others committed first {ATTEMPTS} times in a row"))
+            .hint("try again when fewer writers commit to this branch"))
+    }
+}
+
+async fn finish(session: &mut Session, message: &str) -> Result<String> {
+    commit(session, message).await.map_err(error::session)
+}
+
+async fn commit(session: &mut Session, message: &str) -> std::result::Result<String, icechunk::session::SessionError> {
+    if !session.has_uncommitted_changes() {
+        return Ok(session.snapshot_id().to_string());
+    }
+    session.commit(message).execute().await.map(|id| id.to_string())
+}
+
+/// Adds what depends on the tree as others have left it: groups, the groups above all nodes, and the identities of linked files.
+async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
+    if !session.has_uncommitted_changes() && pending.groups.is_empty() && pending.sources.is_empty() {
+        return Ok(());
+    }
+    let mut tree: BTreeMap<String, NodeSnapshot> =
+        list(session).await?.into_iter().map(|n| (n.path.to_string(), n)).collect();
+    for (path, attributes) in &pending.groups {
+        add_group(session, tree.get(path), path, attributes).await?;
+    }
+    if !pending.sources.is_empty() {
+        record_sources(session, tree.remove(HIDDEN_GROUP), pending).await?;
+    }
+    let named = tree.keys().chain(pending.groups.keys());
+    let mut wanted: Vec<String> =
+        named.flat_map(|path| node::parents(path)).map(str::to_owned).chain(["/".to_owned()]).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    for path in wanted.iter().filter(|path| !tree.contains_key(*path) && !pending.groups.contains_key(*path)) {
+        add_group(session, None, path, &Map::new()).await?;
+    }
+    Ok(())
+}
+
+/// Adds a group, or agrees with the one that someone else has made.
+async fn add_group(
+    session: &mut Session,
+    there: Option<&NodeSnapshot>,
+    path: &str,
+    attributes: &Map<String, Value>,
+) -> Result<()> {
+    let conflict = |what: &str| {
+        Err(Error::new(ErrorKind::Conflict, format!("someone else made {path} {what}"))
+            .hint("read the new version and try again"))
+    };
+    let at = node::path(path)?;
+    let document = node::group_json(&Value::Object(attributes.clone()));
+    match there {
+        None => session.add_group(at, document).await.map_err(error::session),
+        Some(node) if node.node_data != NodeData::Group => conflict("an array"),
+        Some(node) => {
+            let known = node::attributes(&node.user_data);
+            if attributes.is_empty() || known == *attributes {
+                Ok(())
+            } else if known.is_empty() {
+                session.update_group(&at, document).await.map_err(error::session)
+            } else {
+                conflict("with other attributes")
+            }
+        }
+    }
+}
+
+async fn record_sources(session: &mut Session, hidden: Option<NodeSnapshot>, pending: &Pending) -> Result<()> {
+    let at = Path::from_trusted(HIDDEN_GROUP);
+    let mut attributes = hidden.as_ref().map(|n| node::attributes(&n.user_data)).unwrap_or_default();
+    identity::merge(&mut attributes, &pending.sources);
+    let document = node::group_json(&Value::Object(attributes));
+    match hidden {
+        Some(node) if node.user_data == document => Ok(()),
+        Some(_) => session.update_group(&at, document).await.map_err(error::session),
+        None => session.add_group(at, document).await.map_err(error::session),
+    }
+}

@@ -1,0 +1,155 @@
+//! What changed between two versions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use icechunk::diff::Diff as IcechunkDiff;
+use icechunk::format::{Path, SnapshotId};
+use icechunk::repository::VersionInfo;
+use icechunk::session::SessionErrorKind;
+use icecore_grid::Result;
+
+use crate::node::{HIDDEN_GROUP, Node, is_within};
+use crate::repo::Repo;
+use crate::runtime::run;
+use crate::snapshot::Snapshot;
+use crate::table::{ChunkTable, Place};
+use crate::{error, resolve};
+
+/// The differences from one version to another; paths are sorted. What icecore keeps for itself is left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Diff {
+    pub new_groups: Vec<String>,
+    pub new_arrays: Vec<String>,
+    pub deleted_groups: Vec<String>,
+    pub deleted_arrays: Vec<String>,
+    /// With changed metadata.
+    pub updated_groups: Vec<String>,
+    /// With changed metadata.
+    pub updated_arrays: Vec<String>,
+    /// Paths of arrays with the coordinates of their chunks that were written, moved or deleted.
+    pub chunks: Vec<(String, Vec<Vec<u64>>)>,
+}
+
+impl Repo {
+    /// What changed from `a` to `b`. Where `a` is an ancestor of `b` this is what the commits in between recorded;
+    /// otherwise the two trees are compared.
+    ///
+    /// # Errors
+    /// NotFound when a reference names nothing; Network, Io, Corrupt.
+    pub fn diff(&self, a: &str, b: &str) -> Result<Diff> {
+        let (from, to) = run(async {
+            Ok((resolve::snapshot_id(&self.0, Some(a)).await?, resolve::snapshot_id(&self.0, Some(b)).await?))
+        })?;
+        if from == to {
+            return Ok(Diff::default());
+        }
+        match run(self.recorded(from.clone(), to.clone()))? {
+            Some(diff) => Ok(diff),
+            None => self.compared(from, to),
+        }
+    }
+
+    async fn recorded(&self, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
+        match self.0.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
+            Ok(diff) => Ok(Some(Diff::from(diff))),
+            Err(e) if matches!(e.kind, SessionErrorKind::BadSnapshotChainForDiff) => Ok(None),
+            Err(e) => Err(error::session(e)),
+        }
+    }
+
+    fn compared(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff> {
+        let open = |id| run(Snapshot::committed(Arc::clone(&self.0), id));
+        let (from, to) = (open(from)?, open(to)?);
+        let mut diff = Diff::default();
+        for node in visible(&from).filter(|n| to.node(&n.path).is_none_or(|other| other.is_array != n.is_array)) {
+            if node.is_array { &mut diff.deleted_arrays } else { &mut diff.deleted_groups }.push(node.path.clone());
+        }
+        for node in visible(&to) {
+            match from.node(&node.path).filter(|old| old.is_array == node.is_array) {
+                None if node.is_array => {
+                    diff.new_arrays.push(node.path.clone());
+                    diff.chunks.extend(changed(node, &ChunkTable::default(), &*to.table(&node.path)?));
+                }
+                None => diff.new_groups.push(node.path.clone()),
+                Some(old) => compare(&mut diff, (&from, old), (&to, node))?,
+            }
+        }
+        Ok(diff)
+    }
+}
+
+fn visible(snapshot: &Snapshot) -> impl Iterator<Item = &Node> {
+    snapshot.nodes().iter().filter(|node| !is_within(&node.path, HIDDEN_GROUP))
+}
+
+fn compare(diff: &mut Diff, (from, old): (&Snapshot, &Node), (to, new): (&Snapshot, &Node)) -> Result<()> {
+    if old.zarr_json != new.zarr_json {
+        if new.is_array { &mut diff.updated_arrays } else { &mut diff.updated_groups }.push(new.path.clone());
+    }
+    let (Some(was), Some(is)) = (&old.array, &new.array) else { return Ok(()) };
+    if was.manifests != is.manifests {
+        diff.chunks.extend(changed(new, &*from.table(&old.path)?, &*to.table(&new.path)?));
+    }
+    Ok(())
+}
+
+/// The chunks of an array that lie elsewhere in the two tables; None if there are none.
+fn changed(node: &Node, was: &ChunkTable, is: &ChunkTable) -> Option<(String, Vec<Vec<u64>>)> {
+    let counts: Vec<u64> =
+        node.array.as_ref().map(|a| a.counts.iter().map(|n| u64::from(*n)).collect()).unwrap_or_default();
+    let flats: BTreeSet<u64> = was.iter().chain(is.iter()).map(|(flat, _)| flat).collect();
+    let moved = flats.into_iter().filter(|flat| !same(was, &was.get(*flat), is, &is.get(*flat)));
+    let coords: Vec<Vec<u64>> = moved.map(|flat| coordinates(flat, &counts)).collect();
+    (!coords.is_empty()).then(|| (node.path.clone(), coords))
+}
+
+fn same(was: &ChunkTable, a: &Place, is: &ChunkTable, b: &Place) -> bool {
+    match (a, b) {
+        (Place::Range { object: x, offset: i, length: m }, Place::Range { object: y, offset: j, length: n }) => {
+            was.objects.get(*x as usize) == is.objects.get(*y as usize) && (i, m) == (j, n)
+        }
+        _ => a == b,
+    }
+}
+
+fn coordinates(mut flat: u64, counts: &[u64]) -> Vec<u64> {
+    let mut coords: Vec<u64> = counts
+        .iter()
+        .rev()
+        .map(|count| {
+            let (index, rest) = (flat % (*count).max(1), flat / (*count).max(1));
+            flat = rest;
+            index
+        })
+        .collect();
+    coords.reverse();
+    coords
+}
+
+impl From<IcechunkDiff> for Diff {
+    fn from(diff: IcechunkDiff) -> Self {
+        let paths = |set: BTreeSet<Path>| {
+            let mut paths: Vec<String> =
+                set.iter().map(Path::to_string).filter(|p| !is_within(p, HIDDEN_GROUP)).collect();
+            paths.sort();
+            paths
+        };
+        let wide = |coords: &icechunk::format::ChunkIndices| coords.0.iter().map(|c| u64::from(*c)).collect();
+        let mut chunks: Vec<(String, Vec<Vec<u64>>)> = diff
+            .updated_chunks
+            .iter()
+            .map(|(path, chunks)| (path.to_string(), chunks.iter().map(wide).collect()))
+            .collect();
+        chunks.sort();
+        Self {
+            new_groups: paths(diff.new_groups),
+            new_arrays: paths(diff.new_arrays),
+            deleted_groups: paths(diff.deleted_groups),
+            deleted_arrays: paths(diff.deleted_arrays),
+            updated_groups: paths(diff.updated_groups),
+            updated_arrays: paths(diff.updated_arrays),
+            chunks,
+        }
+    }
+}

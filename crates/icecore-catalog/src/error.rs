@@ -1,0 +1,347 @@
+//! Icechunk's errors → ours: a kind, the facts and a hint.
+
+use std::error::Error as StdError;
+use std::fmt::Display;
+use std::io;
+
+use icechunk::conflicts::Conflict;
+use icechunk::format::manifest::VirtualReferenceErrorKind;
+use icechunk::format::{IcechunkFormatError, IcechunkFormatErrorKind};
+use icechunk::ops::GCError;
+use icechunk::refs::RefErrorKind;
+use icechunk::repository::{RepositoryError, RepositoryErrorKind};
+use icechunk::session::{SessionError, SessionErrorKind};
+use icechunk::storage::{StorageError, StorageErrorKind};
+use icechunk::store::{StoreError, StoreErrorKind};
+use icecore_grid::{Error, ErrorKind};
+
+const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
+const RETRY: &str = "read the new version and try again";
+
+/// Puts what was being done in front of an error's message.
+pub(crate) fn during(what: impl Display) -> impl FnOnce(Error) -> Error {
+    move |error| Error { message: format!("{what}: {}", error.message), ..error }
+}
+
+pub(crate) fn repository(error: RepositoryError) -> Error {
+    repository_kind(error.kind)
+}
+
+pub(crate) fn session(error: SessionError) -> Error {
+    session_kind(error.kind)
+}
+
+pub(crate) fn storage(error: StorageError) -> Error {
+    storage_kind(error.kind)
+}
+
+pub(crate) fn format(error: IcechunkFormatError) -> Error {
+    format_kind(error.kind)
+}
+
+pub(crate) fn store(error: StoreError) -> Error {
+    match error.kind {
+        StoreErrorKind::SessionError(kind) => session_kind(kind),
+        StoreErrorKind::RepositoryError(kind) => repository_kind(kind),
+        StoreErrorKind::RefError(kind) => ref_kind(kind),
+        StoreErrorKind::ReadOnly => read_only("this view cannot be written to"),
+        kind => new(ErrorKind::Invalid, &kind),
+    }
+}
+
+pub(crate) fn gc(error: GCError) -> Error {
+    match error {
+        GCError::Repository(error) => repository(error),
+        GCError::FormatError(error) => format(error),
+        GCError::StorageError(error) => storage(error),
+        GCError::Ref(error) => ref_kind(error.kind),
+        GCError::DeletesFailing { .. } => {
+            new(ErrorKind::Io, &error).hint("check that the repository's files may be deleted")
+        }
+    }
+}
+
+fn new(kind: ErrorKind, error: &dyn StdError) -> Error {
+    Error::new(kind, chain(error))
+}
+
+/// The error and what caused it, without the repetitions that transparent wrappers bring.
+fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn read_only(message: &str) -> Error {
+    Error::new(ErrorKind::ReadOnly, message)
+        .hint("http(s) repositories can only be read: write to a folder or to s3://")
+}
+
+fn conflict(message: String) -> Error {
+    Error::new(ErrorKind::Conflict, message).hint(RETRY)
+}
+
+fn repository_kind(kind: RepositoryErrorKind) -> Error {
+    use RepositoryErrorKind as K;
+    match kind {
+        K::StorageError(kind) => storage_kind(kind),
+        K::FormatError(kind) => format_kind(kind),
+        K::Ref(kind) => ref_kind(kind),
+        K::IOError(error) => decoding(error),
+        K::ReadonlyStorage(_) | K::ReadonlyRepository(_) => read_only(&kind.to_string()),
+        K::Conflict { .. } | K::RepoInfoUpdated | K::ConfigWasUpdated | K::RepoUpdateAttemptsLimit(_) => {
+            conflict(kind.to_string())
+        }
+        K::RepositoryDoesntExist | K::SnapshotNotFound { .. } | K::InvalidAsOfSpec { .. } => {
+            new(ErrorKind::NotFound, &kind)
+        }
+        K::ParentDirectoryNotClean => new(ErrorKind::Exists, &kind),
+        K::InvalidSnapshotId(_) | K::Tag(_) | K::EmptyPrefixCreation | K::CannotDeleteMain => {
+            new(ErrorKind::Invalid, &kind)
+        }
+        K::BadRepoVersion { .. } => new(ErrorKind::Unsupported, &kind),
+        K::SerializationError(_) | K::DeserializationError(_) | K::ConfigDeserializationError(_) => corrupt(&kind),
+        K::ConcurrencyError(error) if error.is_panic() => crate::runtime::unexpected(error.into_panic().as_ref()),
+        kind => new(ErrorKind::Internal, &kind),
+    }
+}
+
+fn session_kind(kind: SessionErrorKind) -> Error {
+    use SessionErrorKind as K;
+    match kind {
+        K::RepositoryError(kind) => repository_kind(kind),
+        K::StorageError(kind) => storage_kind(kind),
+        K::FormatError(kind) => format_kind(kind),
+        K::VirtualReferenceError(kind) => link_kind(kind),
+        K::RefError(kind) => ref_kind(kind),
+        K::ReadOnlySession | K::CommitNotAllowed | K::CannotForkReadOnlySession => read_only(&kind.to_string()),
+        K::NodeNotFound { ref path, .. } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
+        K::NotAnArray { ref node, .. } => {
+            Error::new(ErrorKind::Mismatch, format!("{} is a group, not an array", node.path))
+        }
+        K::NotAGroup { ref node, .. } => {
+            Error::new(ErrorKind::Mismatch, format!("{} is an array, not a group", node.path))
+        }
+        K::AlreadyExists { ref node, .. } => Error::new(ErrorKind::Exists, format!("{} exists already", node.path)),
+        K::Conflict { .. } => conflict(kind.to_string()),
+        K::RebaseFailed { ref conflicts, .. } => {
+            conflict(format!("someone else committed in between: {}", conflicts_text(conflicts)))
+        }
+        K::SnapshotNotFound { .. } => new(ErrorKind::NotFound, &kind),
+        K::InvalidIndex { .. } | K::ZeroLengthChunk { .. } | K::InvalidByteRange { .. } => {
+            new(ErrorKind::Invalid, &kind)
+        }
+        K::InvalidSnapshotTimestamp { .. } | K::InvalidSnapshotTimestampOrdering { .. } => clock(&kind),
+        K::BadSnapshotChainForDiff => new(ErrorKind::Invalid, &kind),
+        K::ManifestCreationError(error) => session(*error),
+        K::ConcurrencyError(error) if error.is_panic() => crate::runtime::unexpected(error.into_panic().as_ref()),
+        kind => new(ErrorKind::Internal, &kind),
+    }
+}
+
+fn clock(error: &dyn StdError) -> Error {
+    new(ErrorKind::Invalid, error).hint("check this machine's clock")
+}
+
+fn conflicts_text(conflicts: &[Conflict]) -> String {
+    use Conflict as C;
+    let one = |conflict: &Conflict| match conflict {
+        C::NewNodeConflictsWithExistingNode(path) => format!("{path} was created by both"),
+        C::NewNodeInInvalidGroup(path) => format!("{path} is an array now, nothing can be created inside it"),
+        C::ZarrMetadataDoubleUpdate(path) => format!("the metadata of {path} was changed by both"),
+        C::ZarrMetadataUpdateOfDeletedArray(path) | C::ZarrMetadataUpdateOfDeletedGroup(path) => {
+            format!("{path} was deleted, its metadata changed here")
+        }
+        C::ChunkDoubleUpdate { path, chunk_coordinates, .. } => {
+            format!("{} chunks of {path} were written by both", chunk_coordinates.len())
+        }
+        C::ChunksUpdatedInDeletedArray { path, .. } => format!("{path} was deleted, its chunks written here"),
+        C::ChunksUpdatedInUpdatedArray { path, .. } => {
+            format!("the metadata of {path} was changed, its chunks written here")
+        }
+        C::DeleteOfUpdatedArray { path, .. } | C::DeleteOfUpdatedGroup { path, .. } => {
+            format!("{path} was changed, and deleted here")
+        }
+        C::MoveOperationCannotBeRebased => "nodes were moved".to_owned(),
+    };
+    conflicts.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+fn ref_kind(kind: RefErrorKind) -> Error {
+    use RefErrorKind as K;
+    match kind {
+        K::Storage(kind) => storage_kind(kind),
+        K::RefNotFound(name) => Error::new(ErrorKind::NotFound, format!("there is no branch or tag {name}")),
+        K::TagAlreadyExists(name) => Error::new(ErrorKind::Exists, format!("the tag {name} exists already"))
+            .hint("tags never move: choose another name"),
+        K::InvalidRefName(_) | K::InvalidRefType(_) => new(ErrorKind::Invalid, &kind),
+        K::IOError(error) => io(&error),
+        K::Serialization(_) => corrupt(&kind),
+        K::Conflict { .. } => conflict(kind.to_string()),
+    }
+}
+
+fn format_kind(kind: IcechunkFormatErrorKind) -> Error {
+    use IcechunkFormatErrorKind as K;
+    match kind {
+        K::VirtualReferenceError(kind) => link_kind(kind),
+        K::NodeNotFound { ref path } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
+        K::SnapshotIdNotFound { .. } | K::BranchNotFound { .. } | K::TagNotFound { .. } => {
+            new(ErrorKind::NotFound, &kind)
+        }
+        K::BranchAlreadyExists { .. } | K::TagAlreadyExists { .. } | K::DuplicateSnapshotId { .. } => {
+            new(ErrorKind::Exists, &kind)
+        }
+        K::TagPreviouslyDeleted { tag } => Error::new(
+            ErrorKind::Exists,
+            format!("a tag {tag} existed and was deleted; Icechunk never reuses the name"),
+        )
+        .hint("choose another name"),
+        K::InvalidSpecVersion { .. } | K::UnsupportedOperationForVersion { .. } | K::FeatureFlagDisabled { .. } => {
+            new(ErrorKind::Unsupported, &kind)
+        }
+        K::InvalidUpdateTimestamp { .. } => clock(&kind),
+        K::IO(error) => decoding(error),
+        K::Path(_) | K::InvalidFeatureFlagName { .. } | K::InvalidFeatureFlagId { .. } => {
+            new(ErrorKind::Invalid, &kind)
+        }
+        K::SerializationError(_) | K::SerializationErrorFlexBuffers(_) => new(ErrorKind::Internal, &kind),
+        kind => corrupt(&kind),
+    }
+}
+
+fn link_kind(kind: VirtualReferenceErrorKind) -> Error {
+    use VirtualReferenceErrorKind as K;
+    let family = match kind {
+        K::NoContainerForUrl(_) | K::NoContainerForName(_) | K::UnauthorizedVirtualChunkContainer { .. } => {
+            ErrorKind::LinkNotAllowed
+        }
+        K::ObjectModified(_) => ErrorKind::SourceChanged,
+        _ => ErrorKind::Invalid,
+    };
+    new(family, &kind)
+}
+
+fn storage_kind(kind: StorageErrorKind) -> Error {
+    use StorageErrorKind as K;
+    match kind {
+        K::ObjectNotFound => {
+            Error::new(ErrorKind::Corrupt, "a file that the repository refers to is missing").hint(VERIFY)
+        }
+        K::ObjectStore(ref error) => object_store(error.as_ref()).unwrap_or_else(|| new(ErrorKind::Network, &kind)),
+        K::IOError(error) => io(&error),
+        K::Throttled { .. } => {
+            new(ErrorKind::Network, &kind).hint("the store asks for fewer requests: try again later")
+        }
+        kind => new(ErrorKind::Invalid, &kind),
+    }
+}
+
+/// What an object store or the operating system below it said; None if the error is neither's.
+fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        match error.downcast_ref::<object_store::Error>() {
+            Some(e @ object_store::Error::NotFound { .. }) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
+            Some(e @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
+                return Some(
+                    new(ErrorKind::Permission, e)
+                        .hint("check the credentials: storage={\"access_key_id\": …} or the environment"),
+                );
+            }
+            Some(e @ (object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. })) => {
+                return Some(conflict(chain(e)));
+            }
+            _ => {}
+        }
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            let local = error.raw_os_error().is_some() && !is_network(error);
+            return Some(if local { io(error) } else { new(ErrorKind::Network, error) });
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn is_network(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(
+        error.kind(),
+        K::ConnectionRefused
+            | K::ConnectionReset
+            | K::ConnectionAborted
+            | K::NotConnected
+            | K::TimedOut
+            | K::HostUnreachable
+            | K::NetworkUnreachable
+    )
+}
+
+/// An error of the operating system.
+pub(crate) fn io(error: &io::Error) -> Error {
+    let (kind, hint) = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            (ErrorKind::Permission, "check the permissions of the repository's files")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            (ErrorKind::Io, "free some space: the repository is as it was at its last commit")
+        }
+        _ if is_network(error) => (ErrorKind::Network, "check the address and the connection"),
+        _ => (ErrorKind::Io, ""),
+    };
+    Error::new(kind, error.to_string()).hint(hint)
+}
+
+/// An I/O error met while unpacking a file: the system's own, one of a store, or else the file is damaged.
+pub(crate) fn decoding(error: io::Error) -> Error {
+    if error.raw_os_error().is_some() {
+        return io(&error);
+    }
+    match error.get_ref().and_then(|inner| object_store(inner).or_else(|| inner.source().and_then(object_store))) {
+        Some(error) => error,
+        None => corrupt(&error),
+    }
+}
+
+/// A damaged file of the repository.
+fn corrupt(error: &dyn StdError) -> Error {
+    new(ErrorKind::Corrupt, error).hint(VERIFY)
+}
+
+/// A damaged file of the repository, in our own words.
+pub(crate) fn damaged(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, message).hint(VERIFY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_io_error_and_a_missing_right_is_permission() {
+        assert_eq!(io(&io::Error::from(io::ErrorKind::StorageFull)).kind, ErrorKind::Io);
+        assert_eq!(io(&io::Error::from(io::ErrorKind::PermissionDenied)).kind, ErrorKind::Permission);
+        assert_eq!(io(&io::Error::from(io::ErrorKind::ConnectionRefused)).kind, ErrorKind::Network);
+    }
+
+    #[test]
+    fn an_error_while_unpacking_is_corruption_unless_the_system_said_so() {
+        assert_eq!(decoding(io::Error::other("bad frame")).kind, ErrorKind::Corrupt);
+        assert_eq!(decoding(io::Error::from_raw_os_error(5)).kind, ErrorKind::Io);
+        let denied = object_store::Error::PermissionDenied { path: "x".into(), source: "no".into() };
+        assert_eq!(decoding(io::Error::other(denied)).kind, ErrorKind::Permission);
+    }
+
+    #[test]
+    fn conflicts_name_their_paths() {
+        let path = icechunk::format::Path::from_trusted("/a/b");
+        assert!(conflicts_text(&[Conflict::NewNodeConflictsWithExistingNode(path)]).contains("/a/b"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Removes what no version refers to any more.
+
+use std::collections::HashSet;
+use std::num::{NonZeroU16, NonZeroUsize};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use icechunk::ops::gc::{ExpiredRefAction, GCConfig, expire, garbage_collect};
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::error;
+use crate::repo::Repo;
+use crate::runtime::run;
+use crate::storage::Root;
+
+/// Younger objects may belong to a commit that someone is preparing.
+const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
+const MEMORY: usize = 256 << 20;
+
+/// What was removed, or would be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GcReport {
+    /// True: nothing was touched.
+    pub dry_run: bool,
+    pub bytes: u64,
+    pub chunks: u64,
+    pub manifests: u64,
+    pub snapshots: u64,
+    pub transaction_logs: u64,
+    /// Remains of writes that were cut short, in a folder.
+    pub remains: u64,
+    /// Objects that could not be deleted, and why.
+    pub failed: u64,
+    pub errors: Vec<String>,
+}
+
+impl Repo {
+    /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
+    /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old.
+    ///
+    /// # Errors
+    /// ReadOnly, Conflict (someone else holds the repository's lock), Permission, Io, Network, Corrupt.
+    pub fn gc(&self, older_than_us: Option<i64>, dry_run: bool) -> Result<GcReport> {
+        let before = before(older_than_us)?;
+        run(async {
+            let held = self.0.lock.hold()?;
+            let repository = self.0.repository();
+            let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
+            let retries = Some(repository.config().repo_update_retries());
+            let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates)
+                .await
+                .map_err(error::gc)?;
+            let mut report = GcReport {
+                dry_run,
+                bytes: done.bytes_deleted,
+                chunks: done.chunks_deleted,
+                manifests: done.manifests_deleted,
+                snapshots: done.snapshots_deleted,
+                transaction_logs: done.transaction_logs_deleted,
+                remains: 0,
+                failed: done.objects_failed_to_delete,
+                errors: done.delete_errors,
+            };
+            if let Root::Local(root) = &self.0.root {
+                remains(root, before, &mut report);
+            }
+            drop(held);
+            Ok(report)
+        })
+    }
+
+    /// Shortens the histories: versions older than this (microseconds since 1970) that no branch or tag points to itself are
+    /// let go, and a later [`Repo::gc`] removes what only they needed. Returns their ids.
+    ///
+    /// # Errors
+    /// As for [`Repo::gc`].
+    pub fn expire(&self, older_than_us: i64) -> Result<Vec<String>> {
+        let before = before(Some(older_than_us))?;
+        run(async {
+            let held = self.0.lock.hold()?;
+            let repository = self.0.repository();
+            let (retries, updates) =
+                (repository.config().repo_update_retries(), repository.config().num_updates_per_repo_info_file());
+            let keep = ExpiredRefAction::Ignore;
+            let done = expire(Arc::clone(repository.asset_manager()), before, keep, keep, Some(retries), updates)
+                .await
+                .map_err(error::gc)?;
+            drop(held);
+            let mut ids: Vec<String> = done.released_snapshots.iter().map(ToString::to_string).collect();
+            ids.sort();
+            Ok(ids)
+        })
+    }
+}
+
+fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {
+    match older_than_us {
+        None => Ok(DateTime::<Utc>::from(SystemTime::now() - SAFE_AGE)),
+        Some(us) => DateTime::from_timestamp_micros(us)
+            .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{us} µs since 1970 is no time"))),
+    }
+}
+
+fn config(before: DateTime<Utc>, dry_run: bool) -> Result<GCConfig> {
+    let small = |n: u16| NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN);
+    let memory = NonZeroUsize::new(MEMORY).unwrap_or(NonZeroUsize::MIN);
+    Ok(GCConfig::clean_all(
+        before,
+        before,
+        None::<HashSet<_>>,
+        small(50),
+        memory,
+        memory,
+        small(16),
+        small(8),
+        small(10),
+        None,
+        dry_run,
+    ))
+}
+
+/// A local write goes to `NAME#N` first and is renamed when complete; a process that is killed leaves that file behind.
+fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
+    let folders = ["", "chunks", "manifests", "snapshots", "transactions", "overwritten"].map(|name| root.join(name));
+    for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
+        let name = entry.file_name();
+        let is_unfinished = name
+            .to_string_lossy()
+            .rsplit_once('#')
+            .is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let Ok(metadata) = entry.metadata() else { continue };
+        let is_old = metadata.modified().is_ok_and(|time| DateTime::<Utc>::from(time) < before);
+        if !(is_unfinished && is_old && metadata.is_file()) {
+            continue;
+        }
+        match if report.dry_run { Ok(()) } else { std::fs::remove_file(entry.path()) } {
+            Ok(()) => {
+                report.remains += 1;
+                report.bytes += metadata.len();
+            }
+            Err(e) => {
+                report.failed += 1;
+                report.errors.push(format!("{}: {e}", entry.path().display()));
+            }
+        }
+    }
+}

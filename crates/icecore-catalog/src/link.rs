@@ -1,0 +1,206 @@
+//! References to bytes that stay in their files.
+
+use std::fmt;
+
+use icechunk::format::ChunkIndices;
+use icechunk::format::manifest::{Checksum, SecondsSinceEpoch, VirtualChunkLocation, VirtualChunkRef};
+use icechunk::storage::ETag;
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::identity::LinkIdentity;
+use crate::runtime::run;
+use crate::writer::{Pending, Writer, coordinates};
+use crate::{containers, error, node, prefix};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+impl Writer {
+    /// Lets the repository link to files under a folder or URL prefix. Recorded with the next commit; until then and in this
+    /// process the links can be read at once.
+    ///
+    /// # Errors
+    /// Invalid when it is no prefix; Unsupported for other schemes than file, http(s) and s3.
+    pub fn allow_container(&self, prefix: &str) -> Result<()> {
+        let prefix = prefix::given(prefix)?;
+        let mut pending = self.begin()?;
+        if self.covering(&pending).any(|known| prefix::covers(&known, &prefix)) {
+            return Ok(());
+        }
+        let container = containers::container(&prefix, &self.shared.options)?;
+        run(self.shared.allow(std::slice::from_ref(&container)))?;
+        pending.containers.push(container);
+        Ok(())
+    }
+
+    /// Prefixes that are recorded, or will be with the next commit.
+    fn covering<'a>(&self, pending: &'a Pending) -> impl Iterator<Item = String> + use<'a> {
+        let recorded = self.shared.recorded();
+        recorded
+            .into_iter()
+            .chain(pending.containers.iter().map(|c| c.url_prefix().to_owned()))
+            .filter_map(|p| prefix::recorded(&p))
+    }
+
+    /// Says which bytes of which files chunks are: `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table, `url_ids`
+    /// point into `urls`, `chunks` are flat indexes in C order over the array's chunk grid. Chunks without bytes are left unset.
+    ///
+    /// # Errors
+    /// LinkNotAllowed when a file lies under no allowed prefix; Invalid when the columns contradict each other, a chunk lies
+    /// outside of the grid, or its bytes outside of the file; NotFound, Mismatch when there is no array at the path.
+    #[expect(clippy::too_many_arguments, reason = "columns of one table, as the contract with the package has them")]
+    pub fn set_links(
+        &self,
+        path: &str,
+        urls: &[String],
+        identities: &[LinkIdentity],
+        url_ids: &[u32],
+        chunks: &[u64],
+        offsets: &[u64],
+        lengths: &[u64],
+    ) -> Result<()> {
+        let at = node::path(path)?;
+        let rows = chunks.len();
+        if [url_ids.len(), offsets.len(), lengths.len()] != [rows; 3] || identities.len() != urls.len() {
+            let message = format!(
+                "{path}: {} URLs with {} identities; {} ids, {rows} chunks, {} offsets and {} lengths",
+                urls.len(),
+                identities.len(),
+                url_ids.len(),
+                offsets.len(),
+                lengths.len()
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let mut pending = self.begin()?;
+        let files = self.files(&pending, urls, identities)?;
+        let counts = self.counts(path)?;
+        let table = Links { path, counts: &counts, files: &files, url_ids, chunks, offsets, lengths, row: 0 };
+        table.check()?;
+        run(async { self.store.set_virtual_refs(&at, false, table).await.map(|_| ()).map_err(error::store) })?;
+        pending.sources.extend(urls.iter().cloned().zip(identities.iter().cloned()));
+        Ok(())
+    }
+
+    fn files(&self, pending: &Pending, urls: &[String], identities: &[LinkIdentity]) -> Result<Vec<LinkedFile>> {
+        let allowed: Vec<String> = self.covering(pending).collect();
+        let mut files = Vec::with_capacity(urls.len());
+        for (url, identity) in urls.iter().zip(identities) {
+            if !prefix::normal(url).is_some_and(|url| allowed.iter().any(|p| prefix::covers(p, &url))) {
+                let places = if allowed.is_empty() { "nowhere".to_owned() } else { allowed.join(", ") };
+                return Err(Error::new(
+                    ErrorKind::LinkNotAllowed,
+                    format!("{url} is outside of what this repository may link to: {places}"),
+                )
+                .hint("allow its folder first: allow_container(PREFIX)"));
+            }
+            let location = VirtualChunkLocation::from_url(url)
+                .map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {}", e.kind)))?;
+            files.push(LinkedFile { location, checksum: checksum(url, identity), size: identity.size });
+        }
+        Ok(files)
+    }
+}
+
+/// A file's part of its references.
+struct LinkedFile {
+    location: VirtualChunkLocation,
+    checksum: Option<Checksum>,
+    size: u64,
+}
+
+/// What Icechunk checks at each read. A local modification time is rounded up, because the file's own has fractions of a second and
+/// must not be later; a weak ETag cannot be compared by a store.
+fn checksum(url: &str, identity: &LinkIdentity) -> Option<Checksum> {
+    let is_file = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    if let Some(etag) = identity.etag.as_ref().filter(|etag| !is_file && !etag.starts_with("W/")) {
+        return Some(Checksum::ETag(ETag(etag.clone())));
+    }
+    let seconds = identity.mtime_ns.checked_add(SECOND_NS - 1)? / SECOND_NS;
+    let seconds = u32::try_from(seconds).ok().filter(|_| identity.mtime_ns >= 0)?;
+    Some(Checksum::LastModified(SecondsSinceEpoch(seconds)))
+}
+
+/// The references row by row, made as they are taken: a million of them need not exist twice.
+struct Links<'a> {
+    path: &'a str,
+    counts: &'a [u32],
+    files: &'a [LinkedFile],
+    url_ids: &'a [u32],
+    chunks: &'a [u64],
+    offsets: &'a [u64],
+    lengths: &'a [u64],
+    row: usize,
+}
+
+impl Links<'_> {
+    fn check(&self) -> Result<()> {
+        let rows = self.url_ids.iter().zip(self.chunks).zip(self.offsets.iter().zip(self.lengths));
+        for ((url, chunk), (offset, length)) in rows {
+            coordinates(self.path, *chunk, self.counts)?;
+            let file = self.files.get(*url as usize);
+            let file = file.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Invalid,
+                    format!("{}: chunk {chunk} is in file {url} of {}", self.path, self.files.len()),
+                )
+            })?;
+            if offset.checked_add(*length).is_none_or(|end| end > file.size) {
+                let message = format!(
+                    "{}: chunk {chunk} is said to be {length} bytes from {offset} on of {}, which has {}",
+                    self.path,
+                    file.location.url(),
+                    file.size
+                );
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Links<'_> {
+    type Item = (ChunkIndices, VirtualChunkRef);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let row = self.row;
+            self.row += 1;
+            let (chunk, offset, length) = (*self.chunks.get(row)?, *self.offsets.get(row)?, *self.lengths.get(row)?);
+            if length == 0 {
+                continue;
+            }
+            let file = self.files.get(*self.url_ids.get(row)? as usize)?;
+            let coords = coordinates(self.path, chunk, self.counts).ok()?;
+            return Some((
+                coords,
+                VirtualChunkRef { location: file.location.clone(), offset, length, checksum: file.checksum.clone() },
+            ));
+        }
+    }
+}
+
+impl fmt::Debug for Links<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} references of {}", self.chunks.len(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(url: &str, mtime_ns: i64, etag: Option<&str>) -> Option<Checksum> {
+        checksum(url, &LinkIdentity { size: 1, mtime_ns, etag: etag.map(str::to_owned) })
+    }
+
+    #[test]
+    fn checksums() {
+        let seconds = |s| Some(Checksum::LastModified(SecondsSinceEpoch(s)));
+        assert_eq!(of("file:///a", 12_700_000_000, None), seconds(13));
+        assert_eq!(of("file:///a", 12_000_000_000, Some("\"x\"")), seconds(12));
+        assert_eq!(of("http://h/a", 12_000_000_000, Some("\"x\"")), Some(Checksum::ETag(ETag("\"x\"".into()))));
+        assert_eq!(of("http://h/a", 12_000_000_000, Some("W/\"x\"")), seconds(12));
+        assert_eq!(of("http://h/a", -1, None), None);
+        assert_eq!(of("file:///a", i64::MAX, None), None);
+    }
+}

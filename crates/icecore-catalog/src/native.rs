@@ -1,0 +1,43 @@
+//! What a writer puts into a repository: objects, and where in them a chunk lies.
+
+use std::fmt;
+
+use bytes::Bytes;
+use icechunk::format::ChunkId;
+
+/// One object of the repository that holds the bytes of one or more chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ObjectId([u8; 12]);
+
+impl ObjectId {
+    pub(crate) fn random() -> Self {
+        Self(ChunkId::random().0)
+    }
+
+    pub(crate) fn chunk_id(self) -> ChunkId {
+        ChunkId::new(self.0)
+    }
+
+    /// The object's name below the repository's root.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("chunks/{}", self.chunk_id())
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.chunk_id())
+    }
+}
+
+/// Where a chunk's bytes are to be found from the next commit on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChunkPlace {
+    /// Nowhere: the chunk reads as the fill value.
+    Missing,
+    /// In the reference itself; for at most some hundred bytes.
+    Inline(Bytes),
+    /// `length` bytes from `offset` on in an object.
+    Object { id: ObjectId, offset: u64, length: u64 },
+}

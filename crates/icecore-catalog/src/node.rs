@@ -1,0 +1,131 @@
+//! Groups and arrays, and their metadata documents.
+
+use bytes::Bytes;
+use icechunk::format::snapshot::{NodeData, NodeSnapshot};
+use icechunk::format::{ManifestId, NodeId, Path};
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::{Map, Value, json};
+
+/// The group that keeps what icecore knows about a repository beyond its data: the identities of linked files.
+pub const HIDDEN_GROUP: &str = "/__icecore__";
+
+/// A group or an array.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Starts with `/`.
+    pub path: String,
+    pub is_array: bool,
+    /// The Zarr metadata document, verbatim.
+    pub zarr_json: Bytes,
+    pub(crate) array: Option<ArrayEntry>,
+}
+
+/// What leads to an array's references.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrayEntry {
+    pub id: NodeId,
+    /// Chunks along each axis.
+    pub counts: Vec<u32>,
+    pub manifests: Vec<ManifestId>,
+}
+
+impl From<NodeSnapshot> for Node {
+    fn from(node: NodeSnapshot) -> Self {
+        let array = match node.node_data {
+            NodeData::Group => None,
+            NodeData::Array { shape, manifests, .. } => {
+                let manifests = manifests.into_iter().map(|m| m.object_id).collect();
+                Some(ArrayEntry { id: node.id, counts: shape.num_chunks().collect(), manifests })
+            }
+        };
+        Self { path: node.path.to_string(), is_array: array.is_some(), zarr_json: node.user_data, array }
+    }
+}
+
+impl Node {
+    pub(crate) fn group(path: &str, attributes: &Value) -> Self {
+        Self { path: path.to_owned(), is_array: false, zarr_json: group_json(attributes), array: None }
+    }
+}
+
+/// Icechunk's form of a path.
+pub(crate) fn path(path: &str) -> Result<Path> {
+    Path::new(path).map_err(|_| {
+        Error::new(ErrorKind::Invalid, format!("{path:?} is no path")).hint("paths look like /group/array")
+    })
+}
+
+/// The paths above one, nearest first, without the root.
+pub(crate) fn parents(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(parent(path), |p| parent(p)).filter(|p| *p != "/")
+}
+
+fn parent(path: &str) -> Option<&str> {
+    match path.rfind('/')? {
+        _ if path == "/" => None,
+        0 => Some("/"),
+        at => path.get(..at),
+    }
+}
+
+/// Is `path` the same as `top`, or somewhere below it?
+pub(crate) fn is_within(path: &str, top: &str) -> bool {
+    top == "/" || path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// A group's metadata document.
+pub(crate) fn group_json(attributes: &Value) -> Bytes {
+    Bytes::from(json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes }).to_string())
+}
+
+/// Attributes must be a JSON object.
+pub(crate) fn checked(attributes: &Value) -> Result<&Map<String, Value>> {
+    attributes
+        .as_object()
+        .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("attributes must be a mapping, not {attributes}")))
+}
+
+/// The attributes in a metadata document; empty where there are none.
+pub(crate) fn attributes(zarr_json: &[u8]) -> Map<String, Value> {
+    let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
+    document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+/// A metadata document with other attributes and everything else as it was.
+pub(crate) fn with_attributes(path: &str, zarr_json: &[u8], attributes: Map<String, Value>) -> Result<Bytes> {
+    let mut document: Map<String, Value> = serde_json::from_slice(zarr_json)
+        .map_err(|e| crate::error::damaged(format!("the metadata of {path} is no JSON object: {e}")))?;
+    document.insert("attributes".to_owned(), Value::Object(attributes));
+    Ok(Bytes::from(Value::Object(document).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        assert_eq!(parents("/a/b/c").collect::<Vec<_>>(), ["/a/b", "/a"]);
+        assert_eq!(parents("/a").count() + parents("/").count(), 0);
+        assert!(is_within("/a/b", "/a") && is_within("/a", "/a") && is_within("/a", "/"));
+        assert!(!is_within("/ab", "/a") && !is_within("/", "/a"));
+        assert_eq!(path("a").unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(path("/a/../b").unwrap_err().kind, ErrorKind::Invalid);
+    }
+
+    #[test]
+    fn attributes_are_replaced_and_the_rest_kept() {
+        let changed = with_attributes(
+            "/a",
+            br#"{"node_type": "array", "x": 1, "attributes": {"a": 1}}"#,
+            Map::from_iter([("b".to_owned(), json!(2))]),
+        )
+        .unwrap();
+        assert_eq!(
+            serde_json::from_slice::<Value>(&changed).unwrap(),
+            json!({"node_type": "array", "x": 1, "attributes": {"b": 2}})
+        );
+        assert_eq!(attributes(&changed)["b"], 2);
+        assert_eq!(with_attributes("/a", b"oops", Map::new()).unwrap_err().kind, ErrorKind::Corrupt);
+    }
+}

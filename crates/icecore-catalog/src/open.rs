@@ -1,0 +1,186 @@
+//! Creates and opens repositories.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use icechunk::Repository;
+use icechunk::format::repo_info::RepoInfo;
+use icechunk::repository::{DetectedSpecVersion, RepositoryErrorKind};
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::lock::{self, Lock};
+use crate::options::{self, Options, SharedBackend};
+use crate::shared::Shared;
+use crate::storage::{Root, Storage};
+use crate::{containers, error, frame, prefix};
+
+/// Long enough for a commit of millions of references.
+const LOCK_SECONDS: u64 = 300;
+const SHOWN: usize = 5;
+
+/// Makes a new, empty repository.
+pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
+    let root = Root::parse(&storage.url)?;
+    if let Root::Http(url) = &root {
+        return Err(Error::new(ErrorKind::ReadOnly, format!("{url}: repositories on http(s) can only be read"))
+            .hint("create it in a folder or on s3://"));
+    }
+    let lock = lock_of(&root, &storage.options)?;
+    if let Root::Local(path) = &root {
+        std::fs::create_dir_all(path)
+            .map_err(|e| error::during(format!("cannot create {}", path.display()))(error::io(&e)))?;
+    }
+    let backend = options::backend(&root, &storage.options).await?;
+    let held = lock.hold()?;
+    // The lock file lies in the folder already, so Icechunk's own check for an empty one is replaced by ours.
+    vacant(&root, &backend).await?;
+    let is_checked = !matches!(root, Root::Local(_));
+    let created = Repository::create(Arc::clone(&backend)).check_clean_root(is_checked).execute().await;
+    created.map_err(error::repository).map_err(error::during(root.url()))?;
+    drop(held);
+    open_at(root, storage, lock, backend).await
+}
+
+/// Opens an existing repository.
+pub(crate) async fn open(storage: &Storage) -> Result<Shared> {
+    let root = Root::parse(&storage.url)?;
+    if let Root::Local(path) = &root {
+        must_hold_repository(path)?;
+    }
+    let lock = lock_of(&root, &storage.options)?;
+    let backend = options::backend(&root, &storage.options).await?;
+    open_at(root, storage, lock, backend).await
+}
+
+async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBackend) -> Result<Shared> {
+    let during = root.url();
+    if let Root::Local(path) = &root {
+        frame::check_file(&path.join("repo"))?;
+    }
+    let open = Repository::open(Arc::clone(&backend)).config(options::config(&root)).execute();
+    let (repository, first) = if root.is_remote() {
+        // The root object is fetched a second time, at the same moment, to have it at hand for the first look-up.
+        let (repository, first) = futures::join!(open, Repository::fetch_spec_version(backend, None));
+        (repository, first.ok().flatten().and_then(info))
+    } else {
+        (open.await, None)
+    };
+    let repository = repository.map_err(|e| missing(&during, e))?;
+    let recorded = containers::configured(&repository);
+    let prefixes = match &storage.allow_links {
+        Some(list) => list.iter().map(|given| prefix::given(given)).collect::<Result<_>>()?,
+        None => containers::default_prefixes(&recorded, root.is_remote()),
+    };
+    let access = containers::access(recorded.clone(), &storage.options, prefixes)?;
+    let repository =
+        repository.reopen(Some(access.config), Some(access.credentials)).await.map_err(error::repository)?;
+    let allow = storage.allow_links.is_some();
+    Ok(Shared::new(root, storage.options.clone(), lock, allow, Arc::new(repository), access.prefixes, recorded, first))
+}
+
+fn info(detected: DetectedSpecVersion) -> Option<Arc<RepoInfo>> {
+    match detected {
+        DetectedSpecVersion::V2Plus { repo_info, .. } => Some(repo_info),
+        DetectedSpecVersion::V1 => None,
+    }
+}
+
+fn missing(url: &str, e: icechunk::repository::RepositoryError) -> Error {
+    match e.kind {
+        RepositoryErrorKind::RepositoryDoesntExist => none_at(url, "there is no repository"),
+        _ => error::during(url)(error::repository(e)),
+    }
+}
+
+fn none_at(url: &str, what: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("{url}: {what}"))
+        .hint(format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}"))
+}
+
+fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
+    let seconds = match options.get(options::LOCK_TIMEOUT) {
+        None => LOCK_SECONDS,
+        Some(text) => text.parse().map_err(|_| {
+            Error::new(ErrorKind::Invalid, format!("{}={text:?} is no number of seconds", options::LOCK_TIMEOUT))
+        })?,
+    };
+    let timeout = Duration::from_secs(seconds);
+    Ok(match root {
+        Root::Local(path) => Lock::File { path: path.join(lock::FILE), timeout },
+        Root::Memory(name) => Lock::Process { held: lock::of_process(name), timeout },
+        Root::Http(_) | Root::S3 { .. } => Lock::None,
+    })
+}
+
+/// Refuses a place where something is already.
+async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
+    let url = root.url();
+    let exists = || {
+        Error::new(ErrorKind::Exists, format!("{url} is a repository already")).hint("open it, or choose another name")
+    };
+    let found = match root {
+        Root::Local(path) => contents(path)?,
+        _ => Vec::new(),
+    };
+    if found.iter().any(|name| name == "repo" || name == "refs")
+        || Repository::exists(Arc::clone(backend), None).await.map_err(error::repository)?
+    {
+        return Err(exists());
+    }
+    if !found.is_empty() {
+        let message = format!("{url} is not empty: it holds {}", list(&found));
+        return Err(
+            Error::new(ErrorKind::Exists, message).hint("a repository needs a folder of its own: choose another name")
+        );
+    }
+    Ok(())
+}
+
+/// Says what is there when it is no repository.
+fn must_hold_repository(path: &Path) -> Result<()> {
+    let url = path.display().to_string();
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(none_at(&url, "there is nothing at this path"));
+        }
+        Err(e) => return Err(error::during(format!("cannot open {url}"))(error::io(&e))),
+        Ok(metadata) if !metadata.is_dir() => {
+            let message = format!("{url} is a file of {} bytes, not a repository", metadata.len());
+            return Err(Error::new(ErrorKind::Format, message)
+                .hint(format!("link it into one: icecore link {url} --into NAME.icecore")));
+        }
+        Ok(_) => {}
+    }
+    let found = contents(path)?;
+    if found.is_empty() {
+        return Err(none_at(&url, "the folder is empty"));
+    }
+    if found.iter().any(|name| name == "repo" || name == "refs") {
+        return Ok(());
+    }
+    let is_zarr = found.iter().any(|name| matches!(name.as_str(), "zarr.json" | ".zgroup" | ".zarray" | ".zmetadata"));
+    let what = if is_zarr { "a plain Zarr hierarchy" } else { "no repository" };
+    let message = format!("{url} holds {what}: {}", list(&found));
+    Err(Error::new(ErrorKind::Format, message)
+        .hint(format!("put its data into a repository: icecore pack {url} --into NAME.icecore")))
+}
+
+/// What lies in a folder, besides our lock and remains of writes.
+fn contents(path: &Path) -> Result<Vec<String>> {
+    let failed = |e: std::io::Error| error::during(format!("cannot list {}", path.display()))(error::io(&e));
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let name = PathBuf::from(entry.map_err(failed)?.file_name()).display().to_string();
+        if name != lock::FILE {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn list(names: &[String]) -> String {
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}

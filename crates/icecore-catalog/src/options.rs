@@ -1,0 +1,186 @@
+//! Storage options → Icechunk storage and credentials.
+
+use std::collections::{BTreeMap, HashMap};
+use std::num::{NonZeroU16, NonZeroU64};
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use icechunk::config::{CachingConfig, ManifestConfig, ManifestPreloadConfig, RepositoryConfig};
+use icechunk::storage::{
+    ConcurrencySettings, RetriesSettings, S3Credentials, S3Options, S3StaticCredentials, Settings, Storage as Backend,
+    new_http_storage, new_in_memory_storage, new_local_filesystem_storage, new_s3_object_store_storage,
+};
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::error;
+use crate::storage::Root;
+
+const S3_OPTIONS: [&str; 8] = [
+    "region",
+    "endpoint_url",
+    "access_key_id",
+    "secret_access_key",
+    "session_token",
+    "anonymous",
+    "allow_http",
+    "force_path_style",
+];
+const HEADER: &str = "header.";
+/// Seconds to wait for another process's commit.
+pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
+
+pub(crate) type Options = BTreeMap<String, String>;
+pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
+
+/// Repositories that live as long as the process, by name.
+static MEMORY: LazyLock<Mutex<HashMap<String, SharedBackend>>> = LazyLock::new(Mutex::default);
+
+/// The storage that Icechunk reads and writes.
+pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBackend> {
+    check(root, options)?;
+    match root {
+        Root::Local(path) => new_local_filesystem_storage(path).await,
+        Root::Memory(name) => return memory(name).await,
+        Root::Http(url) => {
+            let (headers, config): (HashMap<_, _>, HashMap<_, _>) = options
+                .iter()
+                .filter(|(key, _)| *key != LOCK_TIMEOUT)
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .partition(|(key, _)| key.starts_with(HEADER));
+            let headers =
+                headers.into_iter().map(|(key, value)| (key.trim_start_matches(HEADER).to_owned(), value)).collect();
+            new_http_storage(url, Some(config), Some(headers))
+        }
+        Root::S3 { bucket, prefix } => {
+            let prefix = (!prefix.is_empty()).then(|| prefix.clone());
+            new_s3_object_store_storage(
+                s3_options(options)?,
+                bucket.clone(),
+                prefix,
+                Some(s3_credentials(options)?),
+                vec![],
+                vec![],
+            )
+            .await
+        }
+    }
+    .map_err(error::storage)
+}
+
+async fn memory(name: &str) -> Result<SharedBackend> {
+    let fresh = new_in_memory_storage().await.map_err(error::storage)?;
+    let mut known = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Arc::clone(known.entry(name.to_owned()).or_insert(fresh)))
+}
+
+/// Refuses options that would be silently ignored.
+fn check(root: &Root, options: &Options) -> Result<()> {
+    let known = |key: &str| match root {
+        Root::S3 { .. } => S3_OPTIONS.contains(&key),
+        Root::Http(_) => key.starts_with(HEADER) || object_store::ClientConfigKey::from_str(key).is_ok(),
+        // Credentials for linked objects, and options of other schemes' links, may accompany a local repository.
+        Root::Local(_) | Root::Memory(_) => S3_OPTIONS.contains(&key) || key.starts_with(HEADER),
+    };
+    match options.keys().find(|key| *key != LOCK_TIMEOUT && !known(key)) {
+        None => Ok(()),
+        Some(key) => Err(Error::new(ErrorKind::Invalid, format!("{}: unknown storage option {key:?}", root.url()))
+            .hint(format!("known are {}, {LOCK_TIMEOUT}, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …", S3_OPTIONS.join(", ")))),
+    }
+}
+
+fn flag(options: &Options, key: &str) -> Result<bool> {
+    match options.get(key).map(|v| v.to_ascii_lowercase()).as_deref() {
+        None | Some("false" | "0" | "no" | "") => Ok(false),
+        Some("true" | "1" | "yes") => Ok(true),
+        Some(other) => {
+            Err(Error::new(ErrorKind::Invalid, format!("storage option {key}={other:?} is neither true nor false")))
+        }
+    }
+}
+
+/// The s3 settings without the secrets, as they are also recorded with linked prefixes.
+pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
+    let mut s3 = S3Options::default()
+        .with_anonymous(flag(options, "anonymous")?)
+        .with_allow_http(flag(options, "allow_http")?)
+        .with_force_path_style(flag(options, "force_path_style")?);
+    if let Some(region) = options.get("region") {
+        s3 = s3.with_region(region);
+    }
+    if let Some(endpoint) = options.get("endpoint_url") {
+        s3 = s3.with_endpoint_url(endpoint);
+    }
+    Ok(s3)
+}
+
+/// Given keys, no keys, or those of the environment.
+pub(crate) fn s3_credentials(options: &Options) -> Result<S3Credentials> {
+    if flag(options, "anonymous")? {
+        return Ok(S3Credentials::Anonymous);
+    }
+    match (options.get("access_key_id"), options.get("secret_access_key")) {
+        (Some(id), Some(secret)) => Ok(S3Credentials::Static(S3StaticCredentials {
+            access_key_id: id.clone(),
+            secret_access_key: secret.clone(),
+            session_token: options.get("session_token").cloned(),
+            expires_after: None,
+        })),
+        (None, None) => Ok(S3Credentials::FromEnv),
+        _ => Err(Error::new(ErrorKind::Invalid, "access_key_id and secret_access_key only make sense together")),
+    }
+}
+
+/// Icechunk's settings for this process; nothing of it is recorded in the repository.
+pub(crate) fn config(root: &Root) -> RepositoryConfig {
+    // Reference tables are cached by us in a smaller form, so Icechunk need not keep or preload manifests.
+    let caching = CachingConfig { num_chunk_refs: Some(1_000_000), ..CachingConfig::default() };
+    let preload = ManifestPreloadConfig { max_total_refs: Some(0), ..ManifestPreloadConfig::default() };
+    let manifest = ManifestConfig { preload: Some(preload), ..ManifestConfig::empty() };
+    RepositoryConfig {
+        caching: Some(caching),
+        manifest: Some(manifest),
+        storage: Some(settings(root)),
+        ..RepositoryConfig::default()
+    }
+}
+
+fn settings(root: &Root) -> Settings {
+    // A file is best read in one go; over a network, a few tries within seconds rather than minutes of silence.
+    let (requests, size) = if root.is_remote() { (16, 8 << 20) } else { (1, 1 << 30) };
+    let concurrency = ConcurrencySettings {
+        max_concurrent_requests_for_object: NonZeroU16::new(requests),
+        ideal_concurrent_request_size: NonZeroU64::new(size),
+    };
+    let retries =
+        RetriesSettings { max_tries: NonZeroU16::new(5), initial_backoff_ms: Some(100), max_backoff_ms: Some(2_000) };
+    Settings { concurrency: Some(concurrency), retries: root.is_remote().then_some(retries), ..Settings::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    }
+
+    #[test]
+    fn unknown_options_are_refused_by_name() {
+        let root = Root::parse("s3://b/p").unwrap();
+        let error = check(&root, &options(&[("acces_key_id", "x")])).unwrap_err();
+        assert!(error.message.contains("acces_key_id") && error.hint.contains("access_key_id"));
+        assert!(check(&root, &options(&[("region", "eu"), ("lock_timeout", "3")])).is_ok());
+        assert!(
+            check(&Root::parse("http://h/x").unwrap(), &options(&[("header.authorization", "x"), ("timeout", "3s")]))
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn credentials() {
+        assert!(matches!(s3_credentials(&options(&[("anonymous", "true")])), Ok(S3Credentials::Anonymous)));
+        assert!(matches!(s3_credentials(&Options::new()), Ok(S3Credentials::FromEnv)));
+        assert!(s3_credentials(&options(&[("access_key_id", "x")])).is_err());
+        assert!(s3_options(&options(&[("allow_http", "maybe")])).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! A reference in a user's words → the snapshot it names.
+
+use icechunk::format::SnapshotId;
+use icechunk::format::repo_info::RepoInfo;
+use icechunk::repository::{RepositoryErrorKind, VersionInfo};
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::named::{self, Names};
+use crate::shared::Shared;
+use crate::{error, time};
+
+pub(crate) const MAIN: &str = "main";
+/// Shorter beginnings of a snapshot id are not looked up.
+const SHORTEST_ID: usize = 6;
+const SHOWN: usize = 8;
+
+/// Branch, tag, snapshot id or its beginning, time: in this order.
+pub(crate) async fn snapshot_id(shared: &Shared, reference: Option<&str>) -> Result<SnapshotId> {
+    let names = named::all(shared).await?;
+    let reference = reference.unwrap_or(MAIN);
+    if let Some(id) = names.branches.get(reference).or_else(|| names.tags.get(reference)) {
+        return Ok(id.clone());
+    }
+    if let Some(id) = by_id(shared, names.info.as_deref(), reference).await? {
+        return Ok(id);
+    }
+    match time::parse(reference) {
+        Some(at) => by_time(shared, reference, at).await,
+        None => Err(unknown(shared, reference, &names)),
+    }
+}
+
+async fn by_id(shared: &Shared, info: Option<&RepoInfo>, text: &str) -> Result<Option<SnapshotId>> {
+    let exact = SnapshotId::try_from(text).ok().filter(|id| id.to_string().eq_ignore_ascii_case(text));
+    let Some(info) = info else {
+        let Some(id) = exact else { return Ok(None) };
+        return Ok(shared.repository().lookup_snapshot(&id).await.ok().map(|_| id));
+    };
+    if let Some(id) = exact {
+        return Ok(info.find_snapshot(&id).is_ok().then_some(id));
+    }
+    if text.len() < SHORTEST_ID || !text.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return Ok(None);
+    }
+    let start = text.to_ascii_uppercase();
+    let mut found = Vec::new();
+    for snapshot in info.all_snapshots().map_err(error::format)? {
+        let id = snapshot.map_err(error::format)?.id;
+        if id.to_string().starts_with(&start) {
+            found.push(id);
+        }
+    }
+    match found.len() {
+        0 => Ok(None),
+        1 => Ok(found.pop()),
+        count => Err(Error::new(ErrorKind::Invalid, format!("{}: {count} snapshots begin with {text}", shared.url))
+            .hint("give more of the id")),
+    }
+}
+
+async fn by_time(shared: &Shared, text: &str, at: chrono::DateTime<chrono::Utc>) -> Result<SnapshotId> {
+    let version = VersionInfo::AsOf { branch: MAIN.to_owned(), at };
+    shared.repository().resolve_version(&version).await.map_err(|e| match e.kind {
+        RepositoryErrorKind::InvalidAsOfSpec { .. } => {
+            Error::new(ErrorKind::NotFound, format!("{}: main has no commit at or before {text}", shared.url))
+                .hint("see `icecore log` for the times of the commits")
+        }
+        _ => error::repository(e),
+    })
+}
+
+fn unknown(shared: &Shared, reference: &str, names: &Names) -> Error {
+    let list = |what: &str, names: Vec<&str>, all: usize| match (names.len(), all) {
+        (0, _) => format!("no {what}"),
+        (shown, all) if shown < all => format!("{what} {} (and {} more)", names.join(", "), all - shown),
+        _ => format!("{what} {}", names.join(", ")),
+    };
+    let branches = list("branches", named::nearest(reference, names.branches.keys(), SHOWN), names.branches.len());
+    let tags = list("tags", named::nearest(reference, names.tags.keys(), SHOWN), names.tags.len());
+    Error::new(
+        ErrorKind::NotFound,
+        format!("{}: {reference:?} is no branch, tag, snapshot or time; there are {branches}; {tags}", shared.url),
+    )
+    .hint("see `icecore log` for snapshots, `icecore branch` and `icecore tag` for names")
+}

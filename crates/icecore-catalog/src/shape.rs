@@ -1,0 +1,132 @@
+//! What Icechunk wants to know of an array: lengths, numbers of chunks and dimension names, taken from its metadata document.
+
+use icechunk::format::snapshot::{ArrayShape, DimensionName};
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::Value;
+
+/// An array's outline.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outline {
+    pub shape: ArrayShape,
+    pub names: Option<Vec<DimensionName>>,
+}
+
+/// Reads `shape`, `chunk_grid` and `dimension_names` of a Zarr v3 array document.
+///
+/// # Errors
+/// Format when it is not such a document; Unsupported for an unknown grid or more than 2^32 chunks along an axis.
+pub(crate) fn outline(path: &str, zarr_json: &[u8]) -> Result<Outline> {
+    let bad = |what: &str| Error::new(ErrorKind::Format, format!("the metadata of {path}: {what}"));
+    let document: Value = serde_json::from_slice(zarr_json).map_err(|e| bad(&e.to_string()))?;
+    if document.get("node_type").and_then(Value::as_str) != Some("array") {
+        return Err(bad("node_type is not \"array\""));
+    }
+    let lengths: Option<Vec<u64>> =
+        document.get("shape").and_then(Value::as_array).and_then(|s| s.iter().map(Value::as_u64).collect());
+    let lengths = lengths.ok_or_else(|| bad("shape is not a list of lengths"))?;
+    let grid = document.get("chunk_grid").ok_or_else(|| bad("there is no chunk_grid"))?;
+    let name = grid.get("name").and_then(Value::as_str).unwrap_or("");
+    let field = match name {
+        "regular" => "chunk_shape",
+        "rectilinear" => "chunk_shapes",
+        _ => {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the metadata of {path}: unknown chunk grid {name:?}"),
+            )
+            .hint("known are regular and rectilinear"));
+        }
+    };
+    let chunks = grid
+        .get("configuration")
+        .and_then(|c| c.get(field))
+        .and_then(Value::as_array)
+        .filter(|c| c.len() == lengths.len());
+    let chunks = chunks.ok_or_else(|| bad(&format!("the chunk grid has no {field} for {} axes", lengths.len())))?;
+    let mut axes = Vec::with_capacity(lengths.len());
+    for (length, chunk) in lengths.iter().zip(chunks) {
+        let count =
+            count(*length, chunk).ok_or_else(|| bad(&format!("chunks of {chunk} do not fit an axis of {length}")))?;
+        let too_many = || {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("{path}: {count} chunks along one axis, at most {} are possible", u32::MAX),
+            )
+            .hint("choose larger chunks")
+        };
+        axes.push((*length, u32::try_from(count).map_err(|_| too_many())?));
+    }
+    let shape = ArrayShape::new(axes).ok_or_else(|| bad("its shape is refused"))?;
+    Ok(Outline { shape, names: names(&document) })
+}
+
+/// Chunks along an axis: a regular length, or a list of lengths and `[length, repetitions]`.
+fn count(length: u64, chunk: &Value) -> Option<u64> {
+    if let Some(chunk) = chunk.as_u64() {
+        return (chunk > 0).then(|| length.div_ceil(chunk));
+    }
+    let (mut count, mut sum) = (0u64, 0u64);
+    for entry in chunk.as_array()? {
+        let (size, times) = match entry.as_array() {
+            None => (entry.as_u64()?, 1),
+            Some(run) if run.len() == 2 => (run.first()?.as_u64()?, run.get(1)?.as_u64()?),
+            Some(_) => return None,
+        };
+        count = count.checked_add(times)?;
+        sum = sum.checked_add(size.checked_mul(times).filter(|_| size > 0)?)?;
+    }
+    (sum >= length).then_some(count)
+}
+
+fn names(document: &Value) -> Option<Vec<DimensionName>> {
+    let names = document.get("dimension_names")?.as_array()?;
+    Some(names.iter().map(|name| DimensionName::from(name.as_str())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn counts(document: &Value) -> Result<Vec<u32>> {
+        outline("/a", document.to_string().as_bytes()).map(|o| o.shape.num_chunks().collect())
+    }
+
+    fn array(shape: &Value, name: &str, field: &str, chunks: &Value) -> Value {
+        json!({"node_type": "array", "shape": shape, "chunk_grid": {"name": name, "configuration": {field: chunks}}})
+    }
+
+    #[test]
+    fn grids() {
+        assert_eq!(counts(&array(&json!([10, 0, 7]), "regular", "chunk_shape", &json!([3, 5, 7]))).unwrap(), [4, 0, 1]);
+        assert_eq!(counts(&array(&json!([]), "regular", "chunk_shape", &json!([]))).unwrap(), [0u32; 0]);
+        assert_eq!(
+            counts(&array(&json!([10, 10]), "rectilinear", "chunk_shapes", &json!([[3, [2, 3], 9], 4]))).unwrap(),
+            [5, 3]
+        );
+    }
+
+    #[test]
+    fn dimension_names() {
+        let mut document = array(&json!([4, 4]), "regular", "chunk_shape", &json!([2, 2]));
+        document["dimension_names"] = json!(["x", null]);
+        let names = outline("/a", document.to_string().as_bytes()).unwrap().names.unwrap();
+        assert_eq!(names, [DimensionName::Name("x".into()), DimensionName::NotSpecified]);
+    }
+
+    #[test]
+    fn refused() {
+        let kind = |document: &Value| counts(document).unwrap_err().kind;
+        assert_eq!(kind(&json!({"node_type": "group"})), ErrorKind::Format);
+        assert_eq!(kind(&array(&json!([4]), "regular", "chunk_shape", &json!([0]))), ErrorKind::Format);
+        assert_eq!(kind(&array(&json!([4]), "regular", "chunk_shape", &json!([1, 1]))), ErrorKind::Format);
+        assert_eq!(kind(&array(&json!([-4]), "regular", "chunk_shape", &json!([1]))), ErrorKind::Format);
+        assert_eq!(kind(&array(&json!([4]), "hexagonal", "chunk_shape", &json!([1]))), ErrorKind::Unsupported);
+        assert_eq!(kind(&array(&json!([1u64 << 40]), "regular", "chunk_shape", &json!([1]))), ErrorKind::Unsupported);
+        assert_eq!(kind(&array(&json!([10]), "rectilinear", "chunk_shapes", &json!([[3, 3]]))), ErrorKind::Format);
+        assert_eq!(
+            kind(&array(&json!([10]), "rectilinear", "chunk_shapes", &json!([[[u64::MAX, 3]]]))),
+            ErrorKind::Format
+        );
+    }
+}

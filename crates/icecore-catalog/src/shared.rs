@@ -1,0 +1,134 @@
+//! What all handles of one open repository share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use icechunk::Repository;
+use icechunk::format::repo_info::RepoInfo;
+use icechunk::virtual_chunks::VirtualChunkContainer;
+use icecore_grid::Result;
+
+use crate::cache::TableCache;
+use crate::containers;
+use crate::error;
+use crate::lock::Lock;
+use crate::options::Options;
+use crate::storage::Root;
+
+/// Where a repository's own objects can be read without the catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Native {
+    /// A folder: join an object's name to it.
+    Local(PathBuf),
+    /// A URL: append `/` and an object's name; `options` as in [`crate::Storage`].
+    Url { url: String, options: Options },
+    /// Only [`crate::Repo::read_object`] can read it.
+    Memory,
+}
+
+pub(crate) struct Shared {
+    pub root: Root,
+    pub url: String,
+    pub options: Options,
+    pub lock: Lock,
+    pub cache: TableCache,
+    /// Was it opened for certain prefixes only?
+    is_restricted: bool,
+    opened: RwLock<Arc<Opened>>,
+    /// The root object as it was read when opening: saves the first look-up of a version a round trip.
+    first: Mutex<Option<Arc<RepoInfo>>>,
+}
+
+/// The repository with its authorised links; replaced when links to new places are recorded.
+struct Opened {
+    repository: Arc<Repository>,
+    prefixes: Vec<String>,
+    /// The containers in the repository's own configuration; this process may read from others too.
+    recorded: Vec<VirtualChunkContainer>,
+}
+
+impl Shared {
+    pub fn new(
+        root: Root,
+        options: Options,
+        lock: Lock,
+        is_restricted: bool,
+        repository: Arc<Repository>,
+        prefixes: Vec<String>,
+        recorded: Vec<VirtualChunkContainer>,
+        first: Option<Arc<RepoInfo>>,
+    ) -> Self {
+        let opened = RwLock::new(Arc::new(Opened { repository, prefixes, recorded }));
+        Self {
+            url: root.url(),
+            root,
+            options,
+            lock,
+            cache: TableCache::default(),
+            is_restricted,
+            opened,
+            first: Mutex::new(first),
+        }
+    }
+
+    fn opened(&self) -> Arc<Opened> {
+        Arc::clone(&self.opened.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn repository(&self) -> Arc<Repository> {
+        Arc::clone(&self.opened().repository)
+    }
+
+    /// Normalised prefixes that links may lie under.
+    pub fn prefixes(&self) -> Vec<String> {
+        self.opened().prefixes.clone()
+    }
+
+    /// Prefixes that the repository links to, as recorded.
+    pub fn recorded(&self) -> Vec<String> {
+        self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
+    }
+
+    pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Lets this process read links under further containers too, unless it was opened for certain prefixes only.
+    pub async fn allow(&self, new: &[VirtualChunkContainer]) -> Result<()> {
+        self.reopen(new, false).await
+    }
+
+    /// Notes that containers were added to the repository's configuration.
+    pub async fn note_recorded(&self, new: &[VirtualChunkContainer]) -> Result<()> {
+        self.reopen(new, true).await
+    }
+
+    async fn reopen(&self, new: &[VirtualChunkContainer], are_recorded: bool) -> Result<()> {
+        let opened = self.opened();
+        let mut recorded = opened.recorded.clone();
+        recorded.extend(new.iter().filter(|c| are_recorded && !opened.recorded.contains(c)).cloned());
+        // The user of this very process named the new places, so they are allowed even where a remote repository's own would not be.
+        let mut prefixes = opened.prefixes.clone();
+        let fresh = new
+            .iter()
+            .map(|c| c.url_prefix().to_owned())
+            .filter(|p| !self.is_restricted && !opened.prefixes.contains(p));
+        prefixes.extend(fresh);
+        let all = containers::configured(&opened.repository).into_iter().chain(new.iter().cloned()).collect();
+        let access = containers::access(all, &self.options, prefixes)?;
+        let repository =
+            opened.repository.reopen(Some(access.config), Some(access.credentials)).await.map_err(error::repository)?;
+        let opened = Arc::new(Opened { repository: Arc::new(repository), prefixes: access.prefixes, recorded });
+        *self.opened.write().unwrap_or_else(PoisonError::into_inner) = opened;
+        Ok(())
+    }
+
+    /// Where the repository's own objects lie.
+    pub fn native(&self) -> Native {
+        match &self.root {
+            Root::Local(path) => Native::Local(path.clone()),
+            Root::Memory(_) => Native::Memory,
+            Root::Http(_) | Root::S3 { .. } => Native::Url { url: self.url.clone(), options: self.options.clone() },
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Where a repository lies: a URL → one of the four kinds of storage.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use icecore_grid::{Error, ErrorKind, Result};
+use url::Url;
+
+/// A repository's address, what is needed to reach it, and which files it may link to.
+#[derive(Clone, Default, PartialEq)]
+pub struct Storage {
+    /// A plain path, `file://…`, `memory://NAME`, `http(s)://…` (read only) or `s3://bucket/prefix`.
+    pub url: String,
+    /// s3: `region`, `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token`, `anonymous`, `allow_http`,
+    /// `force_path_style`. http: `header.NAME` and the client's options (`timeout`, `proxy_url`, …). Any: `lock_timeout` in seconds.
+    pub options: BTreeMap<String, String>,
+    /// Prefixes (folders or URLs) that linked chunks may lie under. None: the folders that were given when linking,
+    /// except that a remote repository may not point at local files.
+    pub allow_links: Option<Vec<String>>,
+}
+
+impl Storage {
+    /// A URL or path without options.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for Storage {
+    /// Names the options but not their values: some are secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options: Vec<&String> = self.options.keys().collect();
+        f.debug_struct("Storage")
+            .field("url", &self.url)
+            .field("options", &options)
+            .field("allow_links", &self.allow_links)
+            .finish()
+    }
+}
+
+/// A parsed address.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Root {
+    Local(PathBuf),
+    Memory(String),
+    Http(String),
+    S3 { bucket: String, prefix: String },
+}
+
+impl Root {
+    /// Understands a path or URL.
+    pub fn parse(url: &str) -> Result<Self> {
+        match url.split_once("://") {
+            None if url.is_empty() => Err(Error::new(ErrorKind::Invalid, "the repository's path is empty")),
+            None => Ok(Self::Local(absolute(Path::new(url))?)),
+            Some(("file", _)) => Ok(Self::Local(file_path(url)?)),
+            Some(("memory", "")) => Ok(Self::Memory(anonymous())),
+            Some(("memory", name)) => Ok(Self::Memory(name.to_owned())),
+            Some(("http" | "https", _)) => {
+                Url::parse(url).map(|_| Self::Http(url.trim_end_matches('/').to_owned())).map_err(|e| bad(url, &e))
+            }
+            Some(("s3", rest)) => s3(url, rest),
+            Some((scheme, _)) => {
+                Err(Error::new(ErrorKind::Unsupported, format!("{url}: repositories cannot lie on {scheme}://"))
+                    .hint("use a folder, s3://bucket/prefix, http(s)://… (read only) or memory://NAME"))
+            }
+        }
+    }
+
+    /// How the repository is named in messages and keys.
+    pub fn url(&self) -> String {
+        match self {
+            Self::Local(path) => path.display().to_string(),
+            Self::Memory(name) => format!("memory://{name}"),
+            Self::Http(url) => url.clone(),
+            Self::S3 { bucket, prefix } if prefix.is_empty() => format!("s3://{bucket}"),
+            Self::S3 { bucket, prefix } => format!("s3://{bucket}/{prefix}"),
+        }
+    }
+
+    /// Is it reached over a network? Then it does not get to point at files of this machine.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Http(_) | Self::S3 { .. })
+    }
+}
+
+fn anonymous() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("anonymous-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn s3(url: &str, rest: &str) -> Result<Root> {
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() {
+        return Err(Error::new(ErrorKind::Invalid, format!("{url} names no bucket")).hint("s3://bucket/prefix"));
+    }
+    Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| bad(&path.display().to_string(), &e))
+}
+
+fn file_path(url: &str) -> Result<PathBuf> {
+    let parsed = Url::parse(url).map_err(|e| bad(url, &e))?;
+    parsed.to_file_path().map_err(|()| {
+        Error::new(ErrorKind::Invalid, format!("{url} names no local path")).hint("file:///absolute/path")
+    })
+}
+
+fn bad(url: &str, error: &dyn fmt::Display) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{url} cannot be understood: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        assert_eq!(Root::parse("file:///a%20b/c").unwrap(), Root::Local("/a b/c".into()));
+        assert_eq!(Root::parse("/a/b").unwrap().url(), "/a/b");
+        assert_eq!(Root::parse("s3://b/p/q/").unwrap(), Root::S3 { bucket: "b".into(), prefix: "p/q".into() });
+        assert_eq!(Root::parse("https://h/x/").unwrap().url(), "https://h/x");
+        assert!(Root::parse("x.icecore").unwrap().url().starts_with('/'));
+        assert_ne!(Root::parse("memory://").unwrap(), Root::parse("memory://").unwrap());
+        assert_eq!(Root::parse("memory://a").unwrap().url(), "memory://a");
+    }
+
+    #[test]
+    fn addresses_that_make_no_sense() {
+        assert_eq!(Root::parse("").unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(Root::parse("s3://").unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(Root::parse("http://").unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(Root::parse("ftp://h/x").unwrap_err().kind, ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let mut storage = Storage::new("s3://b/p");
+        storage.options.insert("secret_access_key".into(), "hush".into());
+        assert!(!format!("{storage:?}").contains("hush"));
+    }
+}

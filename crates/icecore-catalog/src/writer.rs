@@ -1,0 +1,410 @@
+//! Changes to a repository that become visible all at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use icechunk::Store;
+use icechunk::format::ChunkIndices;
+use icechunk::format::manifest::{ChunkPayload, ChunkRef};
+use icechunk::format::snapshot::{NodeData, NodeSnapshot};
+use icechunk::session::{Session, SessionErrorKind};
+use icechunk::virtual_chunks::VirtualChunkContainer;
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+use tokio::sync::RwLock;
+
+use crate::error;
+use crate::identity::{self, LinkIdentity};
+use crate::native::{ChunkPlace, ObjectId};
+use crate::node::{self, HIDDEN_GROUP, Node};
+use crate::runtime::run;
+use crate::shape::outline;
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::table::TableBuilder;
+
+/// Collects changes to one branch and commits them, as often as wanted. All functions may be called from many threads;
+/// those that change the tree take turns, [`Writer::put_object`] does not wait for them.
+pub struct Writer {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) branch: String,
+    pub(crate) session: Arc<RwLock<Session>>,
+    pub(crate) store: Store,
+    pending: Mutex<Pending>,
+    views: AtomicU64,
+}
+
+/// What is decided only at the commit, because another writer may have done the same in the meantime.
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// New groups and their attributes.
+    pub groups: BTreeMap<String, Map<String, Value>>,
+    /// Identities of linked files.
+    pub sources: BTreeMap<String, LinkIdentity>,
+    /// Places that the repository did not link to before.
+    pub containers: Vec<VirtualChunkContainer>,
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> Result<Self> {
+        let during = error::during(format!("{}: writing to {branch}", shared.url));
+        let session = run(async { shared.repository().writable_session(branch).await.map_err(error::repository) })
+            .map_err(during)?;
+        let session = Arc::new(RwLock::new(session));
+        let store = Store::from_session_and_config(Arc::clone(&session), 1);
+        Ok(Self {
+            shared,
+            branch: branch.to_owned(),
+            session,
+            store,
+            pending: Mutex::default(),
+            views: AtomicU64::new(0),
+        })
+    }
+
+    /// Takes the turn. After a commit the session is renewed here, at the branch's newest state.
+    pub(crate) fn begin(&self) -> Result<MutexGuard<'_, Pending>> {
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        run(async {
+            let mut session = self.session.write().await;
+            if session.read_only() {
+                *session = self.shared.repository().writable_session(&self.branch).await.map_err(error::repository)?;
+            }
+            Ok(())
+        })?;
+        Ok(pending)
+    }
+
+    /// Makes a group with these attributes; groups above it come by themselves. A group that exists already is left as it is
+    /// when its attributes are the same or none are given, and completed when it has none.
+    ///
+    /// # Errors
+    /// Exists when there is an array, or a group with other attributes; Invalid for a bad path.
+    pub fn add_group(&self, path: &str, attributes: &Value) -> Result<()> {
+        let attributes = node::checked(attributes)?;
+        writable(path)?;
+        let mut pending = self.begin()?;
+        let known = match pending.groups.get(path) {
+            Some(known) => Some(known.clone()),
+            None => self.find(path)?.map(|node| group_attributes(path, &node)).transpose()?,
+        };
+        match known {
+            Some(known) if attributes.is_empty() || known == *attributes => return Ok(()),
+            Some(known) if !known.is_empty() => {
+                let message = format!("the group {path} exists already, with other attributes");
+                return Err(
+                    Error::new(ErrorKind::Exists, message).hint("change them with set_attributes, or use another path")
+                );
+            }
+            Some(_) if !pending.groups.contains_key(path) => return self.replace_attributes(path, attributes.clone()),
+            None => self.refuse_arrays_above(path)?,
+            Some(_) => {}
+        }
+        pending.groups.insert(path.to_owned(), attributes.clone());
+        Ok(())
+    }
+
+    /// Makes an array; groups above it come by themselves.
+    ///
+    /// # Errors
+    /// Exists; Format or Unsupported when the metadata document is not one of a Zarr v3 array.
+    pub fn add_array(&self, path: &str, zarr_json: &[u8]) -> Result<()> {
+        writable(path)?;
+        let (outline, at) = (outline(path, zarr_json)?, node::path(path)?);
+        let pending = self.begin()?;
+        if pending.groups.contains_key(path) {
+            return Err(Error::new(ErrorKind::Exists, format!("{path} exists already, as a group")));
+        }
+        self.refuse_arrays_above(path)?;
+        let document = Bytes::copy_from_slice(zarr_json);
+        run(async {
+            self.session
+                .write()
+                .await
+                .add_array(at, outline.shape, outline.names, document)
+                .await
+                .map_err(error::session)
+        })
+    }
+
+    /// Replaces an array's metadata document, to resize it or change its attributes. Chunks that still fit stay.
+    ///
+    /// # Errors
+    /// NotFound; Mismatch for a group or another number of dimensions; Format.
+    pub fn update_array(&self, path: &str, zarr_json: &[u8]) -> Result<()> {
+        writable(path)?;
+        let (outline, at) = (outline(path, zarr_json)?, node::path(path)?);
+        let _turn = self.begin()?;
+        run(async {
+            let mut session = self.session.write().await;
+            if let NodeData::Array { shape, .. } = session.get_array(&at).await.map_err(error::session)?.node_data
+                && shape.len() != outline.shape.len()
+            {
+                let message =
+                    format!("{path} has {} dimensions, the new metadata {}", shape.len(), outline.shape.len());
+                return Err(Error::new(ErrorKind::Mismatch, message));
+            }
+            session
+                .update_array(&at, outline.shape, outline.names, Bytes::copy_from_slice(zarr_json))
+                .await
+                .map_err(error::session)
+        })
+    }
+
+    /// Replaces the attributes of a group or array.
+    ///
+    /// # Errors
+    /// NotFound; Invalid when they are no JSON object.
+    pub fn set_attributes(&self, path: &str, attributes: &Value) -> Result<()> {
+        let attributes = node::checked(attributes)?;
+        writable(path)?;
+        let mut pending = self.begin()?;
+        if let Some(group) = pending.groups.get_mut(path) {
+            group.clone_from(attributes);
+            return Ok(());
+        }
+        self.replace_attributes(path, attributes.clone())
+    }
+
+    fn replace_attributes(&self, path: &str, attributes: Map<String, Value>) -> Result<()> {
+        let at = node::path(path)?;
+        let found =
+            self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")))?;
+        let document = node::with_attributes(path, &found.user_data, attributes)?;
+        run(async {
+            let mut session = self.session.write().await;
+            match found.node_data {
+                NodeData::Group => session.update_group(&at, document).await,
+                NodeData::Array { shape, dimension_names, .. } => {
+                    session.update_array(&at, shape, dimension_names, document).await
+                }
+            }
+            .map_err(error::session)
+        })
+    }
+
+    /// Removes an array, or a group with everything in it; `/` removes all data.
+    ///
+    /// # Errors
+    /// NotFound.
+    pub fn delete(&self, path: &str) -> Result<()> {
+        writable(path)?;
+        let mut pending = self.begin()?;
+        let prepared = pending.groups.len();
+        pending.groups.retain(|group, _| !node::is_within(group, path));
+        let is_prepared = pending.groups.len() < prepared;
+        run(async {
+            let mut session = self.session.write().await;
+            let nodes = list(&session).await?;
+            let doomed: Vec<&NodeSnapshot> = nodes
+                .iter()
+                .filter(|n| node::is_within(n.path.as_str(), path) && n.path.as_str() != HIDDEN_GROUP)
+                .collect();
+            if doomed.is_empty() && !is_prepared {
+                return Err(Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")));
+            }
+            for node in doomed.iter().filter(|n| matches!(n.node_data, NodeData::Array { .. })) {
+                session.delete_array(node.path.clone()).await.map_err(error::session)?;
+            }
+            // Groups from the leaves up; the root stays, as every repository has one.
+            let mut groups: Vec<_> = doomed
+                .iter()
+                .filter(|n| n.node_data == NodeData::Group && n.path.as_str() != "/")
+                .map(|n| n.path.clone())
+                .collect();
+            groups.sort_by_key(|path| std::cmp::Reverse(path.as_str().len()));
+            for group in groups {
+                session.delete_group(group).await.map_err(error::session)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Is there a node at this path, uncommitted ones included?
+    ///
+    /// # Errors
+    /// Invalid for a bad path; what reading the repository may bring.
+    pub fn exists(&self, path: &str) -> Result<bool> {
+        let pending = self.begin()?;
+        Ok(pending.groups.keys().any(|group| node::is_within(group, path)) || self.find(path)?.is_some())
+    }
+
+    /// All nodes as they would be committed now, sorted by path.
+    ///
+    /// # Errors
+    /// What reading the repository may bring.
+    pub fn nodes(&self) -> Result<Vec<Node>> {
+        let pending = self.begin()?;
+        self.all_nodes(&pending)
+    }
+
+    fn all_nodes(&self, pending: &Pending) -> Result<Vec<Node>> {
+        let committed = run(async { list(&*self.session.read().await).await })?;
+        let mut nodes: BTreeMap<String, Node> =
+            committed.into_iter().map(Node::from).map(|n| (n.path.clone(), n)).collect();
+        for (path, attributes) in &pending.groups {
+            nodes.entry(path.clone()).or_insert_with(|| Node::group(path, &Value::Object(attributes.clone())));
+        }
+        let implied: Vec<String> = nodes.keys().flat_map(|path| node::parents(path)).map(str::to_owned).collect();
+        for path in implied.into_iter().chain((!nodes.is_empty()).then(|| "/".to_owned())) {
+            nodes.entry(path.clone()).or_insert_with(|| Node::group(&path, &Value::Object(Map::new())));
+        }
+        Ok(nodes.into_values().collect())
+    }
+
+    /// Stores bytes that chunks can then refer to. Waits for no other thread's changes. On a folder the object appears whole or not at all.
+    ///
+    /// # Errors
+    /// Io (also for a full disk), Permission, Network.
+    pub fn put_object(&self, bytes: Bytes) -> Result<ObjectId> {
+        let id = ObjectId::random();
+        let during = error::during(format!("{}: writing {} bytes", self.shared.url, bytes.len()));
+        let repository = self.shared.repository();
+        run(async {
+            repository.asset_manager().write_chunk("/", &[], id.chunk_id(), bytes).await.map_err(error::repository)
+        })
+        .map_err(during)?;
+        Ok(id)
+    }
+
+    /// Says where chunks lie, by their flat index in C order over the array's chunk grid.
+    ///
+    /// # Errors
+    /// NotFound, Mismatch for a group; Invalid when a chunk lies outside of the grid or has no bytes.
+    pub fn set_chunks(&self, path: &str, chunks: &[(u64, ChunkPlace)]) -> Result<()> {
+        writable(path)?;
+        let at = node::path(path)?;
+        let _turn = self.begin()?;
+        let counts = self.counts(path)?;
+        run(async {
+            let mut session = self.session.write().await;
+            for (flat, place) in chunks {
+                let coords = coordinates(path, *flat, &counts)?;
+                session.set_chunk_ref(at.clone(), coords, payload(place)).await.map_err(error::session)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What would be read if the changes were committed now. Later changes may or may not be seen by it.
+    ///
+    /// # Errors
+    /// What reading the repository may bring.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let pending = self.begin()?;
+        let nodes = self.all_nodes(&pending)?;
+        let hidden = nodes.iter().find(|n| n.path == HIDDEN_GROUP);
+        let mut sources: HashMap<String, LinkIdentity> =
+            hidden.map(|n| identity::parse(&n.zarr_json)).unwrap_or_default();
+        sources.extend(pending.sources.iter().map(|(url, identity)| (url.clone(), identity.clone())));
+        let base = run(async { Ok(self.session.read().await.snapshot_id().to_string()) })?;
+        // The address of the writer's session tells the states of two writers apart.
+        let state = Arc::as_ptr(&self.session) as usize;
+        let id = format!("{base}+{state:x}.{}", self.views.fetch_add(1, Ordering::Relaxed));
+        Ok(Snapshot::live(Arc::clone(&self.shared), id, nodes, Arc::clone(&self.session), sources))
+    }
+
+    /// Chunks along each axis of an array.
+    pub(crate) fn counts(&self, path: &str) -> Result<Vec<u32>> {
+        let node =
+            self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no array {path}")))?;
+        match node.node_data {
+            NodeData::Array { shape, .. } => {
+                TableBuilder::new(&shape.num_chunks().collect::<Vec<_>>()).map(|_| shape.num_chunks().collect())
+            }
+            NodeData::Group => Err(Error::new(ErrorKind::Mismatch, format!("{path} is a group, not an array"))),
+        }
+    }
+
+    fn find(&self, path: &str) -> Result<Option<NodeSnapshot>> {
+        let at = node::path(path)?;
+        run(async {
+            match self.session.read().await.get_node(&at).await {
+                Ok(node) => Ok(Some(node)),
+                Err(e) if matches!(e.kind, SessionErrorKind::NodeNotFound { .. }) => Ok(None),
+                Err(e) => Err(error::session(e)),
+            }
+        })
+    }
+
+    fn refuse_arrays_above(&self, path: &str) -> Result<()> {
+        for parent in node::parents(path) {
+            if self.find(parent)?.is_some_and(|n| n.node_data != NodeData::Group) {
+                return Err(Error::new(ErrorKind::Exists, format!("{path} cannot be made: {parent} is an array"))
+                    .hint("use another path, or delete the array first"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All nodes of a session.
+pub(crate) async fn list(session: &Session) -> Result<Vec<NodeSnapshot>> {
+    let nodes = session.list_nodes(&icechunk::format::Path::root()).await.map_err(error::session)?;
+    nodes.map(|node| node.map_err(error::session)).collect()
+}
+
+/// A chunk's coordinates, where the index lies inside the grid.
+pub(crate) fn coordinates(path: &str, flat: u64, counts: &[u32]) -> Result<ChunkIndices> {
+    let mut rest = flat;
+    let mut coords: Vec<u32> = counts
+        .iter()
+        .rev()
+        .map(|count| {
+            let count = u64::from(*count).max(1);
+            let index = rest % count;
+            rest /= count;
+            index as u32 // below a count that is a u32
+        })
+        .collect();
+    coords.reverse();
+    if rest > 0 || counts.contains(&0) {
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("{path} has a grid of {counts:?} chunks and no chunk number {flat}"),
+        ));
+    }
+    Ok(ChunkIndices(coords))
+}
+
+fn payload(place: &ChunkPlace) -> Option<ChunkPayload> {
+    match place {
+        ChunkPlace::Missing => None,
+        ChunkPlace::Inline(bytes) => Some(ChunkPayload::Inline(bytes.clone())),
+        ChunkPlace::Object { id, offset, length } => {
+            Some(ChunkPayload::Ref(ChunkRef { id: id.chunk_id(), offset: *offset, length: *length }))
+        }
+    }
+}
+
+fn group_attributes(path: &str, node: &NodeSnapshot) -> Result<Map<String, Value>> {
+    match node.node_data {
+        NodeData::Group => Ok(node::attributes(&node.user_data)),
+        NodeData::Array { .. } => Err(Error::new(ErrorKind::Exists, format!("{path} exists already, as an array"))),
+    }
+}
+
+/// The hidden group is not for users to write to.
+fn writable(path: &str) -> Result<()> {
+    node::path(path)?;
+    if node::is_within(path, HIDDEN_GROUP) {
+        return Err(Error::new(ErrorKind::Invalid, format!("{path}: {HIDDEN_GROUP} is kept by icecore itself")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flat_indexes_become_coordinates() {
+        assert_eq!(coordinates("/a", 7, &[3, 4]).unwrap().0, [1, 3]);
+        assert_eq!(coordinates("/a", 0, &[]).unwrap().0, [0u32; 0]);
+        assert_eq!(coordinates("/a", 12, &[3, 4]).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(coordinates("/a", 0, &[3, 0]).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(coordinates("/a", 1, &[]).unwrap_err().kind, ErrorKind::Invalid);
+    }
+}
