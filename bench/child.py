@@ -1,7 +1,8 @@
 """One measurement in a process of its own: `python child.py MODULE FUNCTION JSON`.
 
-The function gets the workload's parameters and a `Meter`, times what counts inside `with meter("label"):`, and
-returns checksums of what it read, taken after the clock has stopped. The last line of stdout is the result as JSON.
+The function gets the workload's parameters and a `Meter`, times what counts inside `with meter("label"):`,
+and returns checksums of what it read, taken after the clock has stopped. The last line of stdout is the
+result as JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def memory_mb(field: str) -> float:
 
 
 class Meter:
-    """Collects wall and CPU seconds of each timed block by label, the memory around them, and whatever else is worth a column."""
+    """Collects wall and CPU seconds of each timed block by label, and the memory around them.
+
+    `extra` holds what else is worth a column, by label.
+    """
 
     def __init__(self) -> None:
         self.times: dict[str, list[tuple[float, float]]] = {}
@@ -86,6 +90,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from child import main as measured  # the module that the workloads import `Absent` from, not this second copy of it
+    from child import (
+        main as measured,
+    )  # the module that the workloads import `Absent` from, not this second copy of it
 
     measured()

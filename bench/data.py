@@ -1,4 +1,4 @@
-"""Made data, the same on every machine: generated once, kept in `bench/data`, named after the recipe's version."""
+"""Made data, the same on every machine: generated once and kept in `bench/data`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def folder(quick: bool) -> Path:
 
 
 def built(path: Path, version: str, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """What `make(path)` returned when it made `path` (a file or a folder); it runs only where that version is not there yet."""
+    """What `make(path)` returned when it made `path`, a file or a folder.
+
+    It runs only where that version is not there yet; what it leaves unfinished is never taken for whole.
+    """
     facts = path.with_name(path.name + ".facts.json")
     if path.exists() and facts.exists():
         known = json.loads(facts.read_text())

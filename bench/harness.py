@@ -1,4 +1,4 @@
-"""Runs the sides of a workload beside each other: fresh processes, interleaved, medians, every result checked.
+"""Runs the sides of a workload beside each other: fresh processes in turns, medians, checked results.
 
 Standard library only: the peers live in the Python of the children.
 """
@@ -33,6 +33,7 @@ class Side:
     function: str
     reps: int = 99
     config: str = ""
+    args: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -46,10 +47,12 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
     def seconds(self, label: str, what: str = "wall") -> float | None:
-        """Median over the repetitions. A label with many blocks counts with their median wall and mean CPU time."""
+        """Median over the repetitions; of many blocks with one label, their median wall and mean CPU time."""
         column = 0 if what == "wall" else 1
         reduce = statistics.median if what == "wall" else statistics.fmean
-        per_run = [reduce([t[column] for t in run["times"][label]]) for run in self.runs if label in run["times"]]
+        per_run = [
+            reduce([t[column] for t in run["times"][label]]) for run in self.runs if label in run["times"]
+        ]
         return statistics.median(per_run) if per_run else None
 
     def memory(self, name: str) -> float | None:
@@ -67,9 +70,13 @@ def python() -> str:
 
 
 def spawn(module: str, function: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Run one function in a fresh process; its result, or `{"error": …}`. `others`: CPU seconds everyone else used meanwhile, per second."""
+    """Run one function in a fresh process; its result, or `{"error": …}`.
+
+    `others`: how many cores everyone but us kept busy meanwhile; the process `params["server"]` is us.
+    """
     command = [python(), str(HERE / "child.py"), module, function, json.dumps(params)]
-    before, own = Busy.now(), os.times()
+    ours = params.get("server")
+    before, own = busy(ours), os.times()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment())
     except subprocess.TimeoutExpired:
@@ -82,7 +89,7 @@ def spawn(module: str, function: str, params: dict[str, Any]) -> dict[str, Any]:
         print(done.stderr.strip()[-3000:], file=sys.stderr)
     after = os.times()
     mine = sum(after[i] - own[i] for i in range(4))
-    parsed["others"] = max(0.0, Busy.now() - before - mine) / max(1e-3, after.elapsed - own.elapsed)
+    parsed["others"] = max(0.0, busy(ours) - before - mine) / max(1e-3, after.elapsed - own.elapsed)
     return parsed
 
 
@@ -91,7 +98,9 @@ def environment() -> dict[str, str]:
     found = list((ROOT / "python" / "icecore").glob("_icecore*.so"))
     path = [str(ROOT / "python")] if found and not installed() else []
     path += [p for p in [os.environ.get("PYTHONPATH")] if p]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    # Without compiled modules every import would be measured as compilation.
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def installed() -> bool:
@@ -100,18 +109,19 @@ def installed() -> bool:
     return any(site.glob("python3*/site-packages/icecore*"))
 
 
-class Busy:
-    """CPU seconds used by the whole machine since it started."""
-
-    @staticmethod
-    def now() -> float:
-        with open("/proc/stat") as stat:
-            user, nice, system, _idle, _wait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
-        return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+def busy(but: int | None) -> float:
+    """CPU seconds used by the whole machine since it started, without those of one process."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _idle, _wait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
+    ticks = user + nice + system + irq + softirq + steal
+    if but is not None:
+        fields = Path(f"/proc/{but}/stat").read_text().rpartition(")")[2].split()
+        ticks -= int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def touch_memory(gigabytes: float) -> None:
-    """Makes the machine back that much memory, so that no side pays for pages the host has not handed out yet."""
+    """Makes the host back that much memory, so that no side pays for pages never handed out before."""
     code = f"b = bytearray({int(gigabytes * 1e9)}); b[::4096] = b'x' * len(b[::4096])"
     subprocess.run([sys.executable, "-c", code], check=False)
 
@@ -132,7 +142,7 @@ def no_world(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def measure(workload: ModuleType, quick: bool) -> dict[str, Any]:
-    """Prepare one workload's data and run its sides in turns. The result is plain data, ready for JSON and for `report`."""
+    """Prepare one workload's data and run its sides in turns: parameters and outcomes, for `report`."""
     prepared = spawn(workload.__name__, "prepare", {"quick": quick})
     if "checks" not in prepared:
         raise SystemExit(f"{workload.__name__}: the data could not be made: {prepared}")
@@ -145,7 +155,7 @@ def measure(workload: ModuleType, quick: bool) -> dict[str, Any]:
         for rep in range(reps):
             for outcome in outcomes:
                 if rep < outcome.side.reps and not outcome.absent and not outcome.error:
-                    one(workload, outcome, {**params, "rep": rep})
+                    one(workload, outcome, {**params, **outcome.side.args, "rep": rep})
     check(outcomes, params.get("expect", {}))
     return {"params": params, "outcomes": outcomes}
 
@@ -166,7 +176,10 @@ def summary(times: list[list[float]]) -> str:
 
 
 def check(outcomes: list[Outcome], expect: dict[str, Any]) -> None:
-    """Every side must have read what the generator wrote; a checksum it left no word about must be the same on all sides."""
+    """Every side must have read what the generator wrote.
+
+    Where the generator left no checksum, all sides must agree.
+    """
     agreed: dict[str, Any] = dict(expect)
     for outcome in outcomes:
         for run in outcome.runs:

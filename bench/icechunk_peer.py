@@ -13,7 +13,9 @@ def containers(prefix: str) -> Any:
     import icechunk
 
     local = prefix.startswith("file://")
-    store = icechunk.local_filesystem_store(prefix.removeprefix("file://")) if local else icechunk.http_store()
+    store = (
+        icechunk.local_filesystem_store(prefix.removeprefix("file://")) if local else icechunk.http_store()
+    )
     config = icechunk.RepositoryConfig.default()
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store))
     return config
@@ -45,13 +47,18 @@ def references(store: Any, root: Any, dataset: Any, location: str) -> None:
         filters.append(zarr.codecs.numcodecs.Shuffle(elementsize=dataset.dtype.itemsize))
     filters.append(zarr.codecs.numcodecs.Zlib(level=6))
     name = dataset.name.strip("/")
-    root.create_array(name, shape=dataset.shape, chunks=dataset.chunks, dtype=dataset.dtype, compressors=filters)
+    root.create_array(
+        name, shape=dataset.shape, chunks=dataset.chunks, dtype=dataset.dtype, compressors=filters
+    )
     size = dataset.chunks[0]
     grid = -(-dataset.shape[0] // size)
     offsets, lengths = np.zeros(grid, "u8"), np.zeros(grid, "u8")
 
     def visit(info: Any) -> None:
-        offsets[info.chunk_offset[0] // size], lengths[info.chunk_offset[0] // size] = info.byte_offset, info.size
+        offsets[info.chunk_offset[0] // size], lengths[info.chunk_offset[0] // size] = (
+            info.byte_offset,
+            info.size,
+        )
 
     dataset.id.chunk_iter(visit)
     store.set_virtual_refs_arr("/" + name, (grid,), [location] * grid, offsets, lengths)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from harness import ROOT, environment, python
 
-PEERS = (
-    "numpy h5py hidefix h5coro zarr zarrs icechunk tensorstore virtualizarr kerchunk blosc2 tiledb numcodecs obstore".split()
-)
+PEERS = ["numpy", "h5py", "hidefix", "h5coro", "zarr", "zarrs", "numcodecs", "icechunk", "tensorstore"]
+PEERS += ["virtualizarr", "obstore", "blosc2", "tiledb"]
 VERSIONS = f"""
 import json, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -32,9 +31,10 @@ def facts() -> str:
     versions = json.loads(run([python(), "-c", VERSIONS]) or "{}")
     listed = ", ".join(f"{name} {v}" for name, v in versions.items())
     today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    system = f"{platform.system()} {platform.release()}"
     return (
-        f"Machine: {cpu()}, {os.cpu_count()} cores, {memory_gb():.0f} GB memory, {platform.system()} {platform.release()}. "
-        f"Load (1, 5, 15 min) at the start: {load}. {today}, icecore at commit {commit()}.\n\nVersions: {listed}."
+        f"Machine: {cpu()}, {os.cpu_count()} cores, {memory_gb():.0f} GB memory, {system}; {today}, "
+        f"icecore at commit {commit()}. Load (1, 5, 15 min) at the start: {load}.\n\nVersions: {listed}."
     )
 
 
@@ -51,7 +51,9 @@ def memory_gb() -> float:
 
 def commit() -> str:
     head = run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"])
-    changed = run(["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no", "crates", "python"])
+    changed = run(
+        ["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no", "crates", "python"]
+    )
     return (head or "unknown") + (" with uncommitted changes" if changed else "")
 
 

@@ -1,4 +1,4 @@
-"""From outcomes to tables: each workload's section, its goals, and RESULTS.md out of the latest run of each."""
+"""From outcomes to tables: each workload's section and goals, and RESULTS.md from the latest run of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ class Goal:
     def row(self, results: Results) -> list[str]:
         compare, sign = COMPARE[self.relation]
         value = self.measure(results)
-        verdict = "not measured" if value is None else ("**reached**" if compare(value, self.limit) else "**missed**")
+        verdict = (
+            "not measured"
+            if value is None
+            else ("**reached**" if compare(value, self.limit) else "**missed**")
+        )
         return [self.text, f"{sign} {self.limit:g}", number(value), verdict]
 
 
@@ -47,7 +51,7 @@ def ratio(above: str, below: str, label: str, what: str = "wall") -> Measure:
 def number(value: float | None) -> str:
     """Three significant digits, without an exponent."""
     if value is None:
-        return "–"
+        return "-"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
     return f"{value:.{digits}f}"
 
@@ -81,7 +85,9 @@ def section(workload: ModuleType, measured: dict[str, Any]) -> str:
     if busy:
         busy.sort()
         middle, most = busy[len(busy) // 2], busy[-1]
-        parts.append(f"Others on the machine used {middle:.2f} cores during the median run, {most:.2f} during the worst.")
+        parts.append(
+            f"Others on the machine used {middle:.2f} cores in the median run, {most:.2f} in the worst."
+        )
     return "\n\n".join(parts)
 
 
@@ -126,7 +132,8 @@ def assemble(workloads: list[str], quick: bool) -> Path:
 
 
 INTRODUCTION = """\
-Written by `python bench/run.py all`; `bench/README.md` says how it is measured. Medians over fresh processes that take turns;
-wall and CPU time (user and system, all threads) of the block that is named, in milliseconds. Where a block is a series of
-queries: median wall time and mean CPU time of one query. "Peak" is resident memory while reading; "above output" is what of it is
-neither the interpreter with its imports nor the arrays read. Every side's result was compared with the generator's checksum."""
+Written by `python bench/run.py all`; `bench/README.md` says how it is measured. Medians over fresh processes
+that take turns; wall and CPU time (user and system, all threads) of the block that is named, in milliseconds.
+Where a block is a series of queries: median wall time and mean CPU time of one query. "Peak" is resident
+memory while reading; "above output" is what of it is neither the interpreter with its imports nor the arrays
+read. Every side's result was compared with the generator's checksum."""

@@ -1,7 +1,9 @@
-"""Every measured claim beside its peers: `python bench/run.py [w1|w2|w3|small|link|import|all|peers] [--quick]`.
+"""Every measured claim beside its peers.
 
-`peers` makes .venv-bench with the pinned peers; `all` does so too if it is missing. Without that environment the peers that
-this Python has take part, and the others are reported as absent.
+`python bench/run.py [w1|w2|w3|small|link|import|all|peers] [--quick]`
+
+`peers` makes .venv-bench with the pinned peers; `all` does so too if it is missing. Without that environment
+the peers that this Python has take part, and the others are reported as absent.
 """
 
 from __future__ import annotations
@@ -26,15 +28,23 @@ WORKLOADS = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["all"], choices=[*WORKLOADS, "all", "peers"], metavar="WHAT")
-    parser.add_argument("--quick", action="store_true", help="small data, two repetitions: does it work, not how fast")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "what", nargs="*", default=["all"], choices=[*WORKLOADS, "all", "peers"], metavar="WHAT"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small data, two repetitions: does it work, not how fast"
+    )
     args = parser.parse_args()
     wanted = [w for w in WORKLOADS if w in args.what or "all" in args.what]
     if "peers" in args.what or ("all" in args.what and not peers_python().exists()):
         make_peers()
     if wanted and peers_python().exists() and Path(sys.prefix) != peers_python().parents[1]:
-        os.execv(peers_python(), [str(peers_python()), *sys.argv])  # one Python for the parent and its children
+        os.execv(
+            peers_python(), [str(peers_python()), *sys.argv]
+        )  # one Python for the parent and its children
     return measure(wanted, args.quick) if wanted else 0
 
 

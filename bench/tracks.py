@@ -1,7 +1,7 @@
 """The archive of the linked workloads: one HDF5 file shaped like an altimeter's granule of photons.
 
-Six ground tracks with twelve 1-D variables each: 72 datasets in chunks of 10,000 elements, gzip 6, shuffle on the
-integers. 13,752 chunks, 699 MB raw, about 317 MB stored; an eighth of that in a quick run.
+Six ground tracks with twelve 1-D variables each: 72 datasets in chunks of 10,000 elements, gzip 6, shuffle on
+the integers. 13,752 chunks, 699 MB raw, about 317 MB stored; an eighth of that in a quick run.
 """
 
 from __future__ import annotations
@@ -16,10 +16,17 @@ from data import built, folder, size_mb
 
 VERSION = "1"
 CHUNK = 10_000
-TRACKS = {"gt1l": 299, "gt1r": 83, "gt2l": 305, "gt2r": 79, "gt3l": 301, "gt3r": 79}  # chunks of each variable
+TRACKS = {
+    "gt1l": 299,
+    "gt1r": 83,
+    "gt2l": 305,
+    "gt2r": 79,
+    "gt3l": 301,
+    "gt3r": 79,
+}  # chunks of each variable
 QUICK_TRACKS = dict.fromkeys(TRACKS, 28)
 SUBSET = ("delta_time", "lat_ph", "lon_ph", "h_ph", "signal_conf_ph")
-# Elements of a subset, and where the two disjoint ones begin; unaligned, so that each touches 11 chunks of a variable.
+# Elements of a subset, and where the two disjoint ones begin: unaligned, so that each touches 11 chunks.
 PICK = 100_000
 STARTS = (55_000, 165_000)
 
@@ -30,7 +37,7 @@ def names() -> list[str]:
 
 
 def subset_names() -> list[str]:
-    """The datasets of the subset: 6 tracks × 5 variables."""
+    """The datasets of the subset: 6 tracks x 5 variables."""
     return [f"{track}/{variable}" for track in TRACKS for variable in SUBSET]
 
 
@@ -137,9 +144,9 @@ def prepare(quick: bool) -> dict[str, Any]:
 
 
 def chunk_records(path: str, wanted: dict[str, tuple[int, int]]) -> np.ndarray:
-    """Seven numbers a chunk for the limit (see examples/limit): which bytes of the file become which of the output.
+    """Seven numbers a chunk for the limit (see examples/limit): which bytes become which of the output.
 
-    `wanted` maps a dataset to (first, last + 1) of its elements; the output is all of them one behind the other.
+    `wanted` maps a dataset to (first, last + 1) of its elements; the output is all of them back to back.
     """
     import h5py
 
@@ -148,17 +155,23 @@ def chunk_records(path: str, wanted: dict[str, tuple[int, int]]) -> np.ndarray:
     with h5py.File(path) as file:
         for name, (lo, hi) in wanted.items():
             dataset = file[name]
-            size = dataset.dtype.itemsize
-            shuffle = size if dataset.shuffle else 0
             hi = min(hi, dataset.shape[0])
-
-            def visit(info: Any, lo: int = lo, hi: int = hi, size: int = size, shuffle: int = shuffle, at: int = target) -> None:
-                first = info.chunk_offset[0]
-                begin, end = max(first, lo), min(first + CHUNK, hi)
-                if begin < end:
-                    place = (begin - first) * size, (end - begin) * size, at + (begin - lo) * size
-                    records.append((info.byte_offset, info.size, CHUNK * size, *place, shuffle))
-
-            dataset.id.chunk_iter(visit)
-            target += (hi - lo) * size
+            records += dataset_records(dataset, lo, hi, target)
+            target += (hi - lo) * dataset.dtype.itemsize
     return np.array(records, "u8")
+
+
+def dataset_records(dataset: Any, lo: int, hi: int, target: int) -> list[tuple[int, ...]]:
+    """The records of one dataset's chunks with elements lo to hi, whose first byte goes to `target`."""
+    size = dataset.dtype.itemsize
+    found: list[Any] = []
+    dataset.id.chunk_iter(found.append)
+    records = []
+    for chunk in found:
+        first = chunk.chunk_offset[0]
+        begin, end = max(first, lo), min(first + CHUNK, hi)
+        if begin < end:
+            place = (begin - first) * size, (end - begin) * size, target + (begin - lo) * size
+            shuffle = size if dataset.shuffle else 0
+            records.append((chunk.byte_offset, chunk.size, CHUNK * size, *place, shuffle))
+    return records

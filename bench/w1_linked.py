@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import zlib
 from pathlib import Path
@@ -13,8 +12,9 @@ import icechunk_peer
 import tracks
 from child import Absent, Meter
 from data import built, folder
-from harness import ROOT, Side
+from harness import Side
 from report import Goal, ratio
+from wire import EXAMPLES
 
 TITLE = "W1: read all of 72 linked 1-D datasets, page cache warm"
 ABOUT = (
@@ -23,24 +23,40 @@ ABOUT = (
 )
 REPS = 5
 LABELS = {"all": "open and read all"}
-LIMIT = Path(os.environ.get("ICECORE_EXAMPLES", ROOT / "target/release/examples")) / "limit"
+LIMIT = EXAMPLES / "limit"
 SIDES = [
     Side("icecore", "icecore", config="linked repository, `repo.read` of all paths in one call"),
     Side("hidefix", "hidefix", config="`Index(file)` inside the time, then `index[name][:]`"),
-    Side("limit, fresh output", "limit_fresh", config="pread + libdeflate, chunk list known, a thread per core"),
+    Side(
+        "limit, fresh output", "limit_fresh", config="pread + libdeflate, chunk list known, a thread per core"
+    ),
     Side("limit, warm output", "limit_warm", config="the same into memory that was touched before"),
     Side("h5py", "h5py", config="`file[name][:]`"),
-    Side("h5py chunk_iter + zlib threads", "h5py_threads", 3, "30 lines of Python: pread and zlib in a thread pool"),
+    Side(
+        "h5py chunk_iter + zlib threads",
+        "h5py_threads",
+        3,
+        "30 lines of Python: pread and zlib in a thread pool",
+    ),
     Side("icechunk + zarr-python", "icechunk_zarr", 3, "virtual references, default settings"),
     Side("icechunk + zarrs", "icechunk_zarrs", 1, "the zarrs pipeline over an Icechunk store"),
     Side("h5coro, local file", "h5coro", 2, "`readDatasets` of all"),
 ]
 GOALS = [
-    Goal("CPU of hidefix (the limit reaches: next row)", ratio("icecore", "hidefix", "all", "cpu"), "<=", 0.80),
-    Goal("(not icecore) CPU of the limit over hidefix", ratio("limit, fresh output", "hidefix", "all", "cpu"), "<=", 0.80),
+    Goal(
+        "CPU of hidefix (the limit reaches: next row)", ratio("icecore", "hidefix", "all", "cpu"), "<=", 0.80
+    ),
+    Goal(
+        "(not icecore) CPU of the limit over hidefix",
+        ratio("limit, fresh output", "hidefix", "all", "cpu"),
+        "<=",
+        0.80,
+    ),
     Goal("wall time of hidefix", ratio("icecore", "hidefix", "all"), "<=", 0.65),
     Goal("times faster than h5py", ratio("h5py", "icecore", "all"), ">=", 4.5),
-    Goal("times faster than icechunk + zarr-python", ratio("icechunk + zarr-python", "icecore", "all"), ">=", 9),
+    Goal(
+        "times faster than icechunk + zarr-python", ratio("icechunk + zarr-python", "icecore", "all"), ">=", 9
+    ),
     Goal("wall time of the limit (fresh output)", ratio("icecore", "limit, fresh output", "all"), "<=", 1.15),
     Goal("memory above the output, MB", lambda r: r["icecore"].memory("over_mb"), "<=", 32),
 ]
@@ -150,7 +166,9 @@ def h5py_threads(params: dict[str, Any], meter: Meter) -> dict[str, int]:
             dataset = file[name]
             out = np.empty(dataset.shape, dataset.dtype)
             jobs: list[tuple[int, int, int]] = []
-            dataset.id.chunk_iter(lambda c, jobs=jobs: jobs.append((c.chunk_offset[0], c.byte_offset, c.size)))
+            dataset.id.chunk_iter(
+                lambda c, jobs=jobs: jobs.append((c.chunk_offset[0], c.byte_offset, c.size))
+            )
             pool.map(lambda job, out=out, s=dataset.shuffle: one(out, s, *job), jobs)
             read.append(out)
     over(params, meter)
@@ -161,7 +179,9 @@ def icechunk_zarr(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     import icechunk
 
     with meter("all"):
-        group = icechunk_peer.open_group(icechunk.local_filesystem_storage(params["icechunk"]), params["prefix"])
+        group = icechunk_peer.open_group(
+            icechunk.local_filesystem_storage(params["icechunk"]), params["prefix"]
+        )
         read = [group[name][:] for name in tracks.names()]
     over(params, meter)
     meter.notes.append(icechunk_peer.pipeline(group[tracks.names()[0]]))
@@ -169,7 +189,7 @@ def icechunk_zarr(params: dict[str, Any], meter: Meter) -> dict[str, int]:
 
 
 def icechunk_zarrs(params: dict[str, Any], meter: Meter) -> dict[str, int]:
-    """Measured only if the zarrs pipeline is really in use; zarr-python may fall back to its own without a word."""
+    """Measured only if the zarrs pipeline is really in use: zarr-python may fall back to its own silently."""
     import zarr
     import zarrs  # noqa: F401
 
