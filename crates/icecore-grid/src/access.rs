@@ -9,21 +9,25 @@ pub struct Pattern {
     pub probability: f64,
 }
 
-/// Length that the planner assumes for an axis of length 0: one that will be appended to.
-pub(crate) const GROWING: u64 = 4096;
+/// Least length that the planner assumes for an axis of length 0: one that will be appended to.
+const GROWING: u64 = 4096;
 
-/// The array's shape as the planner sees it.
-pub(crate) fn planned_shape(shape: &[u64]) -> Vec<u64> {
-    shape.iter().map(|&len| if len == 0 { GROWING } else { len }).collect()
+/// The array's shape as the planner sees it: growing axes are long enough to fill a shard of so many elements.
+pub(crate) fn planned_shape(shape: &[u64], shard: u64) -> Vec<u64> {
+    let fixed = shape.iter().filter(|&&len| len > 0).fold(1_u64, |product, &len| product.saturating_mul(len));
+    let growing = GROWING.max(shard.div_ceil(fixed));
+    shape.iter().map(|&len| if len == 0 { growing } else { len }).collect()
 }
 
 /// What is assumed where nothing is stated: maps over the last two axes as often as lines along the others together
 /// (rows and columns in 2-D). As the product of the two counts of chunks is fixed by the chunk's size, the sum is least
-/// where both are equal: neither maps nor time series suffer. A 1-D array is read in stretches of `stretch` elements.
-pub(crate) fn default_patterns(shape: &[u64], stretch: u64) -> Vec<Pattern> {
+/// where both are equal: neither maps nor time series suffer. Now and then a box with the array's proportions, which
+/// settles how a map's share is divided between its two axes. A 1-D array is read in stretches of one `block`.
+/// `block` is the number of elements that a chunk will have, roughly.
+pub(crate) fn default_patterns(shape: &[u64], block: f64) -> Vec<Pattern> {
     let rank = shape.len();
     if rank <= 1 {
-        return vec![Pattern { extent: vec![stretch.max(1); rank], probability: 1.0 }];
+        return vec![Pattern { extent: vec![(block as u64).max(1); rank], probability: 1.0 }];
     }
     let mapped = if rank == 2 { 1 } else { 2 };
     let (lines, mut map) = (rank - mapped, vec![1; rank]);
@@ -31,11 +35,20 @@ pub(crate) fn default_patterns(shape: &[u64], stretch: u64) -> Vec<Pattern> {
     let line = |axis: usize| {
         let mut extent = vec![1; rank];
         extent[axis] = shape[axis];
-        Pattern { extent, probability: 0.5 / lines as f64 }
+        Pattern { extent, probability: 0.4 / lines as f64 }
     };
     let mut patterns: Vec<Pattern> = (0..lines).map(line).collect();
-    patterns.push(Pattern { extent: map, probability: 0.5 });
+    patterns.push(Pattern { extent: map, probability: 0.4 });
+    patterns.push(Pattern { extent: typical_box(shape, block), probability: 0.2 });
     patterns
+}
+
+/// A box with the array's proportions that takes a quarter as many chunks as a well-placed map or line would.
+fn typical_box(shape: &[u64], block: f64) -> Vec<u64> {
+    let blocks = shape.iter().map(|&len| len as f64).product::<f64>() / block.max(1.0);
+    let share = (blocks.sqrt() / 4.0).max(1.0) / blocks.max(1.0);
+    let scale = share.powf(1.0 / shape.len() as f64);
+    shape.iter().map(|&len| ((len as f64 * scale) as u64).clamp(1, len)).collect()
 }
 
 /// Expected number of blocks that a read touches: PStore's Eq. 1, Σ Pᵢ Π ((sᵢⱼ − 1)/cⱼ + 1), each factor capped by the
@@ -91,10 +104,12 @@ mod tests {
 
     #[test]
     fn balances_maps_and_lines() {
-        let patterns = default_patterns(&[240, 35, 138, 195], 1);
+        let patterns = default_patterns(&[240, 35, 138, 195], 65536.0);
         let extents: Vec<_> = patterns.iter().map(|pattern| pattern.extent.clone()).collect();
-        assert_eq!(extents, [vec![240, 1, 1, 1], vec![1, 35, 1, 1], vec![1, 1, 138, 195]]);
-        assert_eq!(default_patterns(&[10, 20], 1).len(), 2);
+        assert_eq!(extents[..3], [vec![240, 1, 1, 1], vec![1, 35, 1, 1], vec![1, 1, 138, 195]]);
+        let [t, z, y, x] = extents[3][..] else { panic!("four axes") };
+        assert!(t > z && x > y && y > z && t * z * y * x > 65536);
+        assert_eq!(default_patterns(&[10, 20], 1.0).len(), 3);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 const STEPS: [isize; 6] = [1, 2, 3, 5, 8, 13];
 
 /// Work done at most, in evaluations times axes: keeps a search under a few milliseconds whatever the rank.
-const WORK: usize = 120_000;
+const WORK: usize = 300_000;
 
 /// The combination of candidates (one ascending, non-empty list per axis) with the least cost that a descent from a few
 /// starting points finds. Deterministic. `weight` is the cost of one evaluation relative to one axis.

@@ -71,21 +71,22 @@ pub struct LayoutPlan {
 /// `invalid`: bounds that contradict each other, ranks that differ, probabilities that are none.
 pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
     goal.check()?;
-    let shape = planned_shape(&goal.shape);
     let itemsize = goal.itemsize.max(1);
+    let shard = (goal.shard_bytes / itemsize).max(1);
+    let shape = planned_shape(&goal.shape, shard.max(goal.inner_bytes.1 / itemsize));
     let (min, max) = goal.inner_bytes;
     let (min, max) = (min.max(itemsize) / itemsize, max.max(itemsize) / itemsize);
     // Where a chunk's own bytes cost as much as touching it: the middle, on a logarithmic scale, of what is allowed.
     let overhead = (min as f64 * max as f64).sqrt();
     let stated = goal.patterns.iter().any(|pattern| pattern.probability > 0.0);
-    let patterns = if stated { goal.patterns.clone() } else { default_patterns(&shape, overhead as u64) };
+    let patterns = if stated { goal.patterns.clone() } else { default_patterns(&shape, overhead) };
     let planner = Planner { goal, shape: &shape, patterns, overhead };
     let chunk = if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) {
         shape.clone()
     } else {
         planner.chunk(min, max)
     };
-    let shard = planner.shard(&chunk, (goal.shard_bytes / itemsize).max(1));
+    let shard = planner.shard(&chunk, shard);
     Ok(LayoutPlan { chunk, shard })
 }
 
@@ -188,7 +189,7 @@ pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
         else {
             return;
         };
-        let others = volume(block) / u128::from(block[axis].max(1));
+        let others = volume(&block[..axis]).saturating_mul(volume(&block[axis + 1..]));
         let fits = u128::from(most) / others.max(1) / u128::from(unit[axis]);
         let fits = u64::try_from(fits).unwrap_or(u64::MAX).max(1).saturating_mul(unit[axis]);
         block[axis] = fits.min(block[axis] - unit[axis]);
@@ -201,7 +202,7 @@ fn grow(chunk: &mut [u64], shape: &[u64], min: u64, max: u64) {
         if volume(chunk) >= u128::from(min) {
             return;
         }
-        let others = volume(chunk) / u128::from(chunk[axis].max(1));
+        let others = volume(&chunk[..axis]).saturating_mul(volume(&chunk[axis + 1..]));
         let wanted = u64::try_from(u128::from(min).div_ceil(others.max(1))).unwrap_or(u64::MAX);
         let length = wanted.min(shape[axis]);
         if others.saturating_mul(u128::from(length)) <= u128::from(max) {
