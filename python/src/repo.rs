@@ -204,9 +204,21 @@ impl Repo {
     fn gc<'py>(&self, py: Python<'py>, older_than_us: Option<i64>, dry_run: bool) -> PyResult<Bound<'py, PyDict>> {
         let report = py.detach(|| self.repo.gc(older_than_us, dry_run)).or_raise()?;
         let dict = PyDict::new(py);
-        dict.set_item("objects", report.objects)?;
+        let counts = [
+            ("chunks", report.chunks),
+            ("manifests", report.manifests),
+            ("snapshots", report.snapshots),
+            ("transaction_logs", report.transaction_logs),
+            ("remains", report.remains),
+        ];
+        for (name, count) in counts {
+            dict.set_item(name, count)?;
+        }
+        dict.set_item("objects", counts.iter().map(|(_, count)| count).sum::<u64>())?;
         dict.set_item("bytes", report.bytes)?;
-        dict.set_item("dry_run", dry_run)?;
+        dict.set_item("failed", report.failed)?;
+        dict.set_item("errors", report.errors)?;
+        dict.set_item("dry_run", report.dry_run)?;
         Ok(dict)
     }
 
