@@ -6,7 +6,8 @@
     a = repo["/wrf/t2m"]
     a[0:10, :, ::4]
 
-Nothing heavy is imported here: xarray, h5py, zarr, matplotlib and the command line come in when they are used.
+Nothing heavy is imported here: xarray, h5py, zarr, matplotlib and the command line come in when
+they are used.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ _ITER_BYTES = 16 << 20
 class Array:
     """One array at one version. Indexing reads; nothing is read before.
 
-    Indexing follows NumPy: ints, slices with any step, an ellipsis, integer lists, boolean masks; several lists are
-    broadcast together (``oindex`` combines them as an outer product instead). A dictionary selects by dimension name.
+    Indexing follows NumPy: ints, slices with any step, an ellipsis, integer lists, boolean masks; several
+    lists are broadcast together (``oindex`` combines them as an outer product instead). A dictionary selects
+    by dimension name.
     """
 
     def __init__(self, repo: Repo, node: Node) -> None:
@@ -132,7 +133,8 @@ class Array:
         """Read a selection: an ndarray, or a scalar where each axis is given as an int.
 
         Raises:
-            Error: ``selection`` (also an ``IndexError``) where it doesn't fit the shape; any error of reading.
+            Error: ``selection`` (also an ``IndexError``) where it doesn't fit the shape; any error of
+                reading.
         """
         index = selection.normalize(sel, self.dims)
         result = self._native.read(index, None, False, None)
@@ -172,7 +174,7 @@ class Array:
         if points.ndim != 2 or points.shape[1] != self.ndim or points.dtype.kind not in "iu":
             raise errors.make(
                 "selection",
-                f"points of shape {points.shape} and dtype {points.dtype} for {self.path}, which has {self.ndim} axes",
+                f"points of shape {points.shape}, {points.dtype}, for {self.path} with {self.ndim} axes",
                 f"give integers of shape (n, {self.ndim}): one row per element",
             )
         if self.ndim == 0:

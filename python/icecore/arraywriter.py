@@ -87,8 +87,8 @@ class ArrayWriter:
     def write(self, start: tuple[int, ...], values: np.ndarray, owned: bool = False) -> None:
         """Write the box that begins at ``start``.
 
-        ``values`` may be changed afterwards, unless they are ``owned``: then they aren't copied where that can be
-        avoided, and nobody may touch them before the commit.
+        ``values`` may be changed afterwards, unless they are ``owned``: then they aren't copied where that
+        can be avoided, and nobody may touch them before the commit.
         """
         self.write_from(start, values.shape, lambda region: values[region], owned)
 
@@ -99,7 +99,9 @@ class ArrayWriter:
         read: Callable[[tuple[slice, ...]], np.ndarray],
         owned: bool = True,
     ) -> None:
-        """Write the box of ``shape`` that begins at ``start``; ``read`` gives parts of it (relative to ``start``)."""
+        """Write the box of ``shape`` that begins at ``start``; ``read`` gives parts of it (relative to
+        ``start``).
+        """
         if 0 in shape:
             return
         for low, high in self._blocks(start, shape):
@@ -128,7 +130,9 @@ class ArrayWriter:
     def _blocks(
         self, start: tuple[int, ...], shape: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Boxes of whole shards (clipped to the array) that cover a region: big ones inside, single ones else."""
+        """Boxes of whole shards (clipped to the array) that cover a region: big ones inside, single ones
+        else.
+        """
         low = tuple(s // u * u for s, u in zip(start, self._unit, strict=True))
         high = tuple(
             min(-(-(s + n) // u) * u, full)

@@ -92,9 +92,11 @@ def assemble(
     repo: Repo | None,
     existing: Existing,
 ) -> Assembly:
-    """Give every array of every source its path, join along ``concat`` where one is named, and compare with what exists.
+    """Give every array of every source its path, join along ``concat`` where one is named, and compare with
+    what exists.
 
-    Without ``concat`` each source goes to ``group``, or to a group of its own name; with it all go to one group.
+    Without ``concat`` each source goes to ``group``, or to a group of its own name; with it all go to one
+    group.
 
     Args:
         sources: indexed sources, in order.
@@ -167,8 +169,8 @@ def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: N
 
 
 def _stored(like: ArrayMap, root: str, repo: Repo | None, concat: str) -> ArrayMap:
-    """What the repository holds of the arrays of ``like``, empty along ``concat``: new parts are joined to it, so that
-    they are converted to its units and types, or refused.
+    """What the repository holds of the arrays of ``like``, empty along ``concat``: new parts are joined to
+    it, so that they are converted to its units and types, or refused.
     """
     result = ArrayMap("the repository")
     for path in like.arrays:

@@ -15,7 +15,9 @@ from icecore.sources.attributes import to_json
 
 
 def typed(node: Node) -> dict[str, Any]:
-    """A node's attributes with the numbers in the types they had in the source (JSON knows only int64 and float64)."""
+    """A node's attributes with the numbers in the types they had in the source (JSON knows only int64 and
+    float64).
+    """
     types = node.ours.get("attr_types", {})
     attrs: dict[str, Any] = {}
     for name, value in node.attrs.items():
@@ -42,8 +44,8 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
 
 
 def fill(value: Any, dtype: np.dtype[Any]) -> Any:
-    """``_FillValue`` as a number of ``dtype``, from the form it has in Zarr attributes: base64 of a float64 for floats (a
-    pair of them for complex numbers), else itself.
+    """``_FillValue`` as a number of ``dtype``, from the form it has in Zarr attributes: base64 of a float64
+    for floats (a pair of them for complex numbers), else itself.
     """
     try:
         if dtype.kind == "f":

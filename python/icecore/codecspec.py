@@ -45,8 +45,10 @@ def resolve(
     """The Zarr v3 ``codecs`` list of a chunk.
 
     Args:
-        spec: ``auto`` (chosen by the data type), ``none``, a compressor (``gzip``, ``zlib``, ``zstd``, ``lz4``,
-            ``bz2``, ``blosc``), optionally as ``shuffle+NAME`` and ``NAME:LEVEL``, or a Zarr v3 list (or its JSON).
+        spec: ``auto`` (chosen by the data type), ``none``, a compressor (``gzip``, ``zlib``, ``zstd``,
+            ``lz4``,
+            ``bz2``, ``blosc``), optionally as ``shuffle+NAME`` and ``NAME:LEVEL``, or a Zarr v3 list (or
+            its JSON).
         data_type: the Zarr v3 ``data_type`` of the array.
         dtype: its NumPy dtype.
         chunk: shape of a chunk.

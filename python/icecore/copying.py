@@ -28,7 +28,9 @@ def copy_new(
     budget: int,
     progress: Progress,
 ) -> None:
-    """Make an array and write all of it, in boxes of whole shards of at most ``budget`` bytes where a shard allows it."""
+    """Make an array and write all of it, in boxes of whole shards of at most ``budget`` bytes where a shard
+    allows it.
+    """
     from icecore import _icecore
 
     entry, path = step.entry, step.path

@@ -1,7 +1,7 @@
 """The one family of exceptions: a kind, the facts, and what to try next.
 
-The native module, the sources and the command line all raise through :func:`make`, so that an error has the same
-``kind`` in Rust, in Python and on the command line (``icecore: error[KIND]: …``).
+The native module, the sources and the command line all raise through :func:`make`, so that an error has the
+same ``kind`` in Rust, in Python and on the command line (``icecore: error[KIND]: …``).
 """
 
 from __future__ import annotations

@@ -19,16 +19,19 @@ Sel = tuple[Any, ...]
 
 
 def save(array: Array, sel: Sel, path: str) -> np.ndarray:
-    """Read ``sel`` and write it to ``path`` in the format of its suffix; the file appears only when it is complete.
+    """Read ``sel`` and write it to ``path`` in the format of its suffix; the file appears only when it is
+    complete.
 
-    ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension, and the value.
+    ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension,
+    and the value.
     ``.nc`` and ``.h5`` get the array with its attributes and the coordinates that lie beside it.
 
     Returns:
         What was read.
 
     Raises:
-        Error: ``unsupported`` for another suffix or a missing package, ``dtype`` for what the format can't hold.
+        Error: ``unsupported`` for another suffix or a missing package, ``dtype`` for what the format can't
+            hold.
     """
     suffix = os.path.splitext(path)[1].lower()
     write = _FORMATS.get(suffix)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from icecore.array import Array
 
 _LIMIT = 2000
+_INDENT = "style='margin-left:1.2em'"
 _CELL = "style='text-align:left;padding:0 1em 0 0;vertical-align:top'"
 
 
@@ -53,20 +54,21 @@ def _members(below: dict[str, list[Node]], path: str, depth: int) -> str:
         if node.is_array:
             label = f"{node.dtype_label} {shape_label(node.shape, node.dims)}"
             items.append(
-                f"<div style='margin-left:1.2em'>{escape(node.name)} <span style='opacity:.6'>{escape(label)}</span></div>"
+                f"<div {_INDENT}>{escape(node.name)} <span style='opacity:.6'>{escape(label)}</span></div>"
             )
         else:
             inner = _members(below, node.path, depth + 1)
             is_open = " open" if depth == 0 else ""
             items.append(
-                f"<details{is_open} style='margin-left:1.2em'><summary>{escape(node.name)}/</summary>{inner}</details>"
+                f"<details{is_open} {_INDENT}><summary>{escape(node.name)}/</summary>{inner}</details>"
             )
     return "".join(items)
 
 
 def _table(rows: object) -> str:
     cells = "".join(
-        f"<tr><td {_CELL}>{escape(str(name))}</td><td {_CELL}>{escape(text.shorten(str(value), 200))}</td></tr>"
+        f"<tr><td {_CELL}>{escape(str(name))}</td>"
+        f"<td {_CELL}>{escape(text.shorten(str(value), 200))}</td></tr>"
         for name, value in rows  # type: ignore[attr-defined]
     )
     return f"<table style='margin:0'>{cells}</table>"

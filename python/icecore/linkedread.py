@@ -20,8 +20,8 @@ _COPIES = 64 << 20
 
 
 def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
-    """A reader for each entry: through the pipeline (on all cores, few requests) where its chunks can be linked, else
-    the source's own. The references live as long as the readers.
+    """A reader for each entry: through the pipeline (on all cores, few requests) where its chunks can be
+    linked, else the source's own. The references live as long as the readers.
     """
     chosen = _choose(entries)
     if not chosen:

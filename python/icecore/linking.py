@@ -37,8 +37,8 @@ def link(
 ) -> Report:
     """Link the arrays of HDF5, NetCDF, NumPy and Zarr sources into a repository, without copying their data.
 
-    What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed with the
-    reason.
+    What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed
+    with the reason.
 
     Args:
         sources: files, folders, globs, ``@list.txt`` or http(s) URLs.

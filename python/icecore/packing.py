@@ -1,4 +1,6 @@
-"""Re-encode arrays into a repository: planned chunks and shards, codecs by type, streamed through a memory budget."""
+"""Re-encode arrays into a repository: planned chunks and shards, codecs by type, streamed through a memory
+budget.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def pack(
         into: a repository, or where it is; it is created where there is none.
         group: where each source's root goes; by default a group named like the file.
         concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
-        chunk: shape of the unit of decoding (for arrays of as many axes), or dimension name → length. Planned where None.
+        chunk: shape of the unit of decoding (for arrays of as many axes), or dimension name → length.
+            Planned where None.
         shard: the same for the unit of I/O.
         codec: see :func:`icecore.codecspec.resolve`.
         portable: use only codecs that other Zarr readers have.

@@ -1,4 +1,6 @@
-"""A selection as a PNG: a line of one axis, a map of two, with coordinates and units where the repository has them."""
+"""A selection as a PNG: a line of one axis, a map of two, with coordinates and units where the repository
+has them.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         kind (``line`` or ``map``), the file, the number of elements.
 
     Raises:
-        Error: ``unsupported`` without matplotlib or for another suffix, ``dtype`` for what is no number, ``selection``
-            where more than two axes are left.
+        Error: ``unsupported`` without matplotlib or for another suffix, ``dtype`` for what is no number,
+            ``selection`` where more than two axes are left.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")

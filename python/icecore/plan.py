@@ -15,7 +15,8 @@ class Plan:
     Attributes:
         requests: number of reads or GETs for data, after neighbouring spans were merged.
         bytes_wanted: stored bytes of the chunks that are needed.
-        bytes_fetched: stored bytes that the requests move: wanted, plus the gaps that were cheaper to read than to skip.
+        bytes_fetched: stored bytes that the requests move: wanted, plus the gaps that were cheaper to read
+            than to skip.
         bytes_decoded: bytes that come out of the decoders.
         bytes_out: bytes of the result.
         chunks: chunks that the selection touches.

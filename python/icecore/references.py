@@ -12,7 +12,9 @@ from icecore.writer import Writer
 
 
 def set_links(writer: Writer, path: str, links: Links, chunks: np.ndarray | None = None) -> None:
-    """Set references of the array at ``path``; ``chunks`` are their numbers in its grid, where they are others."""
+    """Set references of the array at ``path``; ``chunks`` are their numbers in its grid, where they are
+    others.
+    """
     if not len(links):
         return
     writer._native.set_links(
@@ -40,8 +42,8 @@ def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str]
 
 
 def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The numbers of an entry's linked chunks in the regular grid of an array of ``shape``, of which it begins at chunk
-    number ``chunks`` along ``axis``.
+    """The numbers of an entry's linked chunks in the regular grid of an array of ``shape``, of which it
+    begins at chunk number ``chunks`` along ``axis``.
     """
     if not isinstance(entry.chunks, tuple):
         raise TypeError("only chunks of a regular grid can be shifted")

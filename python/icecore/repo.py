@@ -30,13 +30,15 @@ def open(
     """Open a repository: ``moon.icecore``, ``moon.icecore@v1``, ``s3://bucket/moon@2026-11-01T00:00:00Z``.
 
     Args:
-        url: a folder or URL, and after ``@`` a branch, a tag, a snapshot id or an ISO time; branch ``main`` by default.
+        url: a folder or URL, and after ``@`` a branch, a tag, a snapshot id or an ISO time; branch ``main``
+            by default.
         storage: credentials and settings of the object store, by the store's names for them.
-        allow_links: URL prefixes that linked files may be read from; by default those the repository was linked with.
+        allow_links: URL prefixes that linked files may be read from; by default those the repository was
+            linked with.
 
     Raises:
-        Error: ``not-found`` (a ``FileNotFoundError`` where there is no repository, a ``KeyError`` where there is no such
-            version), ``permission``, ``network``, ``format``.
+        Error: ``not-found`` (a ``FileNotFoundError`` where there is no repository, a ``KeyError`` where
+            there is no such version), ``permission``, ``network``, ``format``.
     """
     place, ref = reference.split_ref(url)
     return _open(reference.location(place), ref, storage, allow_links)
@@ -95,7 +97,9 @@ def _exists(place: str, storage: Mapping[str, str] | None) -> bool:
 def _reopen(
     place: str, snapshot: str, storage: tuple[tuple[str, str], ...], allow_links: tuple[str, ...] | None
 ) -> Repo:
-    """A pickled repository again; each snapshot once per process, so that many small tasks share its reference tables."""
+    """A pickled repository again; each snapshot once per process, so that many small tasks share its
+    reference tables.
+    """
     return _open(place, snapshot, dict(storage), None if allow_links is None else list(allow_links))
 
 
@@ -131,7 +135,8 @@ class Repo:
         """The same repository at another branch, tag, snapshot id or ISO time."""
         return Repo(self._native.at(ref), self._storage, self._allow_links)
 
-    # -- looking around ------------------------------------------------------------------------------------------
+    # -- looking around
+    # ------------------------------------------------------------------------------------------
 
     @cached_property
     def _nodes(self) -> dict[str, Node]:
@@ -192,7 +197,8 @@ class Repo:
         """Attributes of the root group (a copy)."""
         return self._nodes["/"].attrs if "/" in self._nodes else {}
 
-    # -- reading -------------------------------------------------------------------------------------------------
+    # -- reading
+    # -------------------------------------------------------------------------------------------------
 
     def read(
         self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None
@@ -200,7 +206,7 @@ class Repo:
         """Read from many arrays as one coalesced plan.
 
         Args:
-            items: path → selection (as between brackets, a dictionary by dimension name, or None for everything).
+            items: path → selection (as between brackets, by dimension name in a dictionary, or None for all).
             out: path → array to fill, for some or all of them.
 
         Returns:
@@ -227,14 +233,17 @@ class Repo:
 
         return store(self, via)
 
-    # -- versions ------------------------------------------------------------------------------------------------
+    # -- versions
+    # ------------------------------------------------------------------------------------------------
 
     def log(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC)."""
         return self._native.log(limit)
 
     def diff(self, a: str, b: str | None = None) -> dict[str, Any]:
-        """What changed from version ``a`` to ``b`` (this version by default): nodes added, deleted, updated; chunks."""
+        """What changed from version ``a`` to ``b`` (this version by default): nodes added, deleted,
+        updated; chunks.
+        """
         return self._native.diff(a, b if b is not None else self.snapshot_id)
 
     @property
@@ -267,7 +276,8 @@ class Repo:
         """Delete objects that no version refers to.
 
         Args:
-            older_than_us: spare objects younger than this time (microseconds since 1970), which a writer may still need.
+            older_than_us: spare objects younger than this time (microseconds since 1970), which a writer
+                may still need.
             dry_run: only count what would go.
         """
         return self._native.gc(older_than_us, dry_run)
@@ -282,7 +292,8 @@ class Repo:
         """
         return self._native.verify(deep, progress)
 
-    # -- writing -------------------------------------------------------------------------------------------------
+    # -- writing
+    # -------------------------------------------------------------------------------------------------
 
     def writer(self, message: str = "write", branch: str | None = None, memory: int | None = None) -> Writer:
         """A context manager that writes groups and arrays and makes one atomic commit at its end.

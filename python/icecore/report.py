@@ -13,7 +13,8 @@ from icecore.sourcing import Failure
 class Row:
     """One array of the result.
 
-    ``how`` is ``linked``, ``copied`` (written into the repository), ``mixed``, ``packed`` or ``skipped``; ``chunks`` and
+    ``how`` is ``linked``, ``copied`` (written into the repository), ``mixed``, ``packed`` or ``skipped``;
+    ``chunks`` and
     ``bytes`` count what is linked (for a copy: nothing until it is written); ``raw`` is decoded bytes.
     """
 
@@ -60,7 +61,9 @@ class Report:
         }
 
     def table(self, limit: int | None = None) -> str:
-        """One line an array, at most ``limit`` of them; the exceptional ones come first where some are left out."""
+        """One line an array, at most ``limit`` of them; the exceptional ones come first where some are left
+        out.
+        """
         rows = self.rows
         if limit is not None and len(rows) > limit:
             rows = sorted(rows, key=lambda row: row.how in ("linked", "packed"))[:limit]

@@ -14,7 +14,8 @@ def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
     """``sel`` as a tuple of indexes.
 
     Args:
-        sel: what stands between the brackets; None means everything; a mapping goes from dimension names to indexes.
+        sel: what stands between the brackets; None means everything; a mapping goes from dimension names to
+            indexes.
         dims: the array's dimension names, for mappings.
 
     Raises:
@@ -60,7 +61,9 @@ def per_axis(sel: tuple[Any, ...], ndim: int) -> list[Any]:
 
 
 def kept_axes(sel: tuple[Any, ...], ndim: int, result_ndim: int) -> list[int | None]:
-    """For each axis of the result, the axis of the array that it comes from (None where lists mix several)."""
+    """For each axis of the result, the axis of the array that it comes from (None where lists mix
+    several).
+    """
     full = per_axis(sel, ndim)
     kept: list[int | None] = [axis for axis, item in enumerate(full) if not is_int(item)]
     lists = sum(not isinstance(item, slice) and not is_int(item) for item in full)
@@ -81,7 +84,9 @@ def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
 
 
 def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]:
-    """For each axis of an array of ``shape``, the index along it of every selected element, in the result's shape."""
+    """For each axis of an array of ``shape``, the index along it of every selected element, in the result's
+    shape.
+    """
     indexes = []
     for axis, length in enumerate(shape):
         column = np.arange(length).reshape([-1 if i == axis else 1 for i in range(len(shape))])

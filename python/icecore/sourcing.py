@@ -1,4 +1,6 @@
-"""What is named on the command line or given to ``link`` and ``pack`` → array maps, bad ones named and set aside."""
+"""What is named on the command line or given to ``link`` and ``pack`` → array maps, bad ones named and set
+aside.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ def gather(
     """Index every source.
 
     Args:
-        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO`` and ``REPO:/path``.
+        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO`` and
+            ``REPO:/path``.
         repositories: whether repositories are accepted.
         storage: credentials for repositories.
         options: handed to the sources' modules.

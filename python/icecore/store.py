@@ -15,10 +15,12 @@ def store(repo: Repo, via: str = "auto") -> Any:
 
     Args:
         repo: the repository, at the version to read.
-        via: ``"icechunk"``: Icechunk's own store, which hands zarr-python the stored bytes and metadata as they are (a
-            local repository, and the packages zarr and icechunk, which needs Python ≥ 3.12). ``"icecore"``: chunks are
-            decoded by icecore and handed over as plain bytes, so that every codec that icecore knows can be read
-            (needs zarr alone). ``"auto"``: Icechunk's where it can be used, else icecore's.
+        via: ``"icechunk"``: Icechunk's own store, which hands zarr-python the stored bytes and metadata as
+            they are (a
+            local repository, and the packages zarr and icechunk, which needs Python ≥ 3.12). ``"icecore"``:
+            chunks are
+            decoded by icecore and handed over as plain bytes, so that every codec that icecore knows can be
+            read (needs zarr alone). ``"auto"``: Icechunk's where it can be used, else icecore's.
 
     Raises:
         Error: ``unsupported`` where the packages are missing, ``invalid`` for another ``via``.
@@ -32,7 +34,7 @@ def store(repo: Repo, via: str = "auto") -> Any:
         if via == "icechunk":
             raise errors.make(
                 "unsupported",
-                f"Icechunk's store for {repo.url} needs a repository in a local folder and the package icechunk",
+                f"Icechunk's store for {repo.url} needs a local folder and the package icechunk",
                 "pip install 'icecore[zarr]' on Python 3.12 or newer, or use via='icecore'",
             )
     try:

@@ -26,8 +26,8 @@ class Writer:
             for snapshot in simulation:
                 t2m.append(snapshot)
 
-    Everything is committed at the end of the block, or nothing where it ends in an exception. ``w.snapshot_id`` then
-    names the new version.
+    Everything is committed at the end of the block, or nothing where it ends in an exception.
+    ``w.snapshot_id`` then names the new version.
     """
 
     def __init__(self, repo: Repo, message: str, branch: str, memory: int | None = None) -> None:

@@ -56,7 +56,8 @@ class IcecoreBackend(BackendEntrypoint):
         """One group as a dataset.
 
         Args:
-            filename_or_obj: a repository (path, URL, with ``@ref``), an open ``icecore.Repo``, or a group of one.
+            filename_or_obj: a repository (path, URL, with ``@ref``), an open ``icecore.Repo``, or a group
+                of one.
             mask_and_scale, decode_times, concat_characters, decode_coords, drop_variables, use_cftime,
                 decode_timedelta: as in :func:`xarray.open_dataset`.
             group: path of the group; the root by default.
@@ -218,7 +219,9 @@ class _Lazy(BackendArray):
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
-    """array → its dimension names; axes without one share ``phony_dim_N`` by length, as in netCDF-4's own library."""
+    """array → its dimension names; axes without one share ``phony_dim_N`` by length, as in netCDF-4's own
+    library.
+    """
     phony: dict[tuple[int, int], str] = {}
     names = {}
     for name, array in group.arrays.items():

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class DecodedStore(Store):
-    """Read-only; every array's codecs are ``bytes`` alone (``vlen-utf8`` for text), its chunks icecore's chunks."""
+    """Read-only; every array's codecs are ``bytes`` alone (``vlen-utf8`` for text), its chunks icecore's
+    chunks.
+    """
 
     supports_writes = False
     supports_deletes = False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Sources = Annotated[
     list[str],
-    typer.Argument(metavar="SRC…", help="Files, folders, globs, @list.txt, URLs.", show_default=False),
+    typer.Argument(metavar="SRC", help="Files, folders, globs, @list.txt, URLs.", show_default=False),
 ]
 Into = Annotated[
     str, typer.Option("--into", metavar="REPO", help="The repository; made where there is none.")
@@ -73,7 +73,8 @@ def _text(done: str, report: Report, into: str) -> str:
     if report.dry_run:
         lines.append(f"dry run: nothing was written to {into}")
     else:
-        size = f"{text.size(report.bytes_raw)} raw, {text.size(stored)} stored ({text.ratio(report.bytes_raw, stored)})"
+        ratio = text.ratio(report.bytes_raw, stored)
+        size = f"{text.size(report.bytes_raw)} raw, {text.size(stored)} stored ({ratio})"
         if done == "linked":
             size += f", of which {text.size(report.bytes_stored)} in the repository"
         where = f"snapshot {report.snapshot}" if report.snapshot else "nothing was committed"

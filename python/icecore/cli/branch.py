@@ -17,7 +17,10 @@ def branch(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Start a branch at a version, or list the branches. The version is that of REPO: REPO@REF."""
+    """Start a branch.
+
+    At the version REPO@REF; or lists the branches.
+    """
     opened = open_repo(repo, storage)
     if name is None:
         if delete:

@@ -73,7 +73,9 @@ def _plain(value: Any) -> Any:
 
 
 class Progress:
-    """A bar on a terminal for everything longer than a second; a context manager, called with what is done so far."""
+    """A bar on a terminal for everything longer than a second; a context manager, called with what is done
+    so far.
+    """
 
     def __init__(self, verb: str, nbytes: bool = True) -> None:
         self._verb = verb

@@ -16,7 +16,10 @@ def demo(
     ),
     json: Json = False,
 ) -> None:
-    """Make small sample files, link or pack each, read everything back, check it, print a report."""
+    """Try it on sample files.
+
+    Makes small sample files, links or packs each, reads everything back, checks it and prints a report.
+    """
     from dataclasses import asdict
 
     from icecore.demo.run import REPO, report, run

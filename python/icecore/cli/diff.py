@@ -20,7 +20,10 @@ def diff(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Show what changed from version A to version B: groups and arrays added, deleted, updated; chunks written."""
+    """Compare two versions.
+
+    What changed from version A to version B: groups and arrays added, deleted, updated; chunks written.
+    """
     changes = open_repo(repo, storage).diff(a, b)
     emit(changes, json, _text(changes))
 

@@ -27,7 +27,10 @@ def explain(
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Show what a read would do: requests, bytes wanted and fetched, chunks, codecs. No data is read."""
+    """Show the plan of a read.
+
+    Requests, bytes wanted and fetched, chunks, codecs. No data is read.
+    """
     from icecore.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)

@@ -26,7 +26,10 @@ def gc(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Delete the objects that no branch, tag or other version refers to."""
+    """Delete unused objects.
+
+    Those that no branch, tag or other version refers to.
+    """
     from icecore import text
 
     limit = int((time.time() - _age(older_than)) * 1e6)

@@ -19,7 +19,10 @@ def info(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Show everything about an array or group: shape, type, chunks, codecs, ratio, where the bytes lie, attributes."""
+    """Show all about a node.
+
+    Shape, type, chunks, codecs, ratio, where the bytes lie, attributes.
+    """
     from icecore.array import Array
 
     item = open_repo(repo, storage)[path]

@@ -38,7 +38,11 @@ def link(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Link arrays of HDF5, NetCDF and NumPy files into a repository: their data stays where it is."""
+    """Index files in place.
+
+    Links arrays of HDF5, NetCDF and NumPy files into a repository: their data stays where it is. What can't
+    be linked is copied, and listed with the reason.
+    """
     from icecore.linking import link
 
     with Progress("link") as progress:

@@ -15,7 +15,10 @@ def log(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """List the commits of a branch or version, newest first."""
+    """List the commits.
+
+    Those of a branch or version, newest first.
+    """
     from icecore import text
 
     opened = open_repo(repo, storage)

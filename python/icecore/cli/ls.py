@@ -15,7 +15,10 @@ def ls(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """List groups and arrays: type, shape, dimensions."""
+    """List groups and arrays.
+
+    A tree with the type, shape and dimensions of each array.
+    """
     from icecore import tree
     from icecore.array import Array
     from icecore.nodes import shape_label

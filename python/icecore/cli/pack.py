@@ -51,7 +51,11 @@ def pack(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Pack arrays of files, Zarr folders or repositories (REPO or REPO:/path) into sharded, compressed Zarr."""
+    """Re-encode files into a repository.
+
+    Packs arrays of HDF5, NetCDF and NumPy files, Zarr folders, or repositories (REPO or REPO:/path) into
+    sharded and compressed Zarr.
+    """
     from icecore.packing import pack
 
     with Progress("pack") as progress:
@@ -81,7 +85,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace",
-            'icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --codec "shuffle+zstd:9" '
-            "--replace",
+            "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
+            "--codec shuffle+zstd:9",
         )
     )(pack)

@@ -30,7 +30,10 @@ def plot(
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Draw a selection: a line where one axis is left, a map where two are."""
+    """Draw a selection.
+
+    A line where one axis is left, a map where two are; with coordinates and units where there are any.
+    """
     from icecore.picture import draw
     from icecore.selection import parse
 

@@ -43,7 +43,10 @@ def read(
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Read a selection: print it, with its range, or write it to a file."""
+    """Read a selection.
+
+    Prints it, with its range, or writes it to a file.
+    """
     from icecore import text
     from icecore.selection import parse
 
@@ -78,7 +81,9 @@ def _jsonable(data: np.ndarray) -> Any:
     if data.dtype.kind == "c":
         data = np.stack([data.real, data.imag], -1)
     if data.dtype.kind == "f":
-        return np.where(np.isfinite(data), data.astype("O"), None).tolist()
+        values = data.astype("O")
+        values[~np.isfinite(data)] = None
+        return values.tolist()
     return data.astype("str").tolist() if data.dtype.kind in "mMSU" else data.tolist()
 
 

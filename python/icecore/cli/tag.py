@@ -19,7 +19,10 @@ def tag(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Give a version a name that never moves, or list these names. The version is that of REPO: REPO@REF."""
+    """Name a version.
+
+    Gives the version REPO@REF a name that never moves, or lists these names.
+    """
     opened = open_repo(repo, storage)
     if name is None:
         if delete:

@@ -25,7 +25,10 @@ def verify(
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Check every reference and linked file; name what is wrong and where. Exit status 1 if anything is."""
+    """Check references and data.
+
+    Checks every reference and linked file, and names what is wrong and where. Exit status 1 if anything is.
+    """
     from icecore import text
 
     opened = open_repo(repo, storage, allow_links)

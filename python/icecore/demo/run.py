@@ -42,8 +42,8 @@ class Outcome:
 
     Attributes:
         folder: where the files are.
-        rows: per sample: file, how, arrays, bytes of the file, raw bytes, bytes in the repository, seconds to write, to
-            read all of it with icecore, and to read it with the field's own library.
+        rows: per sample: file, how, arrays, bytes of the file, raw bytes, bytes in the repository, seconds
+            to write, to read all of it with icecore, and to read it with the field's own library.
         checks: one per array.
     """
 
@@ -129,7 +129,9 @@ def _check(path: str, ours: np.ndarray | None, theirs: np.ndarray | None) -> Che
 
 
 def _reference(source: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """path → values, by other means than icecore's: h5py, NumPy, and for netCDF-3 the values that were written."""
+    """path → values, by other means than icecore's: h5py, NumPy, and for netCDF-3 the values that were
+    written.
+    """
     if source.suffix == ".npy":
         yield f"/{source.stem}", np.load(source)
     elif source.name == "stations.nc":

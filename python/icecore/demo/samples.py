@@ -1,4 +1,6 @@
-"""Small realistic sample files, made here: a photon granule, a gridded time series, a netCDF-3 station file, NumPy arrays."""
+"""Small realistic sample files, made here: a photon granule, a gridded time series, a netCDF-3 station
+file, NumPy arrays.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def make(folder: Path) -> list[Path]:
 
 
 def photons(path: Path) -> None:
-    """A lidar granule: six ground tracks of 1-D photon data in chunks of 10,000, gzip 6, shuffle on integers."""
+    """A lidar granule: six ground tracks of 1-D photon data in chunks of 10,000, gzip 6, shuffle on
+    integers.
+    """
     rng = np.random.default_rng(_SEED)
     with h5py.File(path, "w") as file:
         file.attrs["title"] = "icecore sample granule: photons along six ground tracks"
@@ -118,7 +122,9 @@ def _field(
 
 
 def stations(path: Path) -> None:
-    """A netCDF-3 file, big-endian as they all are: daily rain at twelve stations, with an unlimited time axis."""
+    """A netCDF-3 file, big-endian as they all are: daily rain at twelve stations, with an unlimited time
+    axis.
+    """
     rng = np.random.default_rng(_SEED + 2)
     days = 365
     rain = np.where(rng.random((days, 12)) < 0.3, rng.gamma(2, 4, (days, 12)), 0).astype("f4")
