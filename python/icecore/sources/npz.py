@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from icecore.sources.npy import raw_entry, read_header
 from icecore.sources.structs import pack, packed_struct
 
 _FAULTS = (
+    zlib.error,
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     OSError,

@@ -1,0 +1,275 @@
+"""Several files as one: what stays linked, what is copied or refused; values are never silently wrong."""
+
+from __future__ import annotations
+
+import itertools
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from icecore import errors
+from icecore.sources import open_source
+from icecore.sources.concat import concat
+from icecore.sources.timeunits import conversion
+from sources_kit import everything, same, through_zarr
+
+rng = np.random.default_rng(11)
+counter = itertools.count()
+
+
+def netcdf(folder, data, form="NETCDF4", units="K", start=0, time_units="hours since 2000-01-01", **options):
+    """A file with time, y, x: the variable ``v`` of shape (time, y, x), and ``lat`` without time."""
+    path = folder / f"{next(counter)}.nc"
+    attrs = options.pop("attrs", {})
+    with netCDF4.Dataset(path, "w", format=form) as file:
+        file.set_auto_maskandscale(False)
+        for name, n in zip(("time", "y", "x"), data.shape, strict=True):
+            file.createDimension(name, None if name == "time" and options.get("unlimited", True) else n)
+        options.pop("unlimited", None)
+        time = file.createVariable("time", options.pop("time_type", "f8"), ("time",))
+        time[:] = start + np.arange(len(data))
+        time.units = time_units
+        lat = file.createVariable("lat", "f4", ("y",))
+        lat[:] = np.linspace(-90, 90, data.shape[1]) + options.pop("tilt", 0)
+        variable = file.createVariable("v", data.dtype, ("time", "y", "x"), **options)
+        variable[:] = data
+        variable.units = units
+        variable.setncatts(attrs)
+    return open_source(path)
+
+
+def fields(*lengths, dtype="f4", rest=(5, 6)):
+    return [rng.normal(size=(n, *rest)).astype(dtype) for n in lengths]
+
+
+def joined(parts, maps):
+    amap = concat(maps, "time")
+    entry = amap.arrays["/v"]
+    wanted = np.concatenate(parts)
+    assert entry.shape == wanted.shape
+    assert same(entry.read(everything(entry)), wanted)
+    assert same(through_zarr(amap, "/v"), wanted)
+    middle = (slice(1, len(wanted) - 1), slice(1, 3), slice(0, 4))
+    assert same(entry.read(middle), wanted[middle])
+    return entry
+
+
+def test_multiples_of_the_chunk_keep_a_regular_grid(tmp_path):
+    parts = fields(8, 4, 6)
+    entry = joined(parts, [netcdf(tmp_path, p, zlib=True, chunksizes=(4, 5, 6)) for p in parts])
+    assert entry.chunks == (4, 5, 6)
+    assert len(entry.links.urls) == 3
+    assert not entry.native
+
+
+def test_other_lengths_make_a_rectilinear_grid(tmp_path):
+    parts = fields(7, 9, 5)
+    maps = [netcdf(tmp_path, p, zlib=True, chunksizes=(4, 3, 6)) for p in parts]
+    entry = joined(parts, maps)
+    assert entry.chunks == [[4, 3, 4, 4, 1, 4, 4], [3, 3], [6]]
+    # The chunks that files cut off hold more than their cells: copied.
+    assert len(entry.native) == 4
+    assert len(entry.links) == 10
+    assert "cut off" in entry.note
+
+
+def test_one_record_chunks_never_copy(tmp_path):
+    parts = fields(3, 5, 1, 4)
+    entry = joined(parts, [netcdf(tmp_path, p, zlib=True, shuffle=True, chunksizes=(1, 5, 6)) for p in parts])
+    assert entry.chunks == (1, 5, 6)
+    assert not entry.native
+
+
+@pytest.mark.parametrize("form", ["NETCDF3_CLASSIC", "NETCDF4"])
+def test_contiguous_files_of_unlike_lengths_stay_linked(tmp_path, form):
+    """Months of 31, 28 and 31 days, raw: ranges are arithmetic, so nothing needs copying."""
+    parts = fields(31, 28, 31, rest=(50, 60))
+    entry = joined(parts, [netcdf(tmp_path, p, form=form, unlimited=False) for p in parts])
+    assert not entry.native
+    assert sum(entry.links.lengths) == sum(p.nbytes for p in parts)
+
+
+def test_large_raw_rows_get_a_portable_grid(tmp_path):
+    parts = fields(6, 4, rest=(200, 200))
+    entry = joined(parts, [netcdf(tmp_path, p, form="NETCDF3_CLASSIC", unlimited=False) for p in parts])
+    assert entry.chunks == (2, 200, 200)
+
+
+def test_compression_levels_may_differ(tmp_path):
+    parts = fields(4, 4)
+    maps = [
+        netcdf(tmp_path, p, zlib=True, complevel=i + 1, chunksizes=(2, 5, 6)) for i, p in enumerate(parts)
+    ]
+    assert not joined(parts, maps).native
+
+
+def test_other_codecs_are_copied_and_noted(tmp_path):
+    parts = fields(4, 4, 4)
+    maps = [netcdf(tmp_path, p, zlib=True, shuffle=i != 1, chunksizes=(2, 5, 6)) for i, p in enumerate(parts)]
+    entry = joined(parts, maps)
+    assert len(entry.native) == 2
+    assert "1 of 3 files" in entry.note
+
+
+def test_other_chunk_shapes_are_copied(tmp_path):
+    parts = fields(4, 4)
+    maps = [netcdf(tmp_path, p, zlib=True, chunksizes=(2, 5, 6 - 3 * i)) for i, p in enumerate(parts)]
+    assert len(joined(parts, maps).native) == 2
+
+
+def test_byte_orders_may_differ(tmp_path):
+    parts = fields(4, 4)
+    maps = [netcdf(tmp_path, parts[0], form="NETCDF3_CLASSIC"), netcdf(tmp_path, parts[1], form="NETCDF4")]
+    joined(parts, maps)
+
+
+def test_wider_types_are_copied_or_refused(tmp_path):
+    parts = [fields(3, dtype="i2")[0], fields(3, dtype="i4")[0]]
+    maps = [netcdf(tmp_path, p) for p in parts]
+    entry = joined(parts, maps)
+    assert entry.dtype == np.dtype("i4")
+    parts = [fields(3, dtype="i8")[0], fields(3, dtype="f8")[0]]
+    refused("mismatch", ["int64", "float64", "/v"], [netcdf(tmp_path, p) for p in parts])
+
+
+def refused(kind, words, maps, dim="time"):
+    with pytest.raises(errors.Error) as caught:
+        concat(maps, dim)
+    assert caught.value.kind == kind
+    for word in words:
+        assert word in caught.value.message
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ({"units": "K"}, {"units": "degC"}, ["units", "'K'", "'degC'", "/v"]),
+        ({"attrs": {"scale_factor": 0.1}}, {"attrs": {"scale_factor": 0.2}}, ["scale_factor", "0.1", "0.2"]),
+        ({"attrs": {"add_offset": 1.0}}, {}, ["add_offset", "1.0", "None"]),
+        ({"fill_value": -1.0}, {"fill_value": -2.0}, ["_FillValue"]),
+        ({"attrs": {"missing_value": 1}}, {"attrs": {"missing_value": 2}}, ["missing_value"]),
+        ({"tilt": 0}, {"tilt": 1}, ["/lat", "differs"]),
+    ],
+)
+def test_other_meanings_are_refused_by_name(tmp_path, first, second, words):
+    one, two = fields(3, 3)
+    maps = [netcdf(tmp_path, one, **first), netcdf(tmp_path, two, **second)]
+    refused("mismatch", [*words, maps[1].source, maps[0].source], maps)
+
+
+def test_shapes_arrays_and_dimensions_that_do_not_fit(tmp_path):
+    one, two = fields(3)[0], fields(3, rest=(5, 7))[0]
+    maps = [netcdf(tmp_path, one), netcdf(tmp_path, two)]
+    refused("mismatch", ["x=6", "x=7"], maps)
+    error = refused("not-found", ["'depth'"], maps, "depth")
+    assert "time" in error.hint
+    del maps[1].arrays["/v"]
+    refused("mismatch", ["/v", maps[1].source], maps)
+    refused("invalid", [], [])
+
+
+def test_times_in_other_units_are_converted_exactly(tmp_path):
+    one, two = fields(24, 24)
+    maps = [
+        netcdf(tmp_path, one, time_units="hours since 2000-01-01"),
+        netcdf(tmp_path, two, time_units="hours since 2000-01-02 00:00:00"),
+    ]
+    amap = concat(maps, "time")
+    entry = amap.arrays["/time"]
+    assert entry.read((slice(0, 48),)).tolist() == list(range(48))
+    assert through_zarr(amap, "/time").tolist() == list(range(48))
+    assert "converted" in entry.note
+    assert entry.attrs["units"] == "hours since 2000-01-01"
+    maps[1] = netcdf(tmp_path, two, time_units="minutes since 2000-01-01", start=1440, time_type="i4")
+    maps[0] = netcdf(tmp_path, one, time_units="seconds since 2000-01-01", time_type="i4")
+    assert concat(maps, "time").arrays["/time"].read((slice(23, 26),)).tolist() == [23, 86400, 86460]
+
+
+def test_times_without_an_integer_counterpart_are_refused(tmp_path):
+    one, two = fields(3, 3)
+    maps = [
+        netcdf(tmp_path, one, time_units="days since 2000-01-01", time_type="i4"),
+        netcdf(tmp_path, two, time_units="hours since 2000-01-01", time_type="i4"),
+    ]
+    entry = concat(maps, "time").arrays["/time"]
+    with pytest.raises(errors.Error) as caught:
+        entry.read((slice(0, 6),))
+    assert caught.value.kind == "mismatch"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "calendar", "value", "wanted"),
+    [
+        ("days since 2000-01-01", "hours since 2000-01-01", "standard", 2, 48),
+        ("hours since 1970-01-01", "days since 1900-01-01", "gregorian", 24, 25568),
+        ("seconds since 1970-01-01T00:00:00Z", "seconds since 1970-01-01 01:00:00 +01:00", "standard", 5, 5),
+        ("seconds since 2000-01-01 00:00:00.5", "milliseconds since 2000-01-01", "standard", 1, 1500),
+        ("days since 2000-03-01", "days since 2000-02-01", "360_day", 0, 30),
+        ("days since 2001-03-01", "days since 2000-03-01", "noleap", 0, 365),
+        ("days since 0001-01-01", "days since 0001-01-02", "proleptic_gregorian", 0, -1),
+        ("days since 1582-10-15", "days since 1582-10-04", "standard", 0, 1),
+    ],
+)
+def test_conversion_agrees_with_the_calendar(old, new, calendar, value, wanted):
+    found = conversion(old, new, calendar)
+    assert found.apply(np.array([value]))[0] == wanted
+    assert found.apply(np.array([float(value)]))[0] == wanted
+    cftime = pytest.importorskip("cftime")
+    date = cftime.num2date(value, old, calendar=calendar)
+    assert cftime.date2num(date, new, calendar=calendar) == wanted
+
+
+@pytest.mark.parametrize(
+    "units", ["months since 2000-01-01", "days since yesterday", "days", "days since 2000-13-01"]
+)
+def test_units_that_cannot_be_converted_exactly(units):
+    assert conversion(units, "days since 2000-01-01") is None
+
+
+def test_fill_values_in_times_stay(tmp_path):
+    found = conversion("days since 2000-01-01", "hours since 2000-01-01")
+    assert found.apply(np.array([1, -999, 2]), fill=-999).tolist() == [24, -999, 48]
+
+
+@settings(max_examples=60)
+@given(
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=4),
+    chunk=st.integers(1, 5),
+    inner=st.integers(1, 4),
+    axis=st.integers(0, 1),
+    compression=st.sampled_from([None, "gzip"]),
+    seed=st.integers(0, 99),
+)
+def test_any_lengths_and_chunks(tmp_path_factory, lengths, chunk, inner, axis, compression, seed):
+    """Whatever the lengths and chunks: NumPy's concatenation, through links and through read."""
+    folder = tmp_path_factory.mktemp("any")
+    data = np.random.default_rng(seed)
+    parts, maps = [], []
+    for i, length in enumerate(lengths):
+        shape = (length, 6) if axis == 0 else (6, length)
+        parts.append(data.integers(0, 99, shape).astype("i4"))
+        path = folder / f"{i}.h5"
+        with h5py.File(path, "w") as file:
+            for name, n in zip("ab", shape, strict=True):
+                file.create_dataset(name, data=np.zeros(n)).make_scale(name)
+            chunks = (chunk, inner) if axis == 0 else (inner, chunk)
+            dataset = file.create_dataset(
+                "v",
+                data=parts[-1],
+                chunks=chunks,
+                maxshape=(None, None),
+                compression=compression,
+                fillvalue=7,
+            )
+            for i_axis, name in enumerate("ab"):
+                dataset.dims[i_axis].attach_scale(file[name])
+        maps.append(open_source(path))
+    amap = concat(maps, "ab"[axis])
+    entry = amap.arrays["/v"]
+    wanted = np.concatenate(parts, axis)
+    assert same(entry.read(everything(entry)), wanted)
+    assert same(through_zarr(amap, "/v"), wanted)

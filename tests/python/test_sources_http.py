@@ -1,0 +1,173 @@
+"""Indexing files on a web server: few ranged requests, URLs in the links, clear errors."""
+
+from __future__ import annotations
+
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+from icecore import errors
+from icecore.sources import http as sources_http
+from icecore.sources import open_source
+from sources_kit import everything, same
+
+rng = np.random.default_rng(2)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A static server with ranges; ``server.mode`` makes it misbehave."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        """Quiet."""
+
+    def do_GET(self):
+        server = self.server
+        server.requests += 1
+        if server.mode == "flaky" and server.requests % 3 == 1:
+            return self.answer(503, b"")
+        if server.mode == "denied":
+            return self.answer(403, b"")
+        if self.path.startswith("/moved/"):
+            return self.answer(302, b"", Location="/" + self.path.removeprefix("/moved/"))
+        path = server.folder / unquote(self.path).lstrip("/")
+        if not path.is_file():
+            return self.answer(404, b"")
+        data = path.read_bytes()
+        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if found is None or server.mode == "no ranges":
+            return self.answer(200, data)
+        low, high = int(found[1]), min(int(found[2]) + 1, len(data))
+        if low >= len(data):
+            return self.answer(416, b"")
+        server.sent += high - low
+        headers = {
+            "Content-Range": f"bytes {low}-{high - 1}/{len(data)}",
+            "ETag": f'"{server.etag}"',
+            "Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT",
+        }
+        if server.mode == "weak":
+            headers["ETag"] = 'W/"x"'
+        return self.answer(206, data[low:high], **headers)
+
+    def answer(self, status, body, **headers):
+        self.send_response(status)
+        for key, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(key.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources_http.time, "sleep", lambda seconds: None)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.folder, server.mode, server.etag, server.requests, server.sent = tmp_path, "", "one", 0, 0
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
+
+
+def big_file(folder):
+    data = rng.normal(size=(3000, 1000)).astype("f4")
+    with h5py.File(folder / "x.h5", "w") as file:
+        file.create_dataset("x", data=data, chunks=(100, 100), compression="gzip")
+        file["text"] = np.array(["a", "b"], object)
+    return data
+
+
+def test_hdf5_is_indexed_by_ranges(site):
+    data = big_file(site.folder)
+    url = f"{site.url}/x.h5"
+    amap = open_source(url)
+    links = amap.arrays["/x"].links
+    assert links.urls == [url]
+    assert links.etags == ['"one"']
+    assert links.sizes.tolist() == [(site.folder / "x.h5").stat().st_size]
+    assert links.mtimes_ns.tolist() == [1445412480_000_000_000]
+    assert len(links) == 300
+    # Once to tell the format, twice for its identity, the rest for its metadata: not for its data.
+    assert site.requests <= 14
+    assert site.sent < 2 << 20
+    assert same(amap.arrays["/x"].read((slice(5, 9), slice(0, 1000))), data[5:9])
+    assert amap.arrays["/text"].read((slice(0, 2),)).tolist() == ["a", "b"]
+    local = open_source(site.folder / "x.h5").arrays["/x"].links
+    for column in ("chunks", "offsets", "lengths"):
+        assert same(getattr(local, column), getattr(links, column))
+
+
+def test_other_formats_over_http(site):
+    np.save(site.folder / "c d.npy", np.arange(300.0))
+    np.savez_compressed(site.folder / "e.npz", x=np.arange(9))
+    with netCDF4.Dataset(site.folder / "b.nc", "w", format="NETCDF3_CLASSIC") as file:
+        file.createDimension("x", 3)
+        file.createVariable("x", "f4", ("x",))[:] = [1, 2, 3]
+    entry = open_source(f"{site.url}/c%20d.npy").arrays["/c d"]
+    assert entry.links.urls == [f"{site.url}/c%20d.npy"]
+    assert same(entry.read((slice(7, 9),)), np.arange(7.0, 9.0))
+    assert open_source(f"{site.url}/b.nc").arrays["/x"].read((slice(0, 3),)).tolist() == [1, 2, 3]
+    entry = open_source(f"{site.url}/e.npz").arrays["/x"]
+    assert same(entry.read(everything(entry)), np.arange(9))
+
+
+def test_busy_servers_are_asked_again_and_redirects_followed(site):
+    big_file(site.folder)
+    site.mode = "flaky"
+    assert "/x" in open_source(f"{site.url}/x.h5").arrays
+    site.mode = ""
+    links = open_source(f"{site.url}/moved/x.h5").arrays["/x"].links
+    assert links.urls == [f"{site.url}/moved/x.h5"]
+
+
+def test_weak_etags_are_no_identity(site):
+    np.save(site.folder / "x.npy", np.arange(3))
+    site.mode = "weak"
+    assert open_source(f"{site.url}/x.npy").arrays["/x"].links.etags == [None]
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "kind"),
+    [
+        ("", "gone.h5", "source-missing"),
+        ("denied", "x.npy", "permission"),
+        ("no ranges", "x.npy", "network"),
+        ("", "empty.h5", "format"),
+        ("", "text.h5", "format"),
+    ],
+)
+def test_refusals(site, mode, name, kind):
+    np.save(site.folder / "x.npy", np.arange(3))
+    (site.folder / "empty.h5").write_bytes(b"")
+    (site.folder / "text.h5").write_bytes(b"<html>sorry</html>")
+    site.mode = mode
+    with pytest.raises(errors.Error) as caught:
+        open_source(f"{site.url}/{name}")
+    assert caught.value.kind == kind
+    assert name in caught.value.message
+
+
+def test_nobody_there(monkeypatch):
+    monkeypatch.setattr(sources_http.time, "sleep", lambda seconds: None)
+    with pytest.raises(errors.Error) as caught:
+        open_source("http://127.0.0.1:9/x.h5")
+    assert caught.value.kind == "network"
+
+
+def test_a_file_that_changes_is_refused(site):
+    data = big_file(site.folder)
+    entry = open_source(f"{site.url}/x.h5").arrays["/x"]
+    assert same(entry.read((slice(0, 1), slice(0, 5))), data[:1, :5])
+    site.etag = "two"
+    with pytest.raises(errors.Error) as caught:
+        entry.read((slice(2990, 3000), slice(0, 1000)))
+    assert caught.value.kind == "source-changed"

@@ -1,0 +1,143 @@
+"""Finding the right format and files: by content, folder, glob and list; clear words where there is none."""
+
+from __future__ import annotations
+
+import os
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+import zarr
+from icecore import errors
+from icecore.sources import expand, format_of, open_source
+from sources_kit import everything, same
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """One file of each kind, with misleading names, and things that are none."""
+    with h5py.File(tmp_path / "a.dat", "w") as file:
+        file["x"] = np.arange(3)
+    with h5py.File(tmp_path / "block.h5", "w", userblock_size=2048) as file:
+        file["x"] = np.arange(3)
+    (tmp_path / "sub").mkdir()
+    with netCDF4.Dataset(tmp_path / "sub" / "b.h5", "w", format="NETCDF3_CLASSIC") as file:
+        file.createDimension("x", 3)
+        file.createVariable("x", "f4", ("x",))[:] = 1
+    np.save(tmp_path / "c.npy", np.arange(3))
+    np.savez(tmp_path / "sub" / "d.npz", x=np.arange(3))
+    zarr.create_array(tmp_path / "sub" / "e.zarr", shape=(3,), dtype="i4")
+    (tmp_path / "readme.txt").write_text("hello world")
+    (tmp_path / "empty.nc").write_bytes(b"")
+    return tmp_path
+
+
+def names(paths):
+    return [os.path.basename(path) for path in paths]
+
+
+def test_formats_are_told_by_content(archive):
+    found = {
+        name: format_of(str(archive / name))
+        for name in ("a.dat", "block.h5", "sub/b.h5", "c.npy", "sub/d.npz")
+    }
+    assert [row.name.split()[0] for row in found.values()] == ["HDF5", "HDF5", "netCDF-3", "NumPy", "NumPy"]
+    assert format_of(str(archive / "readme.txt")) is None
+    assert format_of(str(archive / "empty.nc")) is None
+
+
+def test_expand(archive):
+    assert names(expand(archive)) == ["a.dat", "block.h5", "c.npy", "b.h5", "d.npz", "e.zarr"]
+    assert names(expand(archive / "a.dat")) == ["a.dat"]
+    assert names(expand(archive / "**" / "*.np?")) == ["c.npy", "d.npz"]
+    assert names(expand(archive / "sub" / "e.zarr")) == ["e.zarr"]
+    assert expand("https://example.org/x.h5") == ["https://example.org/x.h5"]
+    (archive / "list.txt").write_text("# comment\n\na.dat\nsub/*.npz\nhttp://example.org/y.nc\n")
+    assert names(expand(f"@{archive}/list.txt")) == ["a.dat", "d.npz", "y.nc"]
+    for path in expand(archive):
+        assert open_source(path).arrays
+
+
+@pytest.mark.parametrize("source", ["gone.h5", "*.gone", "@gone.txt", "sub/none"])
+def test_nothing_there(archive, source):
+    source = f"@{archive}/{source[1:]}" if source.startswith("@") else str(archive / source)
+    with pytest.raises(errors.Error) as caught:
+        expand(source)
+    assert caught.value.kind == "source-missing"
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_unknown_formats_say_what_was_found(archive):
+    with pytest.raises(errors.Error) as caught:
+        open_source(archive / "readme.txt")
+    assert caught.value.kind == "format"
+    assert "hello wo" in caught.value.message
+    assert "netCDF-3" in caught.value.hint
+    with pytest.raises(errors.Error) as caught:
+        open_source(archive / "empty.nc")
+    assert "empty" in caught.value.message
+    with pytest.raises(errors.Error) as caught:
+        open_source(archive)
+    assert "folder" in caught.value.message
+    with pytest.raises(errors.Error) as caught:
+        open_source(archive / "gone.h5")
+    assert caught.value.kind == "source-missing"
+
+
+def test_files_that_may_not_be_read(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(3))
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        pytest.skip("running as root: everything may be read")
+    with pytest.raises(errors.Error) as caught:
+        open_source(path)
+    assert caught.value.kind == "permission"
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr_folders(tmp_path, version):
+    root = zarr.create_group(tmp_path / "x.zarr", zarr_format=version, attributes={"title": "t"})
+    data = np.arange(60, dtype=">i4").reshape(6, 10)
+    extra = (
+        {"attributes": {"_ARRAY_DIMENSIONS": ["y", "x"]}} if version == 2 else {"dimension_names": ("y", "x")}
+    )
+    array = root.create_array("g/a", shape=(6, 10), chunks=(4, 3), dtype=">i4", fill_value=7, **extra)
+    array[...] = data
+    words = root.create_array("words", shape=(3,), dtype="string" if version == 3 else str, chunks=(2,))
+    words[...] = np.array(["a", "grüße", ""], object)
+    root.create_array("flag", shape=(), dtype="bool")[...] = True
+    amap = open_source(tmp_path / "x.zarr")
+    assert amap.groups["/"] == {"title": "t"}
+    assert "/g" in amap.groups
+    entry = amap.arrays["/g/a"]
+    assert entry.dims == ("y", "x")
+    assert entry.chunks == (4, 3)
+    assert entry.fill_value == 7
+    assert entry.attrs == ({"_FillValue": 7} if version == 2 else {})
+    assert same(entry.read(everything(entry)), data)
+    assert entry.read(everything(entry)).dtype == np.dtype("i4")
+    assert same(entry.read((slice(1, 3), slice(2, 5))), data[1:3, 2:5])
+    assert amap.arrays["/words"].read((slice(0, 3),)).tolist() == ["a", "grüße", ""]
+    assert amap.arrays["/flag"].read(())[()] == np.True_
+    assert all(not e.linked and e.note for e in amap.arrays.values())
+
+
+def test_zarr_rectilinear_and_sharded(tmp_path):
+    zarr.config.set({"array.rectilinear_chunks": True})
+    root = zarr.create_group(tmp_path / "x.zarr")
+    root.create_array("r", shape=(10,), chunks=[[3, 3, 4]], dtype="i4")[...] = np.arange(10)
+    root.create_array("s", shape=(10,), chunks=(2,), shards=(4,), dtype="i4")[...] = np.arange(10)
+    amap = open_source(tmp_path / "x.zarr")
+    assert amap.arrays["/s"].chunks == (4,)
+    for name in ("/r", "/s"):
+        assert amap.arrays[name].read((slice(2, 9),)).tolist() == list(range(2, 9))
+
+
+def test_broken_zarr(tmp_path):
+    (tmp_path / "x.zarr").mkdir()
+    (tmp_path / "x.zarr" / "zarr.json").write_text("{ not json")
+    with pytest.raises(errors.Error) as caught:
+        open_source(tmp_path / "x.zarr")
+    assert caught.value.kind == "corrupt"
