@@ -122,7 +122,7 @@ class ArrayWriter:
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
     ) -> None:
-        old = self._writer._native.repo().array(self.path)
+        old = self._writer._pending().array(self.path)
         block = old.read(tuple(slice(a, b) for a, b in zip(low, high, strict=True)))
         block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
         self._writer._native.write(self.path, low, block)

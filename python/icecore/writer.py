@@ -15,6 +15,7 @@ from icecore.nodes import Node
 from icecore.sources.dtypes import data_type, fill_json
 
 if TYPE_CHECKING:
+    from icecore import _icecore
     from icecore.repo import Repo
 
 
@@ -168,8 +169,11 @@ class Writer:
             if not self._native.exists(parent):
                 self._native.add_group(parent, "{}")
 
+    def _pending(self) -> _icecore.Repo:
+        return self._repo._native.pending(self._native)
+
     def _view(self) -> Repo:
         """What would be read now, the uncommitted included."""
         from icecore.repo import Repo
 
-        return Repo(self._native.repo(), self._repo._storage, self._repo._allow_links)
+        return Repo(self._pending(), self._repo._storage, self._repo._allow_links)
