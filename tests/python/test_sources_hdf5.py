@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import h5py
 import numpy as np
 import pytest
 from icecore import errors
-from icecore.sources import open_source
+from icecore.sources import keep_open, open_source
 from sources_kit import everything, foreign, same, stored_chunks, through_zarr, zarr_store
 
 rng = np.random.default_rng(5)
@@ -79,6 +82,8 @@ def direct(path, name):
 
 def plugin_filters():
     plugin = pytest.importorskip("hdf5plugin")
+    # netCDF4, once imported, makes h5py find plugins of its own, which read but don't write with this library.
+    plugin.register(force=True)
     return {
         "lzf": ({"compression": "lzf"}, {"name": "icecore.h5lzf", "configuration": {}}),
         "lz4": (plugin.LZ4(), {"name": "icecore.h5lz4", "configuration": {}}),
@@ -624,3 +629,94 @@ def test_many_arrays_through_one_store(tmp_path):
     group = zarr.open_group(zarr_store(amap), mode="r")
     assert group.attrs["title"] == "tree"
     assert [group[f"g{i}/x"][...].tolist() for i in range(5)] == [list(range(i + 1)) for i in range(5)]
+
+
+def test_fill_values_of_every_type(tmp_path):
+    """Chunks that were never written: the fill value of enums, booleans, text, records, arrays and times."""
+    record = np.dtype([("a", "<i4"), ("b", "<f8")])
+    odd = np.dtype([("a", ">i4"), ("b", "<f8")])
+    colours = h5py.enum_dtype({"RED": 0, "GREEN": 1}, basetype="i2")
+    cases = {
+        "enum": (colours, 1),
+        "bool": ("?", True),
+        "text": ("S4", b"ab"),
+        "opaque": ("V3", np.void(b"xyz")),
+        "record": (record, np.array((3, 2.5), record)),
+        "odd": (odd, np.array((3, 2.5), odd)),
+        "big": (">i4", 77),
+        "complex": ("c16", 1 + 2j),
+        "half": ("f2", 0.1),
+        "array": (np.dtype(("f4", (2,))), None),
+    }
+
+    def fill(file):
+        for name, (dtype, value) in cases.items():
+            if name == "array":
+                kind = h5py.h5t.py_create(np.dtype((np.dtype("f4"), (2,))))
+                plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                plist.set_chunk((2,))
+                h5py.h5d.create(file.id, b"array", kind, h5py.h5s.create_simple((5,)), plist)
+            else:
+                file.create_dataset(name, (5,), dtype, chunks=(2,), fillvalue=value)
+
+    path, amap = indexed(tmp_path, fill)
+    for name in cases:
+        if name != "array":
+            assert check(path, amap, f"/{name}", linked=name != "odd").shape == (5,)
+
+
+def test_a_file_that_changes_while_it_is_indexed_is_refused(tmp_path, monkeypatch):
+    import icecore.sources.hdf5 as source
+
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.arange(3)
+    finish = source._assemble
+
+    def meanwhile(*args):
+        with path.open("ab") as file:
+            file.write(b"more")
+        return finish(*args)
+
+    monkeypatch.setattr(source, "_assemble", meanwhile)
+    with pytest.raises(errors.Error) as caught:
+        open_source(path)
+    assert caught.value.kind == "source-changed"
+    assert "4 bytes" not in caught.value.hint
+
+
+def test_files_stay_closed_between_reads(tmp_path):
+    """An open HDF5 file is locked: its owner must be able to write to it while a map of it is around."""
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=np.arange(30)))
+    amap.arrays["/x"].read((slice(0, 3),))
+    with h5py.File(path, "r+") as file:
+        file["y"] = 1
+    amap = open_source(path)
+    with keep_open():
+        for i in range(10):
+            assert amap.arrays["/x"].read((slice(i, i + 1),)).tolist() == [i]
+    with h5py.File(path, "r+") as file:
+        file["z"] = 1
+
+
+def test_a_file_that_is_being_written_is_named(tmp_path):
+    path = tmp_path / "x.h5"
+    code = (
+        "import h5py, sys; f = h5py.File(sys.argv[1], 'w'); f['x'] = 1; f.flush(); "
+        "print('open', flush=True); sys.stdin.readline()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout.readline() == b"open\n"
+        with pytest.raises(errors.Error) as caught:
+            open_source(path)
+        writer.communicate(b"\n")
+    assert caught.value.kind == "io"
+    assert "open for writing" in caught.value.message
+    assert "/x" in open_source(path).arrays
+
+
+def test_file_urls(tmp_path):
+    path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=np.arange(3)), name="a b%.h5")
+    assert open_source(path.as_uri()).arrays["/x"].links.urls == amap.arrays["/x"].links.urls

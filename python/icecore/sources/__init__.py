@@ -21,7 +21,8 @@ from typing import Any
 from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
 from icecore.sources.bytesource import ByteSource, open_bytes
-from icecore.sources.identity import Identity, file_url, identity, is_remote
+from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
+from icecore.sources.openfiles import keep_open
 
 __all__ = [
     "FORMATS",
@@ -35,6 +36,7 @@ __all__ = [
     "file_url",
     "format_of",
     "identity",
+    "keep_open",
     "open_source",
 ]
 
@@ -98,7 +100,7 @@ def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     Raises:
         Error: ``source-missing``; ``format`` for what no module knows; whatever that module finds wrong.
     """
-    source = os.fspath(source)
+    source = local_path(os.fspath(source))
     if not is_remote(source) and os.path.isdir(source):
         if _is_zarr(source):
             module = import_module("icecore.sources.zarr_store")
@@ -128,7 +130,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     Raises:
         Error: ``source-missing`` where nothing matches.
     """
-    source = os.fspath(source)
+    source = local_path(os.fspath(source))
     if is_remote(source):
         return [source]
     if source.startswith("@") and not os.path.exists(source):

@@ -76,7 +76,7 @@ def _joined(entries: list[ArrayEntry], sources: list[str], dim: str) -> ArrayEnt
         _fits(first, entry, axis, sources[0], source)
         times = _meaning(first, entry, sources[0], source)
         read, reason = _reader(entry, dtype, times), _unlinkable(first, entry, dtype, times)
-        if reason:
+        if reason and entry.shape[axis]:
             why.append(reason)
         parts.append(Part(entry, read, not reason, start))
         start += entry.shape[axis]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from icecore import errors
 
@@ -29,6 +30,11 @@ def is_remote(source: str) -> bool:
 def file_url(path: str | os.PathLike[str]) -> str:
     """The ``file://`` URL of a local path (made absolute, symbolic links kept, percent-encoded)."""
     return Path(os.path.abspath(path)).as_uri()
+
+
+def local_path(source: str) -> str:
+    """``file://`` URLs as paths; everything else as it is."""
+    return unquote(urlsplit(source).path) if source.startswith("file://") else source
 
 
 def identity(source: str | os.PathLike[str]) -> Identity:

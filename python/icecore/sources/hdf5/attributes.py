@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from h5py import h5a, h5o, h5r, h5s, h5t
 
-from icecore import errors
 from icecore.sources.attributes import text
 
 #: netCDF-4's and the dimension scale interface's bookkeeping; never shown by netCDF libraries.
@@ -76,11 +75,7 @@ def _value(aid: Any, name_of: Callable[[Any], str]) -> Any:
     shape = space.get_simple_extent_dims()
     count = prod(shape)
     if count * tid.get_size() > _MAX_BYTES:
-        raise errors.make(
-            "memory",
-            f"an attribute of {count} elements of {tid.get_size()} bytes",
-            "attributes may be 64 MiB",
-        )
+        raise NotImplementedError(f"{count} elements of {tid.get_size()} bytes, more than 64 MiB")
     dtype = tid.dtype
     array = np.empty(shape, dtype)
     if count == 0:

@@ -19,7 +19,7 @@ from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_jso
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of
-from icecore.sources.hdf5.read import DatasetReader
+from icecore.sources.hdf5.read import DatasetReader, convert
 from icecore.sources.hdf5.types import TypePlan
 from icecore.sources.identity import Identity
 
@@ -53,7 +53,7 @@ def build(
         raise errors.make(
             "corrupt", f"{raw.path}: a shape of {shape} can't be", "compare the file with its original"
         )
-    fill = _fill_value(plist, plan)
+    fill, unsaid = _fill_value(plist, plan, raw.dsid.get_type())
     attrs, types = array_attributes(raw, notes)
     reader = DatasetReader(
         raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
@@ -72,7 +72,7 @@ def build(
         unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
         attr_types=types,
     )
-    why = _unlinkable(raw, plist, shape)
+    why = _unlinkable(raw, plist, shape) or unsaid
     located = None
     if not why:
         located, codecs, why = _locate(raw, plist, shape, stored)
@@ -107,18 +107,18 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
     return attrs, types
 
 
-def _fill_value(plist: Any, plan: TypePlan) -> Any:
-    """The HDF5 fill value as an element of the plan's dtype, or None for zero."""
-    if plan.how in ("text", "reference", "struct") or plan.inner:
-        return None
-    if plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
-        return None
-    value = np.zeros((1,), plan.dtype)
+def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
+    """The HDF5 fill value as an element of the plan's dtype (None: zero), and "" or why Zarr can't say it."""
+    if plan.how in ("text", "reference") or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+        return None, ""
+    if plan.inner:
+        return None, "a fill value that is an array"
+    value = np.zeros((), tid.dtype)
     try:
         plist.get_fill_value(value)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError):
-        return None
-    return value[0]
+        return convert(value, plan.how, plan.dtype)[()], ""
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        return None, f"a fill value that can't be read: {error}"
 
 
 def _source_chunks(plist: Any, shape: tuple[int, ...], plan: TypePlan) -> tuple[int, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,11 +23,6 @@ FAULTS = (
     SystemError,
     NotImplementedError,
 )
-
-_KEPT = 8
-_open: OrderedDict[str, Any] = OrderedDict()
-_lock = threading.Lock()
-_keeping = 0
 
 
 @contextmanager
@@ -63,46 +56,11 @@ def open_file(source: str) -> Any:
         try:
             return h5py.File(source, "r")
         except OSError as error:
-            # Some network file systems can't lock; archives don't need it.
-            if "lock" not in str(error):
+            if "unable to lock file" not in str(error):
                 raise
+            if "errno = 11" in str(error):
+                raise errors.make(
+                    "io", f"{source} is open for writing elsewhere", "try again when its writer has closed it"
+                ) from error
+            # Some network file systems can't lock at all; archives don't need it.
             return h5py.File(source, "r", locking=False)
-
-
-@contextmanager
-def keep_open() -> Iterator[None]:
-    """Keep local files open between reads inside this block, for whoever reads many regions of the same
-    files.
-    """
-    global _keeping
-    with _lock:
-        _keeping += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _keeping -= 1
-            for key in [key for key in _open if _keeping == 0 and not is_remote(key)]:
-                _open.pop(key)
-
-
-@contextmanager
-def shared_file(source: str, token: Any) -> Iterator[Any]:
-    """A file opened for reading data; ``token`` is the identity that it was opened for.
-
-    A local file is closed again at once unless :func:`keep_open` is in force: an open HDF5 file holds a lock,
-    and keeps its owner from opening it to write. Remote files stay open, because opening one takes requests.
-    """
-    key = f"{source}\0{token}"
-    with _lock:
-        file = _open.pop(key, None)
-        kept = _keeping > 0 or is_remote(source)
-    if file is None or not file:
-        file = open_file(source)
-    if kept:
-        with _lock:
-            # Dropped, not closed: another thread may be reading from it; h5py closes with the last reference.
-            _open[key] = file
-            while len(_open) > _KEPT:
-                _open.popitem(last=False)
-    yield file

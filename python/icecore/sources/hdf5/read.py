@@ -9,8 +9,9 @@ import numpy as np
 
 from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
-from icecore.sources.hdf5.file import guard, shared_file
+from icecore.sources.hdf5.file import guard, open_file
 from icecore.sources.identity import Identity, unchanged
+from icecore.sources.openfiles import shared
 from icecore.sources.structs import pack
 
 
@@ -39,7 +40,7 @@ class DatasetReader:
         """
         unchanged(self.source, self.identity)
         _plugins()
-        with guard(self.source, self.path), shared_file(self.source, self.identity) as file:
+        with guard(self.source, self.path), shared(self.source, self.identity, open_file) as file:
             return self._read(file[self.path], region)
 
     def _read(self, dataset: Any, region: Region) -> np.ndarray:
@@ -47,7 +48,7 @@ class DatasetReader:
         clipped = tuple(
             slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True)
         )
-        values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset)
+        values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset.file.id)
         if self.inner:
             values = values[(Ellipsis, *region[len(outer) :])]  # type: ignore[arg-type]
         if self.stored != self.shape[: len(self.stored)]:
@@ -69,14 +70,13 @@ class DatasetReader:
         return out
 
 
-def convert(values: np.ndarray, how: str, dtype: np.dtype, dataset: Any) -> np.ndarray:
+def convert(values: np.ndarray, how: str, dtype: np.dtype, fid: Any = None) -> np.ndarray:
     """What h5py returned, as elements of ``dtype``."""
     if how == "text":
         return _each(values, lambda item: text(item) if isinstance(item, bytes) else str(item))
     if how == "reference":
         from h5py import h5r
 
-        fid = dataset.file.id
         return _each(values, lambda item: text(h5r.get_name(item, fid) or b"") if item else "")
     if how == "struct":
         return pack(values, dtype)

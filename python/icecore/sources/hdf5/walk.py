@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,12 +38,12 @@ class Walk:
     def run(self, root: Any) -> None:
         """Walk the whole file: hard links first, so that an object gets its own name rather than an alias."""
         stack: list[tuple[str, Any]] = [("/", root)]
-        later: list[tuple[Any, str, bytes]] = []
+        later: deque[tuple[Any, str, bytes]] = deque()
         with guard(self.source):
             self._first(root, "/")
         while stack or later:
             if not stack:
-                gid, path, name = later.pop(0)
+                gid, path, name = later.popleft()
                 self._follow(gid, path, name, stack)
                 continue
             path, gid = stack.pop()
