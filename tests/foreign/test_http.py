@@ -60,7 +60,7 @@ def test_what_the_plan_says_is_what_the_server_sees(folder: Path, repo_path: str
     for path, sel in asked.items():
         assert zoo.same(got[path], expected(folder, path[3:])[sel])
     assert plan.chunks == 4 * 8
-    assert stats["bytes"] == plan.bytes_fetched <= 1.1 * plan.bytes_wanted
+    assert plan.bytes_wanted <= plan.bytes_fetched == stats["bytes"] <= (folder / "x.h5").stat().st_size
     # Each dataset's eight chunks lie one behind the other: one request would do; a few may run side by side.
     assert stats["requests"] - stats["heads"] == plan.requests <= 16
     assert stats["failed"] == 0
@@ -102,11 +102,9 @@ def test_answers_that_fail_now_and_then_are_asked_for_again(
     icecore.link(f"{server.url}/x.h5", repo_path, group="/x")
     port = server.port
     server.kill()
-    flaky = serve(folder, port=port, fail_every=3)
-    repo = icecore.open(repo_path)
-    got = repo.read({path: slice(None, None, 10_001) for path in repo.arrays})
-    for path, data in got.items():
-        assert zoo.same(data, expected(folder, path[3:])[::10_001])
+    flaky = serve(folder, port=port, fail_every=2)
+    for path, array in icecore.open(repo_path).arrays.items():
+        assert zoo.same(array[::10_001], expected(folder, path[3:])[::10_001])
     assert flaky.stats()["failed"] > 0
 
 

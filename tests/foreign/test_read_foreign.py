@@ -213,8 +213,8 @@ def test_rare_codecs_are_right_or_refused(repo_path: str, options: dict[str, Any
 
 @pytest.mark.parametrize(
     "chunks",
-    [[[4, 6, 13], [3, 14]], [[23], [1, 1, 15]], [[10, 10, 10], [17]], [[1] * 23, [5, 5, 5, 5]]],
-    ids=["uneven", "thin", "overhanging", "rows"],
+    [[[4, 6, 13], [3, 14]], [[23], [1, 1, 15]], [[1] * 23, [5, 5, 5, 2]]],
+    ids=["uneven", "thin", "rows"],
 )
 @pytest.mark.parametrize("dtype", ["f4", "str"])
 def test_rectilinear_grids(repo_path: str, chunks: list[list[int]], dtype: str) -> None:
