@@ -90,7 +90,7 @@ impl Axis {
 /// The chunk grid of an array: one [`Axis`] per dimension. A 0-d array has one chunk of one element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkGrid {
-    /// The axes in the array's order.
+    /// The axes in the array's order. To be read: the constructors check what planning and copying rely on.
     pub axes: Vec<Axis>,
 }
 

@@ -36,7 +36,7 @@ enum Source {
     Joint(Groups),
 }
 
-/// The part of one chunk that a selection wants.
+/// The part of one chunk that a selection wants. The default is an empty buffer for [`Cuts::cut_into`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cut {
     /// The chunk's coordinates in the grid.

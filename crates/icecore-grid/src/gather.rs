@@ -3,7 +3,7 @@
 use crate::access::lengths;
 use crate::climb::climb;
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::shrink;
+use crate::layout::{gcd, shrink};
 use crate::region::Region;
 
 /// Most boxes that are written down.
@@ -82,10 +82,6 @@ fn straddled(len: u64, block: u64, source: u64) -> u64 {
     let inner = len.div_ceil(block) - 1;
     // Every so many boundaries one falls between two source chunks.
     inner - inner / (source / gcd(source, block))
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn walk(shape: &[u64], block: &[u64], counts: &[u64], order: &[usize]) -> Vec<Region> {

@@ -176,7 +176,8 @@ impl Planner<'_> {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+/// Greatest common divisor.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
@@ -260,6 +261,13 @@ mod tests {
             let fits = shard.is_multiple_of(source) || source.is_multiple_of(shard) || shard >= goal.shape[axis];
             assert!(fits, "{plan:?}");
         }
+    }
+
+    #[test]
+    fn narrow_bounds_are_met() {
+        let goal = LayoutGoal { inner_bytes: (90_000, 90_100), ..LayoutGoal::new(vec![1_000_003], 1) };
+        let chunk = plan_layout(&goal).unwrap().chunk[0];
+        assert!((90_000..=90_100).contains(&chunk), "{chunk}");
     }
 
     #[test]

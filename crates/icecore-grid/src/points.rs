@@ -52,7 +52,7 @@ impl Groups {
         for (lo, &(chunk, point)) in order.iter().enumerate() {
             if groups.last().is_none_or(|group| group.chunk != chunk) {
                 groups.push(Group { chunk, lo });
-                grid.region_start(chunk, &mut starts);
+                chunk_start(&grid, chunk, &mut starts);
             }
             index.extend(joint.columns.iter().zip(&starts).map(|(column, &start)| column[point] - start));
             dst.push(point as u64 * joint.dst_step);
@@ -98,14 +98,12 @@ fn chunk_of(grid: &ChunkGrid, joint: &Joint, point: usize) -> u64 {
     axes.fold(0, |flat, (axis, column)| flat * axis.count() + axis.find(column[point]).0)
 }
 
-impl ChunkGrid {
-    /// First element of a chunk, given by its flat number.
-    fn region_start(&self, flat: u64, starts: &mut [u64]) {
-        let mut rest = flat;
-        for (start, axis) in starts.iter_mut().zip(&self.axes).rev() {
-            let count = axis.count().max(1);
-            *start = axis.extent(rest % count).0;
-            rest /= count;
-        }
+/// First element of a chunk, given by its flat number.
+fn chunk_start(grid: &ChunkGrid, flat: u64, starts: &mut [u64]) {
+    let mut rest = flat;
+    for (start, axis) in starts.iter_mut().zip(&grid.axes).rev() {
+        let count = axis.count().max(1);
+        *start = axis.extent(rest % count).0;
+        rest /= count;
     }
 }

@@ -1,5 +1,8 @@
 //! Any selection of any array on any grid, read chunk by chunk, is what indexing gives by definition.
 
+// Clippy exempts test functions, not their helpers.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod model;
 
 use icecore_grid::{ChunkGrid, Cuts, Index, Mode, Selection};

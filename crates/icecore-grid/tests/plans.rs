@@ -1,5 +1,8 @@
 //! Spans, layouts and gather orders: what they promise, on random input.
 
+// Clippy exempts test functions, not their helpers.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use icecore_grid::{LayoutGoal, Merge, Pattern, Region, Request, Span, coalesce, gather_regions, plan_layout};
 use proptest::prelude::*;
 
