@@ -11,12 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
-from icecore.sources import open_source
+from icecore.sources import open_source, stitch
 from icecore.sources.concat import concat
 from icecore.sources.timeunits import conversion
 from sources_kit import everything, same, through_zarr
 
 rng = np.random.default_rng(11)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_small(monkeypatch):
+    """Joined arrays of a few bytes would be copied: these tests are about larger ones."""
+    monkeypatch.setattr(stitch, "SMALL", -1)
+
+
 counter = itertools.count()
 
 
@@ -74,6 +82,18 @@ def test_other_lengths_make_a_rectilinear_grid(tmp_path):
     assert len(entry.native) == 4
     assert len(entry.links) == 10
     assert "cut off" in entry.note
+
+
+def test_small_arrays_are_copied_rather_than_irregular(tmp_path, monkeypatch):
+    """So that zarr-python opens a time axis of many files without a switch for experimental grids."""
+    monkeypatch.setattr(stitch, "SMALL", 4 << 20)
+    parts = fields(7, 9, 5)
+    entry = joined(parts, [netcdf(tmp_path, p, zlib=True, chunksizes=(4, 3, 6)) for p in parts])
+    assert not entry.linked
+    assert entry.chunks == (21, 5, 6)
+    assert "small" in entry.note
+    parts = fields(8, 8)
+    assert joined(parts, [netcdf(tmp_path, p, zlib=True, chunksizes=(4, 5, 6)) for p in parts]).linked
 
 
 def test_one_record_chunks_never_copy(tmp_path):

@@ -82,7 +82,7 @@ def direct(path, name):
 
 def plugin_filters():
     plugin = pytest.importorskip("hdf5plugin")
-    # netCDF4, once imported, makes h5py find plugins of its own, which read but don't write with this library.
+    # netCDF4, once imported, makes h5py find its plugins, which read but don't write with this library.
     plugin.register(force=True)
     return {
         "lzf": ({"compression": "lzf"}, {"name": "icecore.h5lzf", "configuration": {}}),

@@ -88,15 +88,15 @@ def _joined(entries: list[ArrayEntry], sources: list[str], dim: str) -> ArrayEnt
         codecs=first.codecs if dtype == first.dtype else copy_codecs(dtype),
         unlimited=tuple(sorted({*first.unlimited, axis})),
     )
-    join(parts, axis, whole)
-    whole.note = _note(whole, first, why, len(parts))
+    reason = join(parts, axis, whole)
+    whole.note = reason or _note(whole, first, why, len(parts))
     return whole
 
 
 def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:
     reasons = sorted(set(why))
     if whole.links is None:
-        return "; ".join(reasons) or first.note or "no chunk fits the joined array"
+        return "; ".join(reasons) or first.note
     if reasons:
         return f"{len(why)} of {count} files are copied: {'; '.join(reasons)}"
     if whole.native:

@@ -36,8 +36,8 @@ def keep_open() -> Iterator[None]:
 def shared(source: str, identity: Identity, opener: Callable[[str], Any]) -> Iterator[Any]:
     """A file opened for reading data.
 
-    A local file is closed again at once unless :func:`keep_open` is in force: an open HDF5 file holds a lock
-    that keeps its owner from opening it to write. Remote files stay open (the last 8), because opening one takes
+    A local file is closed again at once unless :func:`keep_open` is in force: an open HDF5 file has a lock
+    that keeps its owner from opening it to write. Remote files stay open (the last 8): opening one takes
     requests.
     """
     key = (source, identity)

@@ -18,6 +18,8 @@ from icecore.sources.timeunits import Conversion
 # What a codec's configuration may differ in without decoding differently.
 _EFFORT = {"level", "clevel", "cname"}
 _USEFUL = 64 << 10
+#: bytes up to which a joined array is copied rather than linked with chunks of unlike lengths
+SMALL = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -93,27 +95,39 @@ def is_raw(codecs: list[dict[str, Any]]) -> bool:
     return len(codecs) == 1 and codecs[0]["name"] == "bytes"
 
 
-def join(parts: list[Part], axis: int, whole: ArrayEntry) -> None:
-    """Fill in ``whole`` (shape, dtype and codecs are set) from its parts: chunks, links, copies, reader."""
-    starts = (*tuple(part.start for part in parts), whole.shape[axis])
+def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
+    """Fill in ``whole`` (shape, dtype and codecs are set) from its parts: chunks, links, copies, reader.
+
+    Returns:
+        Why all of it is copied although some parts could be linked, or "".
+    """
+    starts = (*(part.start for part in parts), whole.shape[axis])
     whole.read = Stitched(tuple(part.read for part in parts), starts, axis, whole.dtype)
     linked = [part for part in parts if part.linkable]
     if not linked or not isinstance(linked[0].entry.chunks, tuple):
         _copy_all(whole)
-        return
+        return ""
     if is_raw(whole.codecs) and axis == 0:
         _align(linked)
     chunk = linked[0].entry.chunks
     for part in linked:
         ours = part.entry.chunks
-        part.linkable = (
-            isinstance(ours, tuple) and ours[:axis] + ours[axis + 1 :] == chunk[:axis] + chunk[axis + 1 :]
-        )
+        part.linkable = isinstance(ours, tuple) and _without(ours, axis) == _without(chunk, axis)
     cells = _cells(parts, axis, chunk[axis])
     whole.chunks = _grid(cells, axis, chunk, whole.shape)
+    if isinstance(whole.chunks, list) and whole.nbytes <= SMALL:
+        # Plain zarr-python opens no rectilinear grid unless told to: not worth it for a time axis.
+        _copy_all(whole)
+        return "small, and no regular chunks fit the files' lengths"
     whole.links, whole.native = _merge(parts, cells, axis, whole)
     if not len(whole.links) and whole.native:
         _copy_all(whole)
+        return "no chunk of the files fits the joined array"
+    return ""
+
+
+def _without(shape: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+    return shape[:axis] + shape[axis + 1 :]
 
 
 def _copy_all(whole: ArrayEntry) -> None:
