@@ -37,7 +37,9 @@ pub(crate) enum Serializer {
     Bytes(Swap),
     Pco(Pco),
     /// u32 count, then u32 length and bytes of each element; UTF-8 is checked.
-    Vlen { utf8: bool },
+    Vlen {
+        utf8: bool,
+    },
     /// A codec of `zarrs`, together with the array→array codecs before it.
     Foreign(Foreign),
 }
@@ -94,6 +96,7 @@ pub(crate) fn raw_len(shape: &[u64], itemsize: usize) -> Result<usize> {
         .and_then(|len| usize::try_from(len).ok())
         .ok_or_else(|| {
             let what = format!("a chunk of {shape:?} elements of {itemsize} bytes; at most {MAX_CHUNK} bytes are read");
-            Error::new(ErrorKind::Unsupported, what).hint("the metadata may be damaged; otherwise choose smaller chunks")
+            Error::new(ErrorKind::Unsupported, what)
+                .hint("the metadata may be damaged; otherwise choose smaller chunks")
         })
 }

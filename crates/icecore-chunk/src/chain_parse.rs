@@ -125,6 +125,7 @@ fn check_vlen(dtype: &DType, arrays: &[ArrayStep], serializer: &Serializer, byte
     if ok && (!dtype.is_vlen() || arrays.iter().all(|a| matches!(a, ArrayStep::Transpose(_)))) {
         return Ok(());
     }
-    let what = format!("{:?} with {} bytes codecs does not suit the data type {}", serializer, bytes.len(), dtype.to_json());
+    let what =
+        format!("{:?} with {} bytes codecs does not suit the data type {}", serializer, bytes.len(), dtype.to_json());
     Err(Error::new(ErrorKind::Unsupported, what).hint("strings need `vlen-utf8`, byte strings `vlen-bytes`"))
 }

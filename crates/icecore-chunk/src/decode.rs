@@ -57,7 +57,8 @@ impl Chain {
     ) -> Result<()> {
         let raw = self.raw_len(shape)?;
         if out.len() != raw || self.dtype.is_vlen() {
-            let what = format!("an output of {} bytes for a chunk of {raw} bytes of {}", out.len(), self.dtype.to_json());
+            let what =
+                format!("an output of {} bytes for a chunk of {raw} bytes of {}", out.len(), self.dtype.to_json());
             return Err(Error::new(ErrorKind::Mismatch, what));
         }
         let wanted = self.whole_elements(wanted, raw);
@@ -119,7 +120,9 @@ impl Chain {
                 foreign.decode(held.bytes(), shape, out)?;
                 held.release(scratch);
             }
-            Serializer::Vlen { .. } => return Err(Error::new(ErrorKind::Mismatch, "a chunk of strings read as numbers")),
+            Serializer::Vlen { .. } => {
+                return Err(Error::new(ErrorKind::Mismatch, "a chunk of strings read as numbers"));
+            }
         }
         self.sum_up(out);
         Ok(())

@@ -32,8 +32,14 @@ pub enum DType {
     Complex64,
     Complex128,
     /// Counts of `scale` × `unit` since 1970; the smallest int64 is "not a time".
-    DateTime64 { unit: String, scale: u64 },
-    TimeDelta64 { unit: String, scale: u64 },
+    DateTime64 {
+        unit: String,
+        scale: u64,
+    },
+    TimeDelta64 {
+        unit: String,
+        scale: u64,
+    },
     /// NumPy's `S`: bytes, padded with zeros to this length.
     Bytes(usize),
     /// NumPy's `U`: this many UTF-32 characters.
@@ -96,9 +102,7 @@ impl DType {
     /// The `data_type` of Zarr v3, in the spelling of zarr-python.
     pub fn to_json(&self) -> Value {
         let sized = |name: &str, n: usize| json!({"name": name, "configuration": {"length_bytes": n}});
-        let timed = |name: &str, unit: &str, scale: u64| {
-            json!({"name": name, "configuration": {"unit": unit, "scale_factor": scale}})
-        };
+        let timed = |name: &str, unit: &str, scale: u64| json!({"name": name, "configuration": {"unit": unit, "scale_factor": scale}});
         match self {
             DType::DateTime64 { unit, scale } => timed("numpy.datetime64", unit, *scale),
             DType::TimeDelta64 { unit, scale } => timed("numpy.timedelta64", unit, *scale),
@@ -214,8 +218,7 @@ fn parse_utf32(ext: &Extension) -> Result<DType> {
 }
 
 fn parse_time(ext: &Extension) -> Result<DType> {
-    const UNITS: [&str; 15] =
-        ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as", "generic"];
+    const UNITS: [&str; 15] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as", "generic"];
     let unit = config_str(ext, "unit")?;
     if !UNITS.contains(&unit) {
         return Err(unsupported("unit of time", unit));

@@ -83,9 +83,7 @@ pub(crate) fn config_bool_or(ext: &Extension, key: &str, default: bool) -> Resul
 
 /// A required list of non-negative integers.
 pub(crate) fn config_list(ext: &Extension, key: &str) -> Result<Vec<u64>> {
-    ext.get(key)
-        .and_then(u64_list)
-        .ok_or_else(|| missing(ext, key, "a list of non-negative integers"))
+    ext.get(key).and_then(u64_list).ok_or_else(|| missing(ext, key, "a list of non-negative integers"))
 }
 
 pub(crate) fn u64_list(value: &Value) -> Option<Vec<u64>> {

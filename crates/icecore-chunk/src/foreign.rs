@@ -42,12 +42,18 @@ impl Foreign {
         if dtype.is_vlen() {
             return Err(refused("for elements of variable length".into()));
         }
-        let metas: Vec<MetadataV3> = serde_json::from_value(Value::Array(codecs)).map_err(|e| refused(e.to_string()))?;
+        let metas: Vec<MetadataV3> =
+            serde_json::from_value(Value::Array(codecs)).map_err(|e| refused(e.to_string()))?;
         let meta: MetadataV3 = serde_json::from_value(dtype.to_json()).map_err(|e| refused(e.to_string()))?;
         guarded(strange, || {
             let chain = CodecChain::from_metadata(&metas).map_err(|e| refused(e.to_string()))?;
             let dtype = DataType::from_metadata(&meta).map_err(|e| refused(e.to_string()))?;
-            Ok(Foreign { chain: Arc::new(chain), dtype, fill: FillValue::new(fill.to_vec()), name: strange.to_string() })
+            Ok(Foreign {
+                chain: Arc::new(chain),
+                dtype,
+                fill: FillValue::new(fill.to_vec()),
+                name: strange.to_string(),
+            })
         })
     }
 

@@ -40,8 +40,8 @@ impl ArrayMeta {
     /// Errors: `Format` for what is no valid Zarr v3 array, `Unsupported` for an extension that must be understood and
     /// is not known (named), `Invalid` for a chunk grid that cannot be.
     pub fn parse(zarr_json: &[u8]) -> Result<ArrayMeta> {
-        let value: Value = serde_json::from_slice(zarr_json)
-            .map_err(|e| format_error(format!("zarr.json is no valid JSON: {e}")))?;
+        let value: Value =
+            serde_json::from_slice(zarr_json).map_err(|e| format_error(format!("zarr.json is no valid JSON: {e}")))?;
         let object = value.as_object().ok_or_else(|| format_error("zarr.json is no JSON object"))?;
         check_kind(object)?;
         check_other_keys(object)?;
@@ -71,7 +71,11 @@ impl ArrayMeta {
     pub fn chunk_grid(&self) -> Result<ChunkGrid> {
         let Some(shard) = &self.shard else { return Ok(self.grid.clone()) };
         if shard.chunk.len() != self.grid.axes.len() {
-            return Err(format_error(format!("inner chunks {:?} in a grid of {} axes", shard.chunk, self.grid.axes.len())));
+            return Err(format_error(format!(
+                "inner chunks {:?} in a grid of {} axes",
+                shard.chunk,
+                self.grid.axes.len()
+            )));
         }
         for (axis, (outer, inner)) in self.grid.axes.iter().zip(&shard.chunk).enumerate() {
             let whole = match outer {
@@ -133,7 +137,14 @@ fn check_kind(object: &Map<String, Value>) -> Result<()> {
 /// Whatever else stands in the metadata must say that it may be ignored, or be empty.
 fn check_other_keys(object: &Map<String, Value>) -> Result<()> {
     const KNOWN: [&str; 9] = [
-        "zarr_format", "node_type", "shape", "data_type", "chunk_grid", "fill_value", "codecs", "attributes",
+        "zarr_format",
+        "node_type",
+        "shape",
+        "data_type",
+        "chunk_grid",
+        "fill_value",
+        "codecs",
+        "attributes",
         "dimension_names",
     ];
     for (key, value) in object {
@@ -142,7 +153,8 @@ fn check_other_keys(object: &Map<String, Value>) -> Result<()> {
             "chunk_key_encoding" => check_key_encoding(value)?,
             "storage_transformers" if value.as_array().is_some_and(Vec::is_empty) => {}
             "storage_transformers" => {
-                let first = value.as_array().and_then(|l| l.first()).and_then(|v| Extension::parse(v, "transformer").ok());
+                let first =
+                    value.as_array().and_then(|l| l.first()).and_then(|v| Extension::parse(v, "transformer").ok());
                 return Err(unsupported("storage transformer", first.map_or("(malformed)", |ext| ext.name)));
             }
             other => match value.get("must_understand").and_then(Value::as_bool) {
@@ -175,8 +187,10 @@ fn check_size(shape: &[u64], dtype: &DType) -> Result<()> {
     let bytes = shape.iter().try_fold(dtype.size() as u128, |len, n| len.checked_mul(u128::from(*n)));
     match bytes {
         Some(bytes) if bytes < MAX_ARRAY => Ok(()),
-        _ => Err(Error::new(ErrorKind::Unsupported, format!("an array of {shape:?} elements of {} bytes", dtype.size()))
-            .hint("more than 2^63 bytes cannot be addressed; the metadata may be damaged")),
+        _ => {
+            Err(Error::new(ErrorKind::Unsupported, format!("an array of {shape:?} elements of {} bytes", dtype.size()))
+                .hint("more than 2^63 bytes cannot be addressed; the metadata may be damaged"))
+        }
     }
 }
 

@@ -28,7 +28,8 @@ impl Chain {
         let mut places = places(&blob, count, utf8)?;
         let shapes = self.shapes(shape)?;
         for (index, transpose) in self.moves().into_iter().rev() {
-            let flat: Vec<u8> = places.iter().flat_map(|(at, len)| [at.to_ne_bytes(), len.to_ne_bytes()]).flatten().collect();
+            let flat: Vec<u8> =
+                places.iter().flat_map(|(at, len)| [at.to_ne_bytes(), len.to_ne_bytes()]).flatten().collect();
             let mut moved = vec![0; flat.len()];
             transpose.decode(&shapes[index], 8, &flat, &mut moved)?;
             let words = moved.as_chunks::<4>().0.as_chunks::<2>().0;
@@ -49,8 +50,11 @@ impl Chain {
         }
         let total = elements.iter().map(|e| e.len() + 4).sum::<usize>() + 4;
         if total > MAX_BLOB {
-            return Err(Error::new(ErrorKind::Codec, format!("a chunk of strings of {total} bytes; at most {MAX_BLOB} fit"))
-                .hint("choose smaller chunks"));
+            return Err(Error::new(
+                ErrorKind::Codec,
+                format!("a chunk of strings of {total} bytes; at most {MAX_BLOB} fit"),
+            )
+            .hint("choose smaller chunks"));
         }
         if utf8 && let Some(index) = elements.iter().position(|e| std::str::from_utf8(e).is_err()) {
             return Err(Error::new(ErrorKind::Invalid, format!("string {index} of the chunk is not UTF-8")));

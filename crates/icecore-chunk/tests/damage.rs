@@ -1,4 +1,5 @@
 //! Damaged chunks: every byte changed, every length cut. The right data or an error, never a panic.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -25,12 +26,19 @@ fn protected(name: &str) -> bool {
 }
 
 fn sole_chunks() -> Vec<(Golden, ArrayMeta)> {
-    let whole = |case: &Golden| !case.dtype().is_vlen() && !case.name.starts_with("shard_s") && !case.name.starts_with("shard_e");
+    let whole = |case: &Golden| {
+        !case.dtype().is_vlen() && !case.name.starts_with("shard_s") && !case.name.starts_with("shard_e")
+    };
     let parsed = |case: Golden| {
         let meta = ArrayMeta::parse(&case.document()).unwrap();
         (case, meta)
     };
-    golden().into_iter().filter(whole).filter(|case| case.meta["codecs"].as_array().unwrap().len() > 1).map(parsed).collect()
+    golden()
+        .into_iter()
+        .filter(whole)
+        .filter(|case| case.meta["codecs"].as_array().unwrap().len() > 1)
+        .map(parsed)
+        .collect()
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Array metadata: what is accepted, what is refused and how it is named, and that nothing can bring the parser down.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -44,7 +45,8 @@ fn a_plain_array() {
 #[test]
 fn scalars_and_empty_arrays() {
     let grid = |chunk: Value| json!({"name": "regular", "configuration": {"chunk_shape": chunk}});
-    let scalar = with(&[("shape", json!([])), ("chunk_grid", grid(json!([]))), ("dimension_names", json!([]))]).unwrap();
+    let scalar =
+        with(&[("shape", json!([])), ("chunk_grid", grid(json!([]))), ("dimension_names", json!([]))]).unwrap();
     assert_eq!(scalar.grid.len().unwrap(), 1);
     let empty = with(&[("shape", json!([0, 20])), ("chunk_grid", grid(json!([0, 20])))]).unwrap();
     assert_eq!(empty.grid.len().unwrap(), 0);
@@ -52,14 +54,23 @@ fn scalars_and_empty_arrays() {
 
 #[test]
 fn rectilinear_grids() {
-    let grid = |shapes: Value| json!({"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}});
+    let grid =
+        |shapes: Value| json!({"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}});
     let meta = with(&[("chunk_grid", grid(json!([[3, 4, [1, 3]], 8])))]).unwrap();
     assert_eq!(meta.grid.counts(), [5, 3]);
     assert_eq!(meta.grid.axes[0], Axis::Rectilinear { len: 10, bounds: vec![0, 3, 7, 8, 9, 10] });
     assert_eq!(meta.grid.axes[1], Axis::Regular { len: 20, chunk: 8 });
     // A run that no memory could list.
     assert!(with(&[("chunk_grid", grid(json!([[[1, 1u64 << 60]], 8])))]).is_ok());
-    for bad in [json!([[3, 4]]), json!([[3, 4, 0], 8]), json!([[3], 8]), json!(["x", 8]), json!([[[1, 2, 3]], 8]), json!([0, 8]), json!(5)] {
+    for bad in [
+        json!([[3, 4]]),
+        json!([[3, 4, 0], 8]),
+        json!([[3], 8]),
+        json!(["x", 8]),
+        json!([[[1, 2, 3]], 8]),
+        json!([0, 8]),
+        json!(5),
+    ] {
         assert!(with(&[("chunk_grid", grid(bad.clone()))]).is_err(), "{bad}");
     }
     let sharded = json!([{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 4],
@@ -105,7 +116,11 @@ fn hostile_sizes_are_refused_before_anything_is_allocated() {
     assert!(with(&[("chunk_grid", grid(json!([huge, huge])))]).is_err());
     assert_eq!(kind(&[("shape", json!([1u64 << 32, 1u64 << 32]))]), "unsupported");
     assert_eq!(kind(&[("shape", json!(vec![1; 65]))]), "format");
-    for dtype in [json!("r18446744073709551608"), json!({"name": "raw_bytes", "configuration": {"length_bytes": 1u64 << 40}}), json!({"name": "raw_bytes", "configuration": {"length_bytes": 0}})] {
+    for dtype in [
+        json!("r18446744073709551608"),
+        json!({"name": "raw_bytes", "configuration": {"length_bytes": 1u64 << 40}}),
+        json!({"name": "raw_bytes", "configuration": {"length_bytes": 0}}),
+    ] {
         assert_eq!(kind(&[("data_type", dtype)]), "unsupported");
     }
     let mut nested = json!("int8");
@@ -122,17 +137,29 @@ fn hostile_sizes_are_refused_before_anything_is_allocated() {
 #[test]
 fn malformed_documents() {
     for (key, value) in [
-        ("zarr_format", json!(2)), ("node_type", json!("group")), ("shape", json!(5)), ("shape", json!([-1, 2])),
-        ("shape", json!([1.5, 2])), ("data_type", json!(7)), ("data_type", json!({"name": 5})), ("fill_value", json!("zero")),
-        ("fill_value", json!([1])), ("codecs", json!([])), ("codecs", json!("bytes")), ("codecs", json!([{"name": "zstd"}])),
-        ("codecs", json!([{"name": "zstd"}, "bytes"])), ("codecs", json!(["bytes", "bytes"])), ("codecs", json!(["crc32c"])),
+        ("zarr_format", json!(2)),
+        ("node_type", json!("group")),
+        ("shape", json!(5)),
+        ("shape", json!([-1, 2])),
+        ("shape", json!([1.5, 2])),
+        ("data_type", json!(7)),
+        ("data_type", json!({"name": 5})),
+        ("fill_value", json!("zero")),
+        ("fill_value", json!([1])),
+        ("codecs", json!([])),
+        ("codecs", json!("bytes")),
+        ("codecs", json!([{"name": "zstd"}])),
+        ("codecs", json!([{"name": "zstd"}, "bytes"])),
+        ("codecs", json!(["bytes", "bytes"])),
+        ("codecs", json!(["crc32c"])),
         ("codecs", json!([{"name": "bytes", "configuration": {"endian": "middle"}}])),
         ("codecs", json!([{"name": "bytes", "configuration": 5}])),
         ("codecs", json!(["bytes", {"name": "zstd", "configuration": {"level": 99}}])),
         ("codecs", json!(["bytes", {"name": "gzip", "configuration": {"level": "max"}}])),
         ("codecs", json!(["bytes", {"name": "blosc", "configuration": {"cname": "lzma"}}])),
         ("codecs", json!([{"name": "transpose", "configuration": {"order": [0, 0]}}, "bytes"])),
-        ("dimension_names", json!(["x"])), ("dimension_names", json!([1, 2])),
+        ("dimension_names", json!(["x"])),
+        ("dimension_names", json!([1, 2])),
     ] {
         assert_eq!(kind(&[(key, value.clone())]), "format", "{key} {value}");
     }
@@ -178,19 +205,68 @@ fn fill_values_in_all_forms() {
 /// Any JSON at all, small and nasty.
 fn any_json() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
-        "bytes", "zstd", "blosc", "regular", "rectilinear", "struct", "float32", "string", "vlen-utf8", "sharding_indexed",
-        "transpose", "NaN", "0x00", "little", "inline", "end", "numcodecs.delta", "numcodecs.pcodec", "packbits", "r16",
-        "icecore.h5bitshuffle", "name", "numpy.datetime64", "bitround", "raw_bytes", "reshape", "",
+        "bytes",
+        "zstd",
+        "blosc",
+        "regular",
+        "rectilinear",
+        "struct",
+        "float32",
+        "string",
+        "vlen-utf8",
+        "sharding_indexed",
+        "transpose",
+        "NaN",
+        "0x00",
+        "little",
+        "inline",
+        "end",
+        "numcodecs.delta",
+        "numcodecs.pcodec",
+        "packbits",
+        "r16",
+        "icecore.h5bitshuffle",
+        "name",
+        "numpy.datetime64",
+        "bitround",
+        "raw_bytes",
+        "reshape",
+        "",
     ]);
     let leaf = prop_oneof![
-        Just(Value::Null), any::<bool>().prop_map(Value::from), any::<u64>().prop_map(Value::from), (-3i64..9).prop_map(Value::from),
-        any::<f64>().prop_map(Value::from), words.prop_map(Value::from),
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-3i64..9).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        words.prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 24, 5, |inner| {
         let keys = prop::sample::select(vec![
-            "name", "configuration", "must_understand", "chunk_shape", "chunk_shapes", "kind", "codecs", "index_codecs", "order",
-            "length_bytes", "unit", "scale_factor", "fields", "data_type", "endian", "level", "typesize", "elementsize", "shape",
-            "itemsize", "block_size", "compression", "keepbits", "dtype",
+            "name",
+            "configuration",
+            "must_understand",
+            "chunk_shape",
+            "chunk_shapes",
+            "kind",
+            "codecs",
+            "index_codecs",
+            "order",
+            "length_bytes",
+            "unit",
+            "scale_factor",
+            "fields",
+            "data_type",
+            "endian",
+            "level",
+            "typesize",
+            "elementsize",
+            "shape",
+            "itemsize",
+            "block_size",
+            "compression",
+            "keepbits",
+            "dtype",
         ]);
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),

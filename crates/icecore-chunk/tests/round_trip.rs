@@ -1,4 +1,5 @@
 //! What we encode, we decode: every codec, every type, odd sizes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -40,14 +41,18 @@ fn byte_codecs(size: usize) -> Vec<Value> {
     for compression in ["none", "lz4", "zstd"] {
         let config = json!({"itemsize": size, "block_size": 16, "compression": compression});
         out.push(json!([codec("icecore.h5bitshuffle", config)]));
-        out.push(json!([codec("zstd", json!({})), codec("icecore.h5bitshuffle", json!({"itemsize": 3, "compression": compression}))]));
+        out.push(json!([
+            codec("zstd", json!({})),
+            codec("icecore.h5bitshuffle", json!({"itemsize": 3, "compression": compression}))
+        ]));
     }
     out
 }
 
 fn chain(front: Value, back: Value, dtype: &DType) -> Chain {
     let list: Vec<Value> = [front, back].iter().flat_map(|v| v.as_array().unwrap().clone()).collect();
-    Chain::parse(&Value::Array(list.clone()), dtype, &vec![0; dtype.size()]).unwrap_or_else(|e| panic!("{list:?}: {e:?}"))
+    Chain::parse(&Value::Array(list.clone()), dtype, &vec![0; dtype.size()])
+        .unwrap_or_else(|e| panic!("{list:?}: {e:?}"))
 }
 
 fn check(chain: &Chain, raw: &[u8], shape: &[u64], scratch: &mut Scratch) {
@@ -57,7 +62,9 @@ fn check(chain: &Chain, raw: &[u8], shape: &[u64], scratch: &mut Scratch) {
         assert_eq!(stored.len(), len, "{}", at());
     }
     let mut out = vec![0x77; raw.len()];
-    chain.decode(&stored, shape, (0, raw.len() as u64), &mut out, scratch).unwrap_or_else(|e| panic!("{}: {e:?}", at()));
+    chain
+        .decode(&stored, shape, (0, raw.len() as u64), &mut out, scratch)
+        .unwrap_or_else(|e| panic!("{}: {e:?}", at()));
     assert!(out == raw, "{}: other bytes", at());
 }
 
@@ -109,7 +116,9 @@ fn array_codecs() {
             }
         }
     }
-    for dtype in [DType::Int8, DType::UInt16, DType::Int32, DType::UInt64, DType::Float16, DType::Float32, DType::Float64] {
+    for dtype in
+        [DType::Int8, DType::UInt16, DType::Int32, DType::UInt64, DType::Float16, DType::Float32, DType::Float64]
+    {
         let raw = sample(&dtype, 180);
         let transpose = codec("transpose", json!({"order": [2, 3, 0, 1]}));
         let pco = codec("numcodecs.pcodec", json!({"level": 4}));
@@ -128,13 +137,23 @@ fn array_codecs() {
 fn fallback_codecs() {
     let mut scratch = Scratch::new();
     let raw = sample(&DType::Bool, 37);
-    check(&chain(json!(["packbits"]), json!([codec("numcodecs.zlib", json!({}))]), &DType::Bool), &raw, &[37], &mut scratch);
+    check(
+        &chain(json!(["packbits"]), json!([codec("numcodecs.zlib", json!({}))]), &DType::Bool),
+        &raw,
+        &[37],
+        &mut scratch,
+    );
     let shard = codec(
         "sharding_indexed",
         json!({"chunk_shape": [2, 3], "codecs": ["bytes"], "index_codecs": [codec("bytes", json!({"endian": "little"}))]}),
     );
     let raw = sample(&DType::UInt8, 24);
-    check(&chain(json!([shard]), json!([codec("zstd", json!({"level": 1, "checksum": false}))]), &DType::UInt8), &raw, &[4, 6], &mut scratch);
+    check(
+        &chain(json!([shard]), json!([codec("zstd", json!({"level": 1, "checksum": false}))]), &DType::UInt8),
+        &raw,
+        &[4, 6],
+        &mut scratch,
+    );
 }
 
 /// Outputs need not be aligned.
@@ -156,7 +175,11 @@ fn pco_into_an_unaligned_output() {
 
 #[test]
 fn several_gzip_members() {
-    let chain = chain(json!([codec("bytes", json!({"endian": "little"}))]), json!([codec("gzip", json!({"level": 5}))]), &DType::Int16);
+    let chain = chain(
+        json!([codec("bytes", json!({"endian": "little"}))]),
+        json!([codec("gzip", json!({"level": 5}))]),
+        &DType::Int16,
+    );
     let raw = sample(&DType::Int16, 1000);
     let mut scratch = Scratch::new();
     let mut stored = chain.encode(&raw[..700], &[350], &mut scratch).unwrap();

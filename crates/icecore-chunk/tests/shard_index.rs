@@ -1,4 +1,5 @@
 //! Shard indexes: what is written is read; what is damaged or lies about its chunks is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use icecore_chunk::{ArrayMeta, Shard};
 use proptest::prelude::*;
@@ -49,9 +50,8 @@ fn chunks_outside_of_the_shard_are_refused() {
         let move_by = |entries: &[Option<(u64, u64)>]| -> Vec<_> {
             entries.iter().map(|e| e.map(|(at, len): (u64, u64)| (at.wrapping_add(base), len))).collect()
         };
-        let read = |entries: &[Option<(u64, u64)>], total| {
-            shard.parse_index(&shard.encode_index(entries).unwrap(), 4, total)
-        };
+        let read =
+            |entries: &[Option<(u64, u64)>], total| shard.parse_index(&shard.encode_index(entries).unwrap(), 4, total);
         assert_eq!(read(&move_by(&ok), Some(100 + index)).unwrap(), move_by(&ok));
         assert_eq!(read(&move_by(&ok), None).unwrap(), move_by(&ok));
         for bad in [(0, 101), (101, 0), (51, 50), (u64::MAX - base, 1), (5, u64::MAX - 2), (u64::MAX - base, 0)] {
@@ -99,8 +99,14 @@ fn other_index_codecs() {
     let packed = json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}]);
     let error = ArrayMeta::parse(&document(sharding("end", packed))).unwrap_err();
     assert_eq!(error.kind.code(), "unsupported");
-    for (key, value) in [("chunk_shape", json!([0, 10])), ("chunk_shape", json!([7, 10])), ("chunk_shape", json!([5])),
-        ("index_location", json!("middle")), ("codecs", json!(null)), ("index_codecs", json!([]))] {
+    for (key, value) in [
+        ("chunk_shape", json!([0, 10])),
+        ("chunk_shape", json!([7, 10])),
+        ("chunk_shape", json!([5])),
+        ("index_location", json!("middle")),
+        ("codecs", json!(null)),
+        ("index_codecs", json!([])),
+    ] {
         let mut codec = sharding("end", usual());
         codec["configuration"][key] = value;
         assert!(ArrayMeta::parse(&document(codec.clone())).is_err(), "{codec}");

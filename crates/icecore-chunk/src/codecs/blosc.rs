@@ -86,8 +86,11 @@ impl BytesCodec for Blosc {
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
         if input.len() > MAX_INPUT {
-            return Err(Error::new(ErrorKind::Codec, format!("blosc: {} bytes; at most {MAX_INPUT} are possible", input.len()))
-                .hint("choose smaller chunks"));
+            return Err(Error::new(
+                ErrorKind::Codec,
+                format!("blosc: {} bytes; at most {MAX_INPUT} are possible", input.len()),
+            )
+            .hint("choose smaller chunks"));
         }
         grow(out, input.len() + HEADER)?;
         // SAFETY: pointers and lengths come from slices, the name ends with a zero; the context variant keeps no globals.
@@ -110,7 +113,9 @@ impl BytesCodec for Blosc {
                 out.truncate(n);
                 Ok(())
             }
-            _ => Err(Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes (code {n})", input.len()))),
+            _ => {
+                Err(Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes (code {n})", input.len())))
+            }
         }
     }
 }

@@ -52,7 +52,10 @@ impl Frame {
         let (flags, typesize, len, block, stored) = (head[2], usize::from(head[3]), word(4), word(8), word(12));
         // Version 1 of the container differs in nothing that is read here, but no writer of the last decade makes it.
         if head[0] != 2 || flags & 8 != 0 {
-            return Err(corrupt("blosc", format!("container version {} with flags {flags:#04x} is not known", head[0])));
+            return Err(corrupt(
+                "blosc",
+                format!("container version {} with flags {flags:#04x} is not known", head[0]),
+            ));
         }
         let packer = match flags >> 5 {
             0 => Packer::BloscLz,
@@ -67,7 +70,8 @@ impl Frame {
             4 | 5 if block >= typesize => Filter::BitShuffle,
             _ => Filter::None,
         };
-        let frame = Frame { packer, filter, copied: flags & 2 != 0, typesize, len, block, stored, split: flags & 16 == 0 };
+        let frame =
+            Frame { packer, filter, copied: flags & 2 != 0, typesize, len, block, stored, split: flags & 16 == 0 };
         frame.check(input.len())?;
         Ok(frame)
     }

@@ -57,7 +57,8 @@ fn read_match(control: usize, bytes: &mut std::slice::Iter<u8>) -> Result<(usize
 }
 
 fn copy_match(out: &mut [u8], done: usize, length: usize, distance: usize) -> Result<()> {
-    let from = done.checked_sub(distance).ok_or_else(|| corrupt(NAME, "a match reaches before the start of the data"))?;
+    let from =
+        done.checked_sub(distance).ok_or_else(|| corrupt(NAME, "a match reaches before the start of the data"))?;
     if length > out.len() - done {
         return Err(wrong_length(NAME, "more", out.len()));
     }

@@ -59,7 +59,14 @@ impl H5BitShuffle {
         (len / group * group, block.saturating_mul(self.itemsize))
     }
 
-    fn decode(&self, input: &[u8], block: usize, out: &mut [u8], wanted: &Range<usize>, scratch: &mut Scratch) -> Result<()> {
+    fn decode(
+        &self,
+        input: &[u8],
+        block: usize,
+        out: &mut [u8],
+        wanted: &Range<usize>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let (body, step) = self.parts(out.len(), block);
         let (mut packed, mut tmp) = (scratch.take(), scratch.take());
         let (blocks, tail) = out.split_at_mut(body);
@@ -79,7 +86,12 @@ impl H5BitShuffle {
         }
         match rest.len() == tail.len() {
             true => tail.copy_from_slice(rest),
-            false => return Err(corrupt(NAME, format!("{} bytes after the last block, expected {}", rest.len(), tail.len()))),
+            false => {
+                return Err(corrupt(
+                    NAME,
+                    format!("{} bytes after the last block, expected {}", rest.len(), tail.len()),
+                ));
+            }
         }
         scratch.give(packed);
         scratch.give(tmp);

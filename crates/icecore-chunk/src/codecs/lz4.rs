@@ -27,9 +27,7 @@ unsafe extern "C" {
 pub(super) fn decode_block(codec: &str, input: &[u8], out: &mut [u8]) -> Result<()> {
     let (source, room) = (int(input.len())?, int(out.len())?);
     // SAFETY: pointers and lengths come from slices; the safe decoder stays within both.
-    let n = unsafe {
-        lz4_sys::LZ4_decompress_safe(input.as_ptr().cast(), out.as_mut_ptr().cast(), source, room)
-    };
+    let n = unsafe { lz4_sys::LZ4_decompress_safe(input.as_ptr().cast(), out.as_mut_ptr().cast(), source, room) };
     match usize::try_from(n) {
         Ok(n) if n == out.len() => Ok(()),
         Ok(n) => Err(wrong_length(codec, n, out.len())),
@@ -41,9 +39,8 @@ pub(super) fn decode_block(codec: &str, input: &[u8], out: &mut [u8]) -> Result<
 fn decode_start(codec: &str, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
     let (source, target, room) = (int(input.len())?, int(enough)?, int(out.len())?);
     // SAFETY: as above; `enough` is at most the length of `out`.
-    let n = unsafe {
-        LZ4_decompress_safe_partial(input.as_ptr().cast(), out.as_mut_ptr().cast(), source, target, room)
-    };
+    let n =
+        unsafe { LZ4_decompress_safe_partial(input.as_ptr().cast(), out.as_mut_ptr().cast(), source, target, room) };
     match usize::try_from(n) {
         Ok(n) if n >= enough => Ok(()),
         Ok(n) => Err(wrong_length(codec, n, out.len())),

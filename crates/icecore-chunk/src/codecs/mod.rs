@@ -99,8 +99,9 @@ pub(crate) fn table(ext: &Extension, itemsize: usize) -> Result<Option<ByteStep>
 
 /// Data that is not what its codec wrote.
 pub(crate) fn corrupt(codec: &str, what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, format!("{codec}: {}", what.into()))
-        .hint("the stored bytes are damaged or were written with other codecs; `icecore verify --deep` finds all such chunks")
+    Error::new(ErrorKind::Corrupt, format!("{codec}: {}", what.into())).hint(
+        "the stored bytes are damaged or were written with other codecs; `icecore verify --deep` finds all such chunks",
+    )
 }
 
 /// Data that decodes to another length than the shape and type of the chunk ask for.

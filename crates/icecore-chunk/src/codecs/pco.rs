@@ -125,7 +125,8 @@ fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) 
 
 fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]) -> Result<()> {
     let len = size_of_val(numbers);
-    let progress = pco::standalone::simple_decompress_into(input, numbers).map_err(|e| corrupt("pcodec", e.to_string()))?;
+    let progress =
+        pco::standalone::simple_decompress_into(input, numbers).map_err(|e| corrupt("pcodec", e.to_string()))?;
     match (progress.n_processed == numbers.len(), progress.finished) {
         (true, true) => Ok(()),
         (true, false) => Err(wrong_length("pcodec", "more", len)),

@@ -81,9 +81,15 @@ fn swap_avx2(bytes: &mut [u8], unit: usize) {
 #[inline(always)]
 fn swap_plain(bytes: &mut [u8], unit: usize) {
     match unit {
-        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|c| *c = u16::from_ne_bytes(*c).swap_bytes().to_ne_bytes()),
-        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|c| *c = u32::from_ne_bytes(*c).swap_bytes().to_ne_bytes()),
-        8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|c| *c = u64::from_ne_bytes(*c).swap_bytes().to_ne_bytes()),
+        2 => {
+            bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|c| *c = u16::from_ne_bytes(*c).swap_bytes().to_ne_bytes())
+        }
+        4 => {
+            bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|c| *c = u32::from_ne_bytes(*c).swap_bytes().to_ne_bytes())
+        }
+        8 => {
+            bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|c| *c = u64::from_ne_bytes(*c).swap_bytes().to_ne_bytes())
+        }
         _ => bytes.chunks_exact_mut(unit).for_each(<[u8]>::reverse),
     }
 }

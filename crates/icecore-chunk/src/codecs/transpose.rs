@@ -132,10 +132,8 @@ fn gather_typed<const N: usize>(axes: &[Axis], src: &[u8], out: &mut [u8]) {
     let step = axes[fast + 1..].iter().map(|a| a.len).product::<usize>();
     let mut outer = axes[..axes.len() - 1].to_vec();
     let rows = outer.remove(fast).len;
-    let steps: Vec<usize> = (0..axes.len() - 1)
-        .filter(|k| *k != fast)
-        .map(|k| axes[k + 1..].iter().map(|a| a.len).product())
-        .collect();
+    let steps: Vec<usize> =
+        (0..axes.len() - 1).filter(|k| *k != fast).map(|k| axes[k + 1..].iter().map(|a| a.len).product()).collect();
     for_each(&outer, &mut |from, index| {
         let to: usize = index.iter().zip(&steps).map(|(i, s)| i * s).sum();
         for row in (0..rows).step_by(TILE) {

@@ -33,12 +33,7 @@ macro_rules! unshuffle_with {
                     unsafe {
                         let [a, b, c, d] = planes::<4>(src, count, at);
                         let (ab, cd) = ([$lo8(a, b), $hi8(a, b)], [$lo8(c, d), $hi8(c, d)]);
-                        let out = [
-                            $lo16(ab[0], cd[0]),
-                            $hi16(ab[0], cd[0]),
-                            $lo16(ab[1], cd[1]),
-                            $hi16(ab[1], cd[1]),
-                        ];
+                        let out = [$lo16(ab[0], cd[0]), $hi16(ab[0], cd[0]), $lo16(ab[1], cd[1]), $hi16(ab[1], cd[1])];
                         super::$store(dst.add(4 * at), &out);
                     }
                     at += $lanes;
@@ -93,12 +88,32 @@ macro_rules! unshuffle_with {
 }
 
 unshuffle_with!(
-    sse2, "sse2", __m128i, 16, _mm_loadu_si128, _mm_unpacklo_epi8, _mm_unpackhi_epi8, _mm_unpacklo_epi16,
-    _mm_unpackhi_epi16, _mm_unpacklo_epi32, _mm_unpackhi_epi32, store128
+    sse2,
+    "sse2",
+    __m128i,
+    16,
+    _mm_loadu_si128,
+    _mm_unpacklo_epi8,
+    _mm_unpackhi_epi8,
+    _mm_unpacklo_epi16,
+    _mm_unpackhi_epi16,
+    _mm_unpacklo_epi32,
+    _mm_unpackhi_epi32,
+    store128
 );
 unshuffle_with!(
-    avx2, "avx2", __m256i, 32, _mm256_loadu_si256, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16,
-    _mm256_unpackhi_epi16, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32, store256
+    avx2,
+    "avx2",
+    __m256i,
+    32,
+    _mm256_loadu_si256,
+    _mm256_unpacklo_epi8,
+    _mm256_unpackhi_epi8,
+    _mm256_unpacklo_epi16,
+    _mm256_unpackhi_epi16,
+    _mm256_unpacklo_epi32,
+    _mm256_unpackhi_epi32,
+    store256
 );
 
 use std::arch::x86_64::*;

@@ -23,7 +23,9 @@ pub(crate) struct Zstd {
 impl Zstd {
     pub fn parse(ext: &Extension) -> Result<Zstd> {
         match config_i64_or(ext, "level", 0)? {
-            level @ -131_072..=22 => Ok(Zstd { level: level as i32, checksum: config_bool_or(ext, "checksum", false)? }),
+            level @ -131_072..=22 => {
+                Ok(Zstd { level: level as i32, checksum: config_bool_or(ext, "checksum", false)? })
+            }
             _ => Err(bad_config(ext, "level", "-131072 to 22")),
         }
     }
@@ -74,9 +76,10 @@ impl Decompressor {
         match error_name(n) {
             None if n == out.len() => Ok(()),
             None => Err(wrong_length("zstd", n, out.len())),
-            Some(name) => {
-                Err(corrupt("zstd", format!("{name} ({} stored bytes, {} expected after decoding)", input.len(), out.len())))
-            }
+            Some(name) => Err(corrupt(
+                "zstd",
+                format!("{name} ({} stored bytes, {} expected after decoding)", input.len(), out.len()),
+            )),
         }
     }
 
@@ -86,9 +89,8 @@ impl Decompressor {
         self.reset();
         // SAFETY: valid context. Parameter 1001 is ZSTD_d_stableOutBuffer: the output stays in place between calls, so
         // that zstd decodes into it without a window buffer of its own.
-        let code = unsafe {
-            sys::ZSTD_DCtx_setParameter(self.0.as_ptr(), sys::ZSTD_dParameter::ZSTD_d_experimentalParam2, 1)
-        };
+        let code =
+            unsafe { sys::ZSTD_DCtx_setParameter(self.0.as_ptr(), sys::ZSTD_dParameter::ZSTD_d_experimentalParam2, 1) };
         let done = error_name(code).is_none() && self.stream(input, out, enough);
         self.reset();
         done.then_some(())
@@ -126,7 +128,9 @@ impl Decompressor {
             }
             match (code, source.pos == source.size, done == room) {
                 (0, true, _) => return Ok(done),
-                (_, _, true) if room == cap => return Err(corrupt("zstd", format!("decodes to more than {cap} bytes"))),
+                (_, _, true) if room == cap => {
+                    return Err(corrupt("zstd", format!("decodes to more than {cap} bytes")));
+                }
                 (_, _, true) => room = room.saturating_mul(2).min(cap),
                 (_, true, false) => return Err(corrupt("zstd", "the stream ends too early")),
                 _ => {}
@@ -173,7 +177,9 @@ impl Compressor {
                 out.truncate(code);
                 Ok(())
             }
-            Some(name) => Err(Error::new(ErrorKind::Codec, format!("zstd: {name} while compressing {} bytes", input.len()))),
+            Some(name) => {
+                Err(Error::new(ErrorKind::Codec, format!("zstd: {name} while compressing {} bytes", input.len())))
+            }
         }
     }
 }

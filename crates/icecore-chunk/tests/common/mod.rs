@@ -58,8 +58,21 @@ pub fn strings(dtype: &DType, count: usize) -> Vec<Vec<u8>> {
 /// Every type of fixed length.
 pub fn fixed_types() -> Vec<DType> {
     let names = [
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
-        "complex64", "complex128", "r48",
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+        "r48",
     ];
     let mut out: Vec<DType> = names.iter().map(|name| DType::parse(&json!(name)).unwrap()).collect();
     out.push(DType::DateTime64 { unit: "ns".into(), scale: 1 });
