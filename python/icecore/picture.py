@@ -95,10 +95,9 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
 def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:
     if len(values) > _POINTS:
         step = -(-len(values) // (_POINTS // 2))
-        cut = len(values) // step * step
-        rows = values[:cut].reshape(-1, step)
-        at = x[:cut:step]
-        plot.fill_between(at, _least(rows), _most(rows), linewidth=0.6)
+        rest = -len(values) % step
+        rows = np.concatenate([values, np.full(rest, np.nan)]).reshape(-1, step)
+        plot.fill_between(x[::step], _least(rows), _most(rows), linewidth=0.6)
     else:
         plot.plot(x, values, linewidth=0.9)
     plot.set_xlabel(label)

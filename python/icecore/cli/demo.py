@@ -22,7 +22,7 @@ def demo(
     """
     from dataclasses import asdict
 
-    from icecore.demo.run import REPO, report, run
+    from icecore.demo.run import REPO, describe, run
 
     outcome = run(folder)
     repo = folder / REPO
@@ -34,7 +34,7 @@ def demo(
         "passed": outcome.passed,
     }
     more = f'look around:  icecore ls {repo}\n              icecore read {repo} /grid/t2m "time=0:10, lat=3"'
-    emit(facts, json, f"{report(outcome)}\n\n{more}")
+    emit(facts, json, f"{describe(outcome)}\n\n{more}")
     raise typer.Exit(0 if outcome.passed else 1)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo, talk
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -36,6 +36,9 @@ def gc(
     report = open_repo(repo, storage).gc(limit, dry_run)
     verb = "would delete" if dry_run else "deleted"
     emit(report, json, f"{verb} {text.plural(report['objects'], 'object')}, {text.size(report['bytes'])}")
+    for problem in report["errors"]:
+        talk(f"could not delete {problem}")
+    raise typer.Exit(1 if report["failed"] else 0)
 
 
 def _age(age: str) -> float:

@@ -11,6 +11,8 @@ import numpy as np
 
 from icecore.demo.netcdf3 import write_netcdf3
 
+#: the shape of the stations file
+DAYS, STATIONS = 365, 1500
 _PHOTONS = 400_000
 _SEED = 20240611
 
@@ -122,20 +124,18 @@ def _field(
 
 
 def stations(path: Path) -> None:
-    """A netCDF-3 file, big-endian as they all are: daily rain at twelve stations, with an unlimited time
-    axis.
-    """
+    """A netCDF-3 file, big-endian as they all are: daily rain at many stations, one record a day."""
     rng = np.random.default_rng(_SEED + 2)
-    days = 365
-    rain = np.where(rng.random((days, 12)) < 0.3, rng.gamma(2, 4, (days, 12)), 0).astype("f4")
+    size = (DAYS, STATIONS)
+    rain = np.where(rng.random(size) < 0.3, rng.gamma(2, 4, size).round(1), 0).astype("f4")
     write_netcdf3(
         path,
         unlimited="time",
-        dims={"time": days, "station": 12},
-        attrs={"title": "icecore sample: rain at twelve stations"},
+        dims={"time": DAYS, "station": STATIONS},
+        attrs={"title": "icecore sample: rain at 1,500 stations"},
         variables={
-            "time": (("time",), np.arange(days, dtype="f8"), {"units": "days since 2023-01-01"}),
-            "station": (("station",), np.arange(12, dtype="i4") + 100, {"long_name": "station number"}),
+            "time": (("time",), np.arange(DAYS, dtype="f8"), {"units": "days since 2023-01-01"}),
+            "station": (("station",), np.arange(STATIONS, dtype="i4") + 100, {"long_name": "station number"}),
             "rain": (("time", "station"), rain, {"units": "mm", "long_name": "daily rain"}),
         },
     )
