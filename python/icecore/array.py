@@ -136,7 +136,8 @@ class Array:
             Error: ``selection`` (also an ``IndexError``) where it doesn't fit the shape; any error of
                 reading.
         """
-        index = selection.normalize(sel, self.dims)
+        # Between brackets None is NumPy's newaxis, not "everything".
+        index = selection.normalize((None,) if sel is None else sel, self.dims)
         result = self._native.read(index, None, False, None)
         return result[()] if selection.scalar(index, self.ndim) else result
 
@@ -210,6 +211,9 @@ class Array:
         """The rows along the first axis, read in blocks of whole chunks rather than one by one."""
         if not self.shape:
             raise TypeError(f"{self.path} is a scalar: it can't be iterated over")
+        return self._rows()
+
+    def _rows(self) -> Iterator[Any]:
         row = max(prod(self.shape[1:]) * self.dtype.itemsize, 1)
         unit = (self.chunks or (1,))[0]
         step = max(_ITER_BYTES // row // unit, 1) * unit

@@ -43,8 +43,8 @@ class Outcome:
 
     Attributes:
         folder: where the files are.
-        rows: per sample: file, arrays by what was done, bytes of the file, raw bytes, bytes in the repository, seconds
-            to write, to read all of it with icecore, and to read it with the field's own library.
+        rows: per sample: file, arrays by what was done, bytes of the file, raw bytes, bytes in the
+            repository, seconds to write, to read all of it with icecore, and with the field's own library.
         checks: one per array.
     """
 
