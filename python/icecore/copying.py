@@ -41,6 +41,7 @@ def copy_new(
     writer._native.add_array(path, document)
     if not entry.shape:
         writer._native.write(path, (), read(()))
+        progress(path, entry.nbytes)
         return
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
     itemsize = layout.itemsize(entry.dtype)

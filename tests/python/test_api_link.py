@@ -1,0 +1,243 @@
+"""``icecore.link``: what is linked, copied, refused; joining and continuing; committing all or nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(3)
+
+
+def granule(path: Path, seed: int = 0) -> dict[str, np.ndarray]:
+    """An HDF5 file with what can and what can't be linked."""
+    rng = np.random.default_rng(seed)
+    arrays = {
+        "gzip": np.cumsum(rng.integers(-2, 3, (1000, 7)), 0).astype("i4"),
+        "plain": rng.random((50, 20)),
+        "deep/er/x": rng.random(333).astype("f4"),
+    }
+    with h5py.File(path, "w") as file:
+        file.attrs["title"] = "granule"
+        file.create_dataset("gzip", data=arrays["gzip"], chunks=(100, 7), compression="gzip", shuffle=True)
+        file.create_dataset("plain", data=arrays["plain"])
+        file.create_dataset("deep/er/x", data=arrays["deep/er/x"], chunks=(100,))
+        file.create_dataset("text", data=["a", "bc"], dtype=h5py.string_dtype())
+        file["gzip"].attrs["units"] = "m"
+    return arrays
+
+
+def month(
+    path: Path, days: int, start: int, units: str = "days since 2000-01-01", chunk: int | None = 5
+) -> np.ndarray:
+    """One file of a series: time (unlimited) by x."""
+    data = RNG.random((days, 6)).astype("f4")
+    with h5py.File(path, "w", track_order=True) as file:
+        for name, values in {"time": np.arange(start, start + days, dtype="f8"), "x": np.arange(6.0)}.items():
+            file.create_dataset(name, data=values, maxshape=(None,) if name == "time" else None)
+            file[name].make_scale(name)
+        file["time"].attrs["units"] = units
+        a = file.create_dataset("t", data=data, chunks=None if chunk is None else (chunk, 6))
+        a.attrs["units"] = "K"
+        for axis, name in enumerate(("time", "x")):
+            a.dims[axis].attach_scale(file[name])
+    return data
+
+
+def test_linked_and_copied(tmp_path: Path) -> None:
+    arrays = granule(tmp_path / "g.h5")
+    report = icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore")
+    how = {row.path: row.how for row in report.rows}
+    assert how == {"/g/gzip": "linked", "/g/plain": "linked", "/g/deep/er/x": "linked", "/g/text": "copied"}
+    assert next(row.why for row in report.rows if row.how == "copied")
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert report.snapshot == repo.snapshot_id
+    for name, data in arrays.items():
+        np.testing.assert_array_equal(repo[f"/g/{name}"][...], data)
+    assert repo["/g/text"][...].tolist() == ["a", "bc"]
+    assert repo["/g"].attrs["title"] == "granule"
+    assert repo["/g/gzip"].attrs == {"units": "m"}
+    assert repo["/g/gzip"].linked
+    assert not repo["/g/text"].linked
+    assert repo.verify(deep=True) == []
+    table = str(report)
+    assert "/g/gzip" in table
+    assert "linked" in table
+
+
+def test_dry_run_writes_nothing(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    report = icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore", dry_run=True)
+    assert report.dry_run
+    assert report.count("linked") == 3
+    assert report.snapshot is None
+    assert not (tmp_path / "r.icecore").exists()
+
+
+def test_repeating_is_refused(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    into = tmp_path / "r.icecore"
+    icecore.link(tmp_path / "g.h5", into)
+    before = icecore.open(into)
+    with pytest.raises(icecore.Error) as caught:
+        icecore.link(tmp_path / "g.h5", into)
+    assert caught.value.kind == "exists"
+    assert "--replace" in caught.value.hint
+    report = icecore.link(tmp_path / "g.h5", into, skip_existing=True)
+    assert report.count("skipped") == 4
+    assert icecore.open(into).snapshot_id == before.snapshot_id
+    arrays = granule(tmp_path / "g.h5", seed=1)
+    icecore.link(tmp_path / "g.h5", into, replace=True)
+    np.testing.assert_array_equal(icecore.open(into)["/g/gzip"][...], arrays["gzip"])
+    with pytest.raises(ValueError, match="exclude each other"):
+        icecore.link(tmp_path / "g.h5", into, replace=True, skip_existing=True)
+
+
+def test_group(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore", "/a/b")
+    icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore", "/")
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert "/a/b/gzip" in repo
+    assert "/gzip" in repo
+    assert repo.attrs["title"] == "granule"
+
+
+def test_two_sources_in_one_group(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    granule(tmp_path / "h.h5")
+    with pytest.raises(icecore.Error) as caught:
+        icecore.link([tmp_path / "g.h5", tmp_path / "h.h5"], tmp_path / "r.icecore", "/same")
+    assert caught.value.kind == "exists"
+    assert "--concat" in caught.value.hint
+    assert not (tmp_path / "r.icecore").exists()
+    icecore.link([tmp_path / "g.h5", tmp_path / "h.h5"], tmp_path / "r.icecore")
+    assert {"/g/gzip", "/h/gzip"} <= set(icecore.open(tmp_path / "r.icecore"))
+
+
+def test_one_bad_file(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    (tmp_path / "bad.h5").write_bytes(b"not HDF5")
+    sources = [tmp_path / "bad.h5", tmp_path / "g.h5", tmp_path / "missing.h5"]
+    with pytest.raises(icecore.Error) as caught:
+        icecore.link(sources, tmp_path / "r.icecore")
+    assert "bad.h5" in str(caught.value)
+    assert "missing.h5" in str(caught.value)
+    assert not (tmp_path / "r.icecore").exists()
+    report = icecore.link(sources, tmp_path / "r.icecore", keep_going=True)
+    assert [Path(item.name).name for item in report.failures] == ["bad.h5", "missing.h5"]
+    assert "/g/gzip" in icecore.open(tmp_path / "r.icecore")
+
+
+@pytest.mark.parametrize("chunk", [5, None, 4])
+def test_concat(tmp_path: Path, chunk: int | None) -> None:
+    days = [10, 15, 5, 7]
+    files = [tmp_path / f"m{i}.nc" for i in range(len(days))]
+    data = [month(f, n, sum(days[:i]), chunk=chunk) for i, (f, n) in enumerate(zip(files, days, strict=True))]
+    report = icecore.link(files, tmp_path / "r.icecore", "/series", concat="time")
+    repo = icecore.open(tmp_path / "r.icecore")
+    np.testing.assert_array_equal(repo["/series/t"][...], np.concatenate(data))
+    np.testing.assert_array_equal(repo["/series/time"][...], np.arange(sum(days)))
+    assert repo["/series/x"].shape == (6,)
+    if chunk == 5:
+        assert {row.path: row.how for row in report.rows}["/series/t"] == "linked"
+    assert repo.verify(deep=True) == []
+
+
+@pytest.mark.parametrize(("first", "linked"), [(10, True), (12, False)])
+def test_append(tmp_path: Path, first: int, linked: bool) -> None:
+    a, b = tmp_path / "a.nc", tmp_path / "b.nc"
+    data = [month(a, first, 0), month(b, 9, first)]
+    into = tmp_path / "r.icecore"
+    icecore.link(a, into, "/series", concat="time")
+    report = icecore.link(b, into, "/series", concat="time", append=True)
+    how = {row.path: row.how for row in report.rows}
+    assert how["/series/t"] == ("linked" if linked else "copied")
+    assert how["/series/x"] == "skipped"
+    repo = icecore.open(into)
+    np.testing.assert_array_equal(repo["/series/t"][...], np.concatenate(data))
+    np.testing.assert_array_equal(repo["/series/time"][...], np.arange(first + 9))
+    assert repo.verify(deep=True) == []
+    np.testing.assert_array_equal(repo.at(repo.log()[1]["id"])["/series/t"][...], data[0])
+
+
+def test_append_converts_times_to_the_stored_units(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.nc", tmp_path / "b.nc"
+    month(a, 10, 0)
+    month(b, 10, 0, units="days since 2000-01-11")
+    icecore.link(a, tmp_path / "r.icecore", "/s", concat="time")
+    icecore.link(b, tmp_path / "r.icecore", "/s", concat="time", append=True)
+    np.testing.assert_array_equal(icecore.open(tmp_path / "r.icecore")["/s/time"][...], np.arange(20))
+
+
+def test_append_refuses_what_means_something_else(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.nc", tmp_path / "b.nc"
+    month(a, 10, 0)
+    month(b, 10, 10)
+    into = tmp_path / "r.icecore"
+    icecore.link(a, into, "/s", concat="time")
+    with h5py.File(b, "a") as file:
+        file["t"].attrs["units"] = "degC"
+    with pytest.raises(icecore.Error) as caught:
+        icecore.link(b, into, "/s", concat="time", append=True)
+    assert caught.value.kind == "mismatch"
+    assert "degC" in str(caught.value)
+    month(b, 10, 10)
+    with h5py.File(b, "a") as file:
+        file["x"][...] += 1
+    with pytest.raises(icecore.Error, match="/x") as caught:
+        icecore.link(b, into, "/s", concat="time", append=True)
+    assert caught.value.kind == "mismatch"
+    with pytest.raises(icecore.Error, match="append to"):
+        icecore.link(b, into, "/other", concat="time", append=True)
+    with pytest.raises(icecore.Error, match="dimension"):
+        icecore.link(b, into, "/s", append=True)
+    assert icecore.open(into)["/s/t"].shape == (10, 6)
+
+
+def test_no_such_dimension(tmp_path: Path) -> None:
+    month(tmp_path / "a.nc", 6, 0)
+    with pytest.raises(icecore.Error, match="depth") as caught:
+        icecore.link(tmp_path / "a.nc", tmp_path / "r.icecore", concat="depth")
+    assert caught.value.kind == "not-found"
+
+
+def test_changed_and_missing_files(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore")
+    status = os.stat(tmp_path / "g.h5")
+    os.utime(tmp_path / "g.h5", ns=(status.st_atime_ns, status.st_mtime_ns + 5_000_000_000))
+    with pytest.raises(OSError, match=r"g\.h5") as caught:
+        icecore.open(tmp_path / "r.icecore")["/g/gzip"][...]
+    assert caught.value.kind == "source-changed"
+    (tmp_path / "g.h5").unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        icecore.open(tmp_path / "r.icecore")["/g/gzip"][...]
+    assert caught.value.kind == "source-missing"
+    assert icecore.open(tmp_path / "r.icecore").verify()
+
+
+def test_links_are_read_from_allowed_places_only(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore")
+    elsewhere = icecore.open(tmp_path / "r.icecore", allow_links=["file:///nowhere/"])
+    with pytest.raises(PermissionError) as caught:
+        elsewhere["/g/gzip"][...]
+    assert caught.value.kind == "link-not-allowed"
+    here = icecore.open(tmp_path / "r.icecore", allow_links=[tmp_path.as_uri() + "/"])
+    assert here["/g/gzip"].shape == (1000, 7)
+    here["/g/gzip"][...]
+
+
+def test_numpy_and_globs(tmp_path: Path) -> None:
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", RNG.random((30, 4)))
+    icecore.link(str(tmp_path / "*.npy"), tmp_path / "r.icecore")
+    repo = icecore.open(tmp_path / "r.icecore")
+    np.testing.assert_array_equal(repo["/a/a"][...], np.load(tmp_path / "a.npy"))
+    np.testing.assert_array_equal(repo["/b/b"][...], np.load(tmp_path / "b.npy"))
+    assert repo["/a/a"].linked

@@ -1,0 +1,210 @@
+"""``icecore.pack``: files, Zarr folders and repositories re-encoded; nothing lost, memory bounded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "s.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["title"] = "source"
+        file.create_dataset(
+            "a", data=RNG.random((60, 40, 30)).astype("f4"), chunks=(7, 13, 30), compression="gzip"
+        )
+        file.create_dataset(
+            "be", data=np.arange(1000, dtype=">i2"), chunks=(64,), shuffle=True, compression="gzip"
+        )
+        file.create_dataset("s", data=["ä", "text"], dtype=h5py.string_dtype())
+        file.create_dataset("scalar", data=2.5)
+        file.create_dataset("nothing", shape=(0, 3), dtype="f8")
+        file["a"].attrs["units"] = "m"
+    return path
+
+
+def compare(repo: icecore.Repo, group: str, source: Path) -> None:
+    """Element by element against h5py."""
+    with h5py.File(source) as file:
+        for name in ("a", "be", "scalar", "nothing"):
+            got = repo[f"{group}/{name}"][...]
+            np.testing.assert_array_equal(got, file[name][...])
+            assert got.dtype == file[name].dtype.newbyteorder("=")
+        assert repo[f"{group}/s"][...].tolist() == [item.decode() for item in file["s"][...]]
+
+
+def test_pack(tmp_path: Path, source: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    report = icecore.pack(
+        source, tmp_path / "r.icecore", progress=lambda _, done, total: seen.append((done, total))
+    )
+    repo = icecore.open(tmp_path / "r.icecore")
+    compare(repo, "/s", source)
+    assert repo["/s"].attrs["title"] == "source"
+    assert repo["/s/a"].attrs == {"units": "m"}
+    assert not any(array.linked for array in repo.arrays.values())
+    assert report.count("packed") == 5
+    assert report.snapshot == repo.snapshot_id
+    assert report.bytes_stored > 0
+    assert seen[-1][0] == seen[-1][1] == report.bytes_raw
+    source.unlink()
+    assert repo.verify(deep=True) == []
+
+
+def test_layout_and_codec_as_asked(tmp_path: Path, source: Path) -> None:
+    icecore.pack(source, tmp_path / "r.icecore", chunk=(6, 8, 10), shard=(30, 40, 30), codec="shuffle+zstd:7")
+    a = icecore.open(tmp_path / "r.icecore")["/s/a"]
+    assert (a.chunks, a.shards) == ((6, 8, 10), (30, 40, 30))
+    assert [codec["name"] for codec in a.codecs] == ["bytes", "numcodecs.shuffle", "zstd"]
+    compare(icecore.open(tmp_path / "r.icecore"), "/s", source)
+
+
+def test_layout_by_dimension(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        w.array("/x", "f4", (50, 20), ("time", "y"))[...] = RNG.random((50, 20))
+    icecore.pack(str(tmp_path / "a.icecore"), tmp_path / "b.icecore", chunk={"time": 5}, shard={"time": 25})
+    a = icecore.open(tmp_path / "b.icecore")["/x"]
+    assert (a.chunks, a.shards) == ((5, 20), (25, 20))
+
+
+def test_repack_a_repository(tmp_path: Path, source: Path) -> None:
+    icecore.link(source, tmp_path / "a.icecore", "/deep/er")
+    icecore.pack(f"{tmp_path}/a.icecore:/deep/er", tmp_path / "b.icecore")
+    repo = icecore.open(tmp_path / "b.icecore")
+    compare(repo, "/er", source)
+    assert repo["/er"].attrs["title"] == "source"
+    icecore.pack(f"{tmp_path}/a.icecore:/deep/er/a", tmp_path / "b.icecore", "/one")
+    np.testing.assert_array_equal(icecore.open(tmp_path / "b.icecore")["/one/a"][...], repo["/er/a"][...])
+    icecore.pack(f"{tmp_path}/a.icecore", tmp_path / "c.icecore")
+    compare(icecore.open(tmp_path / "c.icecore"), "/deep/er", source)
+
+
+def test_zarr_folders(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    data = RNG.random((40, 30)).astype("f4")
+    root = zarr.open_group(tmp_path / "z.zarr", mode="w")
+    root.create_array("x", data=data, chunks=(7, 8), dimension_names=("t", "y"))
+    root.attrs["title"] = "zarr"
+    icecore.pack(tmp_path / "z.zarr", tmp_path / "r.icecore")
+    repo = icecore.open(tmp_path / "r.icecore")
+    np.testing.assert_array_equal(repo["/z/x"][...], data)
+    assert repo["/z/x"].dims == ("t", "y")
+    assert repo["/z"].attrs["title"] == "zarr"
+
+
+def test_numpy(tmp_path: Path) -> None:
+    data = {"c": RNG.random((30, 20)), "f": np.asfortranarray(RNG.random((30, 20)))}
+    np.savez(tmp_path / "plain.npz", **data)
+    np.savez_compressed(tmp_path / "small.npz", **data)
+    np.save(tmp_path / "f.npy", data["f"])
+    icecore.pack([tmp_path / n for n in ("plain.npz", "small.npz", "f.npy")], tmp_path / "r.icecore")
+    repo = icecore.open(tmp_path / "r.icecore")
+    for group in ("plain", "small"):
+        for name, values in data.items():
+            np.testing.assert_array_equal(repo[f"/{group}/{name}"][...], values)
+    np.testing.assert_array_equal(repo["/f/f"][...], data["f"])
+
+
+def series(path: Path, start: int, count: int) -> np.ndarray:
+    """One file of a series along time."""
+    data = RNG.random((count, 9)).astype("f4")
+    with h5py.File(path, "w") as file:
+        file.create_dataset("time", data=np.arange(start, start + count, dtype="i4"))
+        file["time"].make_scale("time")
+        file.create_dataset("v", data=data, chunks=(4, 9), compression="gzip")
+        file["v"].dims[0].attach_scale(file["time"])
+    return data
+
+
+def test_concat_and_append(tmp_path: Path) -> None:
+    data = [series(tmp_path / f"{i}.nc", sum((13, 8, 11)[:i]), n) for i, n in enumerate((13, 8, 11))]
+    into = tmp_path / "r.icecore"
+    icecore.pack(
+        [tmp_path / "0.nc", tmp_path / "1.nc"],
+        into,
+        "/s",
+        concat="time",
+        chunk={"time": 5},
+        shard={"time": 10},
+    )
+    icecore.pack(tmp_path / "2.nc", into, "/s", concat="time", append=True)
+    repo = icecore.open(into)
+    np.testing.assert_array_equal(repo["/s/v"][...], np.concatenate(data))
+    np.testing.assert_array_equal(repo["/s/time"][...], np.arange(32))
+    assert (repo["/s/v"].chunks, repo["/s/v"].shards) == ((5, 9), (10, 9))
+    assert repo.verify(deep=True) == []
+
+
+def test_linked_arrays_can_be_continued_by_packing(tmp_path: Path) -> None:
+    data = [series(tmp_path / "0.nc", 0, 8), series(tmp_path / "1.nc", 8, 7)]
+    icecore.link(tmp_path / "0.nc", tmp_path / "r.icecore", "/s", concat="time")
+    icecore.pack(tmp_path / "1.nc", tmp_path / "r.icecore", "/s", concat="time", append=True)
+    a = icecore.open(tmp_path / "r.icecore")["/s/v"]
+    np.testing.assert_array_equal(a[...], np.concatenate(data))
+    assert a.storage["linked"] == 2
+    assert a.storage["native"] + a.storage["inline"] == 2
+
+
+def test_existing(tmp_path: Path, source: Path) -> None:
+    into = tmp_path / "r.icecore"
+    icecore.pack(source, into)
+    with pytest.raises(icecore.Error) as caught:
+        icecore.pack(source, into)
+    assert caught.value.kind == "exists"
+    assert icecore.pack(source, into, skip_existing=True).count("skipped") == 5
+    icecore.pack(source, into, replace=True, codec="none")
+    assert [codec["name"] for codec in icecore.open(into)["/s/a"].codecs] == ["bytes"]
+    compare(icecore.open(into), "/s", source)
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_portable(tmp_path: Path, source: Path, portable: bool) -> None:
+    icecore.pack(source, tmp_path / "r.icecore", portable=portable)
+    repo = icecore.open(tmp_path / "r.icecore")
+    names = {codec["name"] for array in repo.arrays.values() for codec in array.codecs}
+    if portable:
+        assert not any(name.startswith("icecore.") for name in names)
+    compare(repo, "/s", source)
+
+
+def test_sizes() -> None:
+    from icecore.text import parse_size, size
+
+    assert parse_size("1GB") == 10**9
+    assert parse_size("64 MiB") == 64 << 20
+    assert parse_size("1.5k") == 1500
+    assert parse_size(7) == 7
+    assert size(1_340_000) == "1.34 MB"
+    with pytest.raises(icecore.Error, match="not a size"):
+        parse_size("lots")
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """900 MB go through 200 MB of budget."""
+    path = tmp_path / "big.h5"
+    with h5py.File(path, "w") as file:
+        a = file.create_dataset("x", (900, 250, 1000), "f4", chunks=(10, 250, 1000), compression="lzf")
+        block = RNG.integers(0, 100, (10, 250, 1000)).astype("f4")
+        for start in range(0, 900, 10):
+            a[start : start + 10] = block + start
+    code = (
+        "import sys, resource, icecore;"
+        "icecore.pack(sys.argv[1], sys.argv[2], memory='200MB', codec='zstd:1');"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    command = [sys.executable, "-c", code, str(path), str(tmp_path / "r.icecore")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    peak = int(done.stdout) * (1 if sys.platform == "darwin" else 1024)
+    assert peak < 200e6 + 300e6, f"{peak / 1e6:.0f} MB"
+    a = icecore.open(tmp_path / "r.icecore")["/big/x"]
+    np.testing.assert_array_equal(a[450:460], block + 450)
+    assert a[899, 3, 7] == block[9, 3, 7] + 890

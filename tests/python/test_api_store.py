@@ -1,0 +1,79 @@
+"""``repo.store()``: zarr-python reads what icecore reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+
+zarr = pytest.importorskip("zarr")
+DATA = np.arange(50 * 12, dtype="i4").reshape(50, 12)
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> icecore.Repo:
+    folder = tmp_path_factory.mktemp("store")
+    with h5py.File(folder / "a.h5", "w") as file:
+        file.create_dataset("x", data=DATA, chunks=(7, 5), compression="gzip", shuffle=True)
+    icecore.link([folder / "a.h5"], folder / "s.icecore", "/linked")
+    with icecore.open(folder / "s.icecore").writer() as w:
+        w.group("/", {"title": "store"})
+        w.array(
+            "/packed", "i4", DATA.shape, ("t", "x"), chunks=(7, 5), shards=(14, 10), attrs={"units": "m"}
+        )[...] = DATA
+        w.array("/names", str, (3,))[...] = np.array(["a", "bc", ""], "O")
+        w.array("/scalar", "f8", ())[...] = 1.5
+    return icecore.open(folder / "s.icecore")
+
+
+@pytest.fixture(params=["icechunk", "icecore"])
+def group(repo: icecore.Repo, request: pytest.FixtureRequest) -> object:
+    if request.param == "icechunk":
+        pytest.importorskip("icechunk")
+    return zarr.open_group(repo.store(request.param), mode="r")
+
+
+def test_arrays(group: object) -> None:
+    np.testing.assert_array_equal(group["packed"][...], DATA)
+    np.testing.assert_array_equal(group["packed"][3:20, ::2], DATA[3:20, ::2])
+    np.testing.assert_array_equal(group["linked/x"][...], DATA)
+    assert group["names"][...].tolist() == ["a", "bc", ""]
+    assert group["scalar"][...] == 1.5
+    assert dict(group.attrs) == {"title": "store"}
+    assert dict(group["packed"].attrs) == {"units": "m"}
+    assert group["packed"].metadata.dimension_names == ("t", "x")
+
+
+def test_listing(group: object) -> None:
+    assert {"packed", "names", "scalar", "linked"} <= set(group)
+    assert set(group["linked"].array_keys()) == {"x"}
+
+
+def test_our_store_only_reads(repo: icecore.Repo) -> None:
+    group = zarr.open_group(repo.store("icecore"), mode="r")
+    with pytest.raises((PermissionError, ValueError)):
+        group["packed"][0] = 1
+    with pytest.raises(icecore.Error, match="no store"):
+        repo.store("magic")
+
+
+def test_a_version_stays_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "v.icecore"
+    with icecore.create(path).writer() as w:
+        w.array("/x", "i4", (4,))[...] = 1
+    stores = [icecore.open(path).store(via) for via in ("auto", "icecore")]
+    with icecore.open(path).writer() as w:
+        w["/x"][...] = 2
+    for store in stores:
+        assert zarr.open_group(store, mode="r")["x"][...].tolist() == [1] * 4
+
+
+def test_in_memory() -> None:
+    repo = icecore.create("memory://store-in-memory")
+    with repo.writer() as w:
+        w.array("/x", "f4", (10,), chunks=(3,))[...] = np.arange(10)
+    store = icecore.open(repo.url).store()
+    np.testing.assert_array_equal(zarr.open_group(store, mode="r")["x"][...], np.arange(10))

@@ -1,0 +1,264 @@
+"""Writing arrays: whole, by region, row by row; one commit or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+RNG = np.random.default_rng(11)
+DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[ns]", "m8[s]", "S5", "U4", "V3"]
+
+
+def values(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Random bits of a dtype (letters for text)."""
+    kind = np.dtype(dtype)
+    count = int(np.prod(shape))
+    if kind.kind == "?":
+        return RNG.random(shape) < 0.5
+    if kind.kind in "SU":
+        letters = RNG.choice(list("abcxyz"), (count, 4))
+        return np.array(["".join(row) for row in letters]).astype(kind).reshape(shape)
+    raw = RNG.integers(0, 2 if kind.kind == "b" else 256, count * kind.itemsize, "u1")
+    return raw.view(kind).reshape(shape)
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Bit for bit."""
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, ">i4", ">f8"])
+def test_every_dtype(tmp_path: Path, dtype: str) -> None:
+    data = values(dtype, (7, 5))
+    with icecore.create(tmp_path / "d.icecore").writer() as w:
+        w.array("/x", dtype, data.shape)[...] = data
+    got = icecore.open(tmp_path / "d.icecore")["/x"][...]
+    assert same(got, data.astype(np.dtype(dtype).newbyteorder("=")))
+
+
+def test_structures(tmp_path: Path) -> None:
+    data = np.zeros(9, [("a", "i4"), ("b", "f8"), ("c", "S3")])
+    data["a"], data["b"], data["c"] = range(9), RNG.random(9), b"xyz"
+    with icecore.create(tmp_path / "d.icecore").writer() as w:
+        w.array("/x", data.dtype, data.shape)[...] = data
+    got = icecore.open(tmp_path / "d.icecore")["/x"][...]
+    assert got.dtype.names == data.dtype.names
+    for name in data.dtype.names:
+        np.testing.assert_array_equal(got[name], data[name])
+
+
+def test_fill_and_attributes(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "d.icecore").writer() as w:
+        w.array(
+            "/x", "f4", (4,), fill=np.nan, attrs={"scale": np.float32(0.1), "flags": np.array([1, 2], "i2")}
+        )
+        w.array("/s", str, (2,), fill="none")
+        w.array("/t", "M8[s]", (2,), fill=np.datetime64("2020-01-01", "s"))
+    repo = icecore.open(tmp_path / "d.icecore")
+    assert np.isnan(repo["/x"][...]).all()
+    assert np.isnan(repo["/x"].fill)
+    assert repo["/x"].attrs["flags"] == [1, 2]
+    assert repo["/s"][...].tolist() == ["none", "none"]
+    assert repo["/t"][0] == np.datetime64("2020-01-01", "s")
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 20])
+def test_append(tmp_path: Path, rows: int) -> None:
+    data = RNG.random((41, 6)).astype("f4")
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        a = w.array("/x", "f4", (0, 6), ("t", "x"), chunks=(2, 6), shards=(8, 6))
+        for start in range(0, len(data), rows):
+            block = data[start : start + rows].copy()
+            a.append(block if rows > 1 else block[0])
+            block[...] = -1  # the writer keeps nothing of ours
+    repo = icecore.open(tmp_path / "a.icecore")
+    assert same(repo["/x"][...], data)
+    # a later commit continues inside the last shard
+    with repo.writer() as w:
+        w["/x"].append(data[:5])
+    assert same(icecore.open(repo.url)["/x"][...], np.concatenate([data, data[:5]]))
+
+
+def test_append_with_planned_layout(tmp_path: Path) -> None:
+    data = RNG.random((30, 50, 60)).astype("f4")
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        a = w.array("/t2m", dtype="f4", dims=("time", "y", "x"), shape=(0, 50, 60), codec="auto")
+        for snapshot in data:
+            a.append(snapshot)
+    got = icecore.open(tmp_path / "a.icecore")["/t2m"]
+    assert same(got[...], data)
+    assert got.chunks[0] > 1
+
+
+def test_append_refuses_other_shapes(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        a = w.array("/x", "f4", (0, 6))
+        with pytest.raises(ValueError, match="rows of shape") as caught:
+            a.append(np.zeros((2, 5)))
+        assert caught.value.kind == "mismatch"
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_regions_are_numpys(data: st.DataObject) -> None:
+    shape = tuple(data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=3)))
+    chunk = tuple(data.draw(st.integers(1, n)) for n in shape)
+    shard = tuple(c * data.draw(st.integers(1, 3)) for c in chunk)
+    expected = np.full(shape, 7, "i4")
+    repo = icecore.create(f"memory://regions{RNG.integers(1 << 60)}")
+    with repo.writer() as w:
+        a = w.array("/x", "i4", shape, chunks=chunk, shards=shard, fill=7)
+        for value in range(data.draw(st.integers(1, 4))):
+            bounds = [sorted(data.draw(st.tuples(st.integers(0, n), st.integers(0, n)))) for n in shape]
+            sel = tuple(slice(*pair) for pair in bounds)
+            block = RNG.integers(0, 1000, expected[sel].shape, "i4") + value
+            a[sel] = block
+            expected[sel] = block
+    np.testing.assert_array_equal(icecore.open(repo.url)["/x"][...], expected)
+
+
+def test_region_forms(tmp_path: Path) -> None:
+    expected = np.zeros((6, 7), "f8")
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        a = w.array("/x", "f8", (6, 7), chunks=(2, 3))
+        for sel, data in [
+            (0, 1),
+            ((slice(2, 4), -1), [5, 6]),
+            ((..., 2), 3),
+            (slice(-2, None), np.ones((2, 7))),
+        ]:
+            a[sel] = data
+            expected[sel] = data
+        for bad in [(slice(None, None, 2),), ([1, 2],), (6,), (0, 0, 0)]:
+            with pytest.raises(IndexError):
+                a[bad] = 0
+        with pytest.raises(ValueError, match="region of shape"):
+            a[0:2] = np.zeros((3, 7))
+    np.testing.assert_array_equal(icecore.open(tmp_path / "r.icecore")["/x"][...], expected)
+
+
+def test_arrays_may_be_changed_after_they_were_written(tmp_path: Path) -> None:
+    data = RNG.random((100, 100))
+    kept = data.copy()
+    with icecore.create(tmp_path / "c.icecore").writer() as w:
+        w.array("/x", "f8", data.shape)[...] = data
+        data[...] = 0
+    assert same(icecore.open(tmp_path / "c.icecore")["/x"][...], kept)
+
+
+def test_nothing_is_committed_on_an_exception(tmp_path: Path) -> None:
+    repo = icecore.create(tmp_path / "n.icecore")
+    writer = repo.writer()
+
+    def simulation() -> None:
+        with writer as w:
+            w.array("/x", "f8", (10,))[...] = 1
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        simulation()
+    assert list(icecore.open(repo.url)) == []
+    with pytest.raises(ValueError, match="closed"):
+        writer.array("/y")
+
+
+def test_one_commit(tmp_path: Path) -> None:
+    repo = icecore.create(tmp_path / "o.icecore")
+    with repo.writer(message="spin-up") as w:
+        w.array("/a/b/c", "i4", (3,))[...] = 1
+        w.group("/a", {"title": "x"})
+        w.array("/d", "i4", (3,))
+    after = icecore.open(repo.url)
+    assert w.snapshot_id == after.snapshot_id
+    assert after.log(1)[0]["message"] == "spin-up"
+    assert len(after.log()) == len(repo.log()) + 1
+    assert after["/a"].attrs == {"title": "x"}
+    assert sorted(after.groups) == ["/", "/a", "/a/b"]
+
+
+def test_existing_and_missing(tmp_path: Path) -> None:
+    repo = icecore.create(tmp_path / "e.icecore")
+    with repo.writer() as w:
+        w.array("/x", "i4", (3,))
+        with pytest.raises(icecore.Error) as caught:
+            w.array("/x", "i4", (3,))
+        assert caught.value.kind == "exists"
+        with pytest.raises(KeyError):
+            w["/y"]
+    with icecore.open(repo.url).writer() as w:
+        w.delete("/x")
+        w.array("/x", "f8", (2,))[...] = 3
+        w.attrs("/x", {"units": "m"})
+    after = icecore.open(repo.url)
+    assert after["/x"][...].tolist() == [3, 3]
+    assert after["/x"].attrs == {"units": "m"}
+
+
+@pytest.mark.parametrize(
+    "codec", ["auto", "none", "zstd", "gzip:1", "shuffle+zstd:5", "lz4", "blosc", "zlib:9", "bz2"]
+)
+def test_codecs_by_name(tmp_path: Path, codec: str) -> None:
+    data = np.cumsum(RNG.integers(-3, 4, (200, 30)), 0).astype("i4")
+    with icecore.create(tmp_path / "c.icecore").writer() as w:
+        w.array("/x", "i4", data.shape, codec=codec)[...] = data
+    a = icecore.open(tmp_path / "c.icecore")["/x"]
+    assert same(a[...], data)
+    assert (a.nbytes_stored < a.nbytes) == (codec != "none")
+
+
+def test_codecs_as_zarr_spells_them(tmp_path: Path) -> None:
+    chain = [
+        {"name": "bytes", "configuration": {"endian": "big"}},
+        {"name": "gzip", "configuration": {"level": 2}},
+    ]
+    with icecore.create(tmp_path / "c.icecore").writer() as w:
+        w.array("/x", "i4", (5,), codec=chain)[...] = range(5)
+    a = icecore.open(tmp_path / "c.icecore")["/x"]
+    assert a.codecs == chain
+    assert a[...].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("codec", ["zip", "zstd:x", "{", "[1]", "[]"])
+def test_what_is_no_codec(tmp_path: Path, codec: str) -> None:
+    with (
+        icecore.create(tmp_path / "c.icecore").writer() as w,
+        pytest.raises(ValueError, match="codec") as caught,
+    ):
+        w.array("/x", "i4", (5,), codec=codec)
+    assert caught.value.kind == "codec"
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"chunks": (0, 2)},
+        {"chunks": (2,)},
+        {"chunks": (3, 3), "shards": (4, 3)},
+        {"shards": (-1, 2)},
+        {"dims": ("a",)},
+    ],
+)
+def test_layouts_that_make_no_sense(tmp_path: Path, layout: dict[str, object]) -> None:
+    with (
+        icecore.create(tmp_path / "c.icecore").writer() as w,
+        pytest.raises(ValueError, match=r".") as caught,
+    ):
+        w.array("/x", "i4", (6, 6), **layout)
+    assert caught.value.kind == "invalid"
+
+
+def test_given_chunk_or_shard(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "c.icecore").writer() as w:
+        w.array("/chunk", "f4", (100, 100), chunks=(7, 9))
+        w.array("/shard", "f4", (100, 100), shards=(60, 50))
+        w.array("/both", "f4", (100, 100), chunks=(5, 5), shards=(10, 20))
+    repo = icecore.open(tmp_path / "c.icecore")
+    assert repo["/chunk"].chunks == (7, 9)
+    assert all(s % c == 0 for s, c in zip(repo["/chunk"].shards or (7, 9), (7, 9), strict=True))
+    assert (repo["/shard"].shards or repo["/shard"].chunks) == (60, 50)
+    assert (repo["/both"].chunks, repo["/both"].shards) == ((5, 5), (10, 20))
