@@ -37,8 +37,8 @@ def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
     if report.failures and (not keep_going or not anything):
         first = report.failures[0]
         rest = [item for item in report.failures[1:] if item.message != first.message]
-        more = "".join(f"\n  also {about(item)}" for item in rest[:20])
-        more += f"\n  and {len(rest) - 20:,} more" if len(rest) > 20 else ""
+        more = "".join(f"\n  also {about(item)}" for item in rest[:4])
+        more += f"\n  and {len(rest) - 4:,} more" if len(rest) > 4 else ""
         hint = first.hint or ("" if keep_going else "repair or leave out these sources, or use --keep-going")
         raise errors.make(first.kind, f"{about(first)}{more}", hint)
     return anything

@@ -54,6 +54,8 @@ def finish(done: str, report: Report, into: str, json: bool) -> None:
     from icecore.into import about
 
     for note in report.notes:
+        if note.kind == "dimension":
+            continue  # nothing is lost: its name and length are in the arrays; --json still lists it
         talk(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
     for failure in report.failures:
         talk(f"icecore: error[{failure.kind}]: {about(failure)}")
