@@ -129,3 +129,60 @@ fn unshuffle_simd(size: usize, count: usize, src: &[u8], dst: &mut [u8], lo: usi
 fn unshuffle_simd(_: usize, _: usize, _: &[u8], _: &mut [u8], lo: usize, _: usize) -> usize {
     lo
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every path must give what the definition gives, for any part that is wanted.
+    #[test]
+    fn all_paths_agree() {
+        for size in [1, 2, 3, 4, 7, 8, 12, 16] {
+            for count in [0, 1, 15, 16, 31, 33, 64, 100, 257, 600] {
+                for extra in [0, size - 1] {
+                    let raw: Vec<u8> = (0..count * size + extra).map(|i| (i * 31 % 251) as u8).collect();
+                    let mut packed = vec![0; raw.len()];
+                    shuffle(size, &raw, &mut packed);
+                    for i in 0..count * size {
+                        assert_eq!(packed[i % size * count + i / size], raw[i]);
+                    }
+                    for wanted in
+                        [0..raw.len(), 0..raw.len() / 3, raw.len() / 2..raw.len(), 5.min(raw.len())..raw.len()]
+                    {
+                        let mut out = vec![0; raw.len()];
+                        unshuffle(size, &packed, &mut out, wanted.clone());
+                        assert_eq!(out[wanted.clone()], raw[wanted], "{size} {count}");
+                    }
+                    let mut out = vec![0; raw.len()];
+                    unshuffle_plain(size, count, &packed, &mut out, 0, count);
+                    assert_eq!(out[..count * size], raw[..count * size], "plain {size} {count}");
+                }
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn processors_without_avx2_agree() {
+        use crate::codecs::unshuffle_x86::sse2;
+        for count in [0, 15, 16, 47, 600] {
+            for size in [2, 4, 8] {
+                let raw: Vec<u8> = (0..count * size).map(|i| (i * 31 % 251) as u8).collect();
+                let (mut packed, mut out) = (vec![0; raw.len()], vec![0; raw.len()]);
+                shuffle(size, &raw, &mut packed);
+                let lo = count / 5;
+                let (from, to) = (packed.as_ptr(), out.as_mut_ptr());
+                // SAFETY: both hold `count` elements of `size` bytes.
+                let done = unsafe {
+                    match size {
+                        2 => sse2::unshuffle2(from, to, count, lo, count),
+                        4 => sse2::unshuffle4(from, to, count, lo, count),
+                        _ => sse2::unshuffle8(from, to, count, lo, count),
+                    }
+                };
+                assert!(count - done < 16 || done == lo);
+                assert_eq!(out[lo * size..done * size], raw[lo * size..done * size], "{size} {count}");
+            }
+        }
+    }
+}
