@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use icechunk::conflicts::detector::ConflictDetector;
-use icechunk::format::Path;
+use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::snapshot::{NodeData, NodeSnapshot};
+use icechunk::format::{Path, SnapshotId};
 use icechunk::session::{Session, SessionErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
 use crate::node::{self, HIDDEN_GROUP};
 use crate::runtime::run;
+use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{containers, error, identity};
+use crate::{containers, error, identity, seal};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -40,7 +42,10 @@ impl Writer {
             } else {
                 self.rebase(&mut session).await?;
                 complete(&mut session, &pending).await?;
-                finish(&mut session, message).await?
+                let parent = session.snapshot_id().clone();
+                let id = commit(&mut session, message).await.map_err(error::session)?;
+                self.seal(&parent, session.snapshot_id()).await;
+                id
             };
             drop(held);
             Ok(id)
@@ -48,6 +53,19 @@ impl Writer {
         .map_err(during)?;
         *pending = Pending::default();
         Ok(id)
+    }
+
+    /// Notes the checksums of what was written. The commit stands also when this fails: it is then read unchecked.
+    async fn seal(&self, parent: &SnapshotId, id: &SnapshotId) {
+        let repository = self.shared.repository();
+        let Root::Local(root) = &self.shared.root else { return };
+        if parent == id || repository.spec_version() < SpecVersionBin::V2 {
+            return;
+        }
+        let fetch = |id| repository.asset_manager().fetch_snapshot(id);
+        if let (Ok(snapshot), Ok(parent)) = (fetch(id).await, fetch(parent).await) {
+            let _unsealed_is_valid = seal::write(root, &snapshot, &parent);
+        }
     }
 
     /// Moves the changes on top of the branch's newest version.
@@ -77,10 +95,6 @@ impl Writer {
         Err(Error::new(ErrorKind::Conflict, format!("others committed first {ATTEMPTS} times in a row"))
             .hint("try again when fewer writers commit to this branch"))
     }
-}
-
-async fn finish(session: &mut Session, message: &str) -> Result<String> {
-    commit(session, message).await.map_err(error::session)
 }
 
 async fn commit(session: &mut Session, message: &str) -> std::result::Result<String, icechunk::session::SessionError> {

@@ -41,8 +41,11 @@ pub(crate) fn access(recorded: Vec<VirtualChunkContainer>, options: &Options, pr
     let mut containers: HashMap<String, VirtualChunkContainer> =
         recorded.into_iter().map(|c| (c.url_prefix().to_owned(), c)).collect();
     for wanted in &prefixes {
-        if !containers.contains_key(wanted) {
-            containers.insert(wanted.clone(), container(wanted, options)?);
+        // What Icechunk has no container for (the root of all files, another scheme) it does not get to read itself.
+        if !containers.contains_key(wanted)
+            && let Ok(extra) = container(wanted, options)
+        {
+            containers.insert(wanted.clone(), extra);
         }
     }
     let mut credentials = HashMap::new();

@@ -13,6 +13,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::error;
 use crate::repo::Repo;
 use crate::runtime::run;
+use crate::seal::FOLDER;
 use crate::storage::Root;
 
 /// Younger objects may belong to a commit that someone is preparing.
@@ -29,7 +30,7 @@ pub struct GcReport {
     pub manifests: u64,
     pub snapshots: u64,
     pub transaction_logs: u64,
-    /// Remains of writes that were cut short, in a folder.
+    /// In a folder: remains of writes that were cut short, and checksums of versions that are gone.
     pub remains: u64,
     /// Objects that could not be deleted, and why.
     pub failed: u64,
@@ -121,29 +122,36 @@ fn config(before: DateTime<Utc>, dry_run: bool) -> Result<GCConfig> {
     ))
 }
 
-/// A local write goes to `NAME#N` first and is renamed when complete; a process that is killed leaves that file behind.
+/// Files in a folder that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
+/// that is killed leaves that file behind; and the seals of versions that are gone.
 fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
-    let folders = ["", "chunks", "manifests", "snapshots", "transactions", "overwritten"].map(|name| root.join(name));
+    let folders =
+        ["", "chunks", "manifests", "snapshots", "transactions", "overwritten", FOLDER].map(|name| root.join(name));
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
-        let name = entry.file_name();
-        let is_unfinished = name
-            .to_string_lossy()
-            .rsplit_once('#')
-            .is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let is_seal = path.parent().is_some_and(|folder| folder == root.join(FOLDER));
+        let is_useless = is_unfinished(&name) || is_seal && !root.join("snapshots").join(&name).exists();
         let Ok(metadata) = entry.metadata() else { continue };
         let is_old = metadata.modified().is_ok_and(|time| DateTime::<Utc>::from(time) < before);
-        if !(is_unfinished && is_old && metadata.is_file()) {
-            continue;
+        if is_useless && is_old && metadata.is_file() {
+            remove(&path, metadata.len(), report);
         }
-        match if report.dry_run { Ok(()) } else { std::fs::remove_file(entry.path()) } {
-            Ok(()) => {
-                report.remains += 1;
-                report.bytes += metadata.len();
-            }
-            Err(e) => {
-                report.failed += 1;
-                report.errors.push(format!("{}: {e}", entry.path().display()));
-            }
+    }
+}
+
+fn is_unfinished(name: &str) -> bool {
+    name.rsplit_once('#').is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn remove(path: &Path, bytes: u64, report: &mut GcReport) {
+    match if report.dry_run { Ok(()) } else { std::fs::remove_file(path) } {
+        Ok(()) => {
+            report.remains += 1;
+            report.bytes += bytes;
+        }
+        Err(e) => {
+            report.failed += 1;
+            report.errors.push(format!("{}: {e}", path.display()));
         }
     }
 }

@@ -26,6 +26,7 @@ mod refs;
 mod repo;
 mod resolve;
 mod runtime;
+mod seal;
 mod shape;
 mod shared;
 mod snapshot;

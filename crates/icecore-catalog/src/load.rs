@@ -5,56 +5,60 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt};
 use icechunk::Repository;
 use icechunk::asset_manager::decode_manifest;
-use icechunk::format::manifest::{self, ChunkPayload, Manifest};
-use icechunk::format::snapshot::{NodeData, Snapshot};
-use icechunk::format::{ManifestId, Path};
+use icechunk::format::manifest::{self, ChunkPayload, ChunkRef, Manifest, VirtualChunkRef};
+use icechunk::format::snapshot::Snapshot;
+use icechunk::format::{ChunkId, ManifestId};
 use icechunk::session::Session;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::{self, damaged};
 use crate::frame;
-use crate::node::ArrayEntry;
+use crate::node::{self, ArrayEntry, Node};
 use crate::runtime;
+use crate::seal::Seal;
 use crate::table::{Checksum, ChunkTable, Location, Object, TableBuilder};
 
 const CONCURRENT: usize = 16;
 /// Above this a size in a snapshot is not trusted for an allocation in advance.
 const TRUSTED_SIZE: u64 = 1 << 30;
 
-/// The table of an array in a committed snapshot. Manifests are fetched side by side and unpacked on other threads.
-pub(crate) async fn committed(
-    repository: Arc<Repository>,
-    snapshot: Arc<Snapshot>,
-    path: String,
-    entry: ArrayEntry,
-) -> Result<ChunkTable> {
-    let fetched = futures::stream::iter(entry.manifests.clone())
-        .map(|id| manifest(&repository, &snapshot, id))
+/// A committed version and what its files must be.
+pub(crate) struct Version {
+    pub repository: Arc<Repository>,
+    pub snapshot: Arc<Snapshot>,
+    pub seal: Arc<Seal>,
+}
+
+/// The table of an array in a committed version. Manifests are fetched side by side and unpacked on other threads.
+pub(crate) async fn committed(version: Version, path: String, entry: ArrayEntry) -> Result<ChunkTable> {
+    let during = format!("reading the references of {path}");
+    let fetched: Result<Vec<Arc<Manifest>>> = futures::stream::iter(entry.manifests.clone())
+        .map(|id| manifest(&version, id))
         .buffered(CONCURRENT)
-        .try_collect::<Vec<_>>()
-        .await
-        .map_err(error::during(format!("reading the references of {path}")))?;
-    let (named, names) = (path.clone(), Arc::clone(&repository));
-    let build = move || -> Result<ChunkTable> {
-        let mut builder = TableBuilder::new(&entry.counts)?;
+        .try_collect()
+        .await;
+    let (fetched, repository) = (fetched.map_err(error::during(&during))?, version.repository);
+    let build = move || {
+        let mut table = Filler::new(&entry.counts, &repository)?;
         for manifest in fetched {
             for item in manifest.iter(entry.id.clone()).map_err(error::format)? {
                 let (coords, payload) = item.map_err(error::format)?;
-                push(&mut builder, &names, &coords.0, payload)?;
+                table.push(&coords.0, payload)?;
             }
         }
-        builder.finish()
+        table.builder.finish()
     };
-    blocking(build).await.map_err(error::during(format!("reading the references of {named}")))
+    blocking(build).await.map_err(error::during(&during))
 }
 
-async fn manifest(repository: &Repository, snapshot: &Snapshot, id: ManifestId) -> Result<Arc<Manifest>> {
+async fn manifest(version: &Version, id: ManifestId) -> Result<Arc<Manifest>> {
     let name = format!("manifests/{id}");
-    let info = snapshot.manifest_info(&id).map_err(error::format)?;
+    let info = version.snapshot.manifest_info(&id).map_err(error::format)?;
     let size = info.ok_or_else(|| damaged(format!("the snapshot does not list {name}")))?.size_bytes;
     let size = if size > TRUSTED_SIZE { 0 } else { size };
-    let bytes = repository.asset_manager().fetch_manifest_bytes(&id, size).await;
+    let bytes = version.repository.asset_manager().fetch_manifest_bytes(&id, size).await;
     let bytes = bytes.map_err(error::repository).map_err(error::during(&name))?;
+    version.seal.check(&name, &bytes)?;
     frame::check(&bytes, bytes.len() as u64, &name)?;
     let decode = move || decode_manifest(&bytes, None).map(Arc::new).map_err(error::repository);
     blocking(decode).await.map_err(error::during(&name))
@@ -71,50 +75,65 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
 
 /// The table of an array as a writer sees it, uncommitted changes included.
 pub(crate) async fn live(repository: &Repository, session: &Session, path: &str) -> Result<ChunkTable> {
-    let at = Path::new(path).map_err(|e| Error::new(ErrorKind::Invalid, format!("{path}: {e}")))?;
-    let node = session.get_array(&at).await.map_err(error::session)?;
-    let NodeData::Array { shape, .. } = node.node_data else {
-        return Err(Error::new(ErrorKind::Mismatch, format!("{path} is not an array")));
-    };
-    let counts: Vec<u32> = shape.num_chunks().collect();
-    let mut builder = TableBuilder::new(&counts)?;
+    let at = node::path(path)?;
+    let node = Node::from(session.get_array(&at).await.map_err(error::session)?);
+    let counts = node.array.map(|entry| entry.counts).unwrap_or_default();
+    let mut table = Filler::new(&counts, repository)?;
     let mut chunks = std::pin::pin!(session.array_chunk_iterator(&at).await);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(error::session)?;
-        push(&mut builder, repository, &chunk.coord.0, chunk.payload)?;
+        table.push(&chunk.coord.0, chunk.payload)?;
     }
-    builder.finish()
+    table.builder.finish()
 }
 
-fn push(builder: &mut TableBuilder, repository: &Repository, coords: &[u32], payload: ChunkPayload) -> Result<()> {
-    let Some(flat) = builder.flat(coords) else { return Ok(()) };
-    match payload {
-        ChunkPayload::Inline(bytes) => {
-            builder.inline(flat, bytes);
-            Ok(())
+/// Puts Icechunk's references into a table.
+struct Filler<'a> {
+    builder: TableBuilder,
+    repository: &'a Repository,
+    /// The object of the previous native reference, which the next one often shares.
+    last: Option<ChunkId>,
+}
+
+impl<'a> Filler<'a> {
+    fn new(counts: &[u32], repository: &'a Repository) -> Result<Self> {
+        Ok(Self { builder: TableBuilder::new(counts)?, repository, last: None })
+    }
+
+    fn push(&mut self, coords: &[u32], payload: ChunkPayload) -> Result<()> {
+        let Some(flat) = self.builder.flat(coords) else { return Ok(()) };
+        match payload {
+            ChunkPayload::Inline(bytes) => {
+                self.builder.inline(flat, bytes);
+                Ok(())
+            }
+            ChunkPayload::Ref(chunk) => self.native(flat, chunk),
+            ChunkPayload::Virtual(link) => self.link(flat, &link),
+            _ => {
+                let message = "a kind of chunk reference that this version does not know";
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
         }
-        ChunkPayload::Ref(chunk) => {
-            let name = format!("chunks/{}", chunk.id);
-            let is_same = |o: &Object| matches!(&o.location, Location::Native(n) if *n == name);
-            builder.range(flat, chunk.offset, chunk.length, is_same, || {
-                Ok(Object { location: Location::Native(name.clone()), checksum: None })
-            })
-        }
-        ChunkPayload::Virtual(link) => {
-            let url = link.location.url();
-            let is_same = |o: &Object| {
-                matches!(&o.location, Location::Link(u) if u == url)
-                    && same(o.checksum.as_ref(), link.checksum.as_ref())
-            };
-            let object = || {
-                Ok(Object {
-                    location: Location::Link(expand(repository, url)?),
-                    checksum: link.checksum.clone().map(checksum),
-                })
-            };
-            builder.range(flat, link.offset, link.length, is_same, object)
-        }
-        _ => Err(Error::new(ErrorKind::Unsupported, "a kind of chunk reference that this version does not know")),
+    }
+
+    fn native(&mut self, flat: u64, chunk: ChunkRef) -> Result<()> {
+        let is_same = self.last.as_ref() == Some(&chunk.id);
+        let object = || Ok(Object { location: Location::Native(format!("chunks/{}", chunk.id)), checksum: None });
+        let is_same = |o: &Object| is_same && matches!(o.location, Location::Native(_));
+        self.builder.range(flat, chunk.offset, chunk.length, is_same, object)?;
+        self.last = Some(chunk.id);
+        Ok(())
+    }
+
+    fn link(&mut self, flat: u64, link: &VirtualChunkRef) -> Result<()> {
+        let (url, theirs) = (link.location.url(), link.checksum.as_ref());
+        let is_same =
+            |o: &Object| matches!(&o.location, Location::Link(u) if u == url) && same(o.checksum.as_ref(), theirs);
+        let object = || {
+            let location = Location::Link(expand(self.repository, url)?);
+            Ok(Object { location, checksum: theirs.cloned().map(checksum) })
+        };
+        self.builder.range(flat, link.offset, link.length, is_same, object)
     }
 }
 

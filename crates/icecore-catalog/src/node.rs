@@ -6,6 +6,8 @@ use icechunk::format::{ManifestId, NodeId, Path};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
+use crate::shape;
+
 /// The group that keeps what icecore knows about a repository beyond its data: the identities of linked files.
 pub const HIDDEN_GROUP: &str = "/__icecore__";
 
@@ -34,8 +36,9 @@ impl From<NodeSnapshot> for Node {
         let array = match node.node_data {
             NodeData::Group => None,
             NodeData::Array { shape, manifests, .. } => {
+                let counts = shape::counts(node.path.as_str(), &node.user_data, &shape);
                 let manifests = manifests.into_iter().map(|m| m.object_id).collect();
-                Some(ArrayEntry { id: node.id, counts: shape.num_chunks().collect(), manifests })
+                Some(ArrayEntry { id: node.id, counts, manifests })
             }
         };
         Self { path: node.path.to_string(), is_array: array.is_some(), zarr_json: node.user_data, array }

@@ -11,7 +11,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::lock::{self, Lock};
 use crate::options::{self, Options, SharedBackend};
-use crate::shared::Shared;
+use crate::shared::{Opened, Shared};
 use crate::storage::{Root, Storage};
 use crate::{containers, error, frame, prefix};
 
@@ -75,8 +75,9 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
     let access = containers::access(recorded.clone(), &storage.options, prefixes)?;
     let repository =
         repository.reopen(Some(access.config), Some(access.credentials)).await.map_err(error::repository)?;
-    let allow = storage.allow_links.is_some();
-    Ok(Shared::new(root, storage.options.clone(), lock, allow, Arc::new(repository), access.prefixes, recorded, first))
+    let is_restricted = storage.allow_links.is_some();
+    let opened = Opened { repository: Arc::new(repository), prefixes: access.prefixes, recorded };
+    Ok(Shared::new(root, storage.options.clone(), lock, is_restricted, opened, first))
 }
 
 fn info(detected: DetectedSpecVersion) -> Option<Arc<RepoInfo>> {

@@ -60,7 +60,7 @@ pub(crate) fn outline(path: &str, zarr_json: &[u8]) -> Result<Outline> {
     Ok(Outline { shape, names: names(&document) })
 }
 
-/// Chunks along an axis: a regular length, or a list of lengths and `[length, repetitions]`.
+/// Chunks along an axis that hold at least one element: of a regular length, or of lengths and `[length, repetitions]`.
 fn count(length: u64, chunk: &Value) -> Option<u64> {
     if let Some(chunk) = chunk.as_u64() {
         return (chunk > 0).then(|| length.div_ceil(chunk));
@@ -72,10 +72,22 @@ fn count(length: u64, chunk: &Value) -> Option<u64> {
             Some(run) if run.len() == 2 => (run.first()?.as_u64()?, run.get(1)?.as_u64()?),
             Some(_) => return None,
         };
-        count = count.checked_add(times)?;
-        sum = sum.checked_add(size.checked_mul(times).filter(|_| size > 0)?)?;
+        let needed = length.saturating_sub(sum).div_ceil(Some(size).filter(|size| *size > 0)?).min(times);
+        count = count.checked_add(needed)?;
+        sum = sum.checked_add(size.checked_mul(times)?)?;
     }
     (sum >= length).then_some(count)
+}
+
+/// Chunks along each axis of an array, counted as its metadata has them: Icechunk also counts chunks behind the end of a
+/// rectilinear axis, which hold nothing and would shift all flat indexes.
+pub(crate) fn counts(path: &str, zarr_json: &[u8], shape: &ArrayShape) -> Vec<u32> {
+    const RECTILINEAR: &[u8] = b"rectilinear";
+    let is_rectilinear = zarr_json.windows(RECTILINEAR.len()).any(|word| word == RECTILINEAR);
+    match is_rectilinear.then(|| outline(path, zarr_json)) {
+        Some(Ok(outline)) if outline.shape.len() == shape.len() => outline.shape.num_chunks().collect(),
+        _ => shape.num_chunks().collect(),
+    }
 }
 
 fn names(document: &Value) -> Option<Vec<DimensionName>> {
@@ -104,6 +116,15 @@ mod tests {
             counts(&array(&json!([10, 10]), "rectilinear", "chunk_shapes", &json!([[3, [2, 3], 9], 4]))).unwrap(),
             [5, 3]
         );
+    }
+
+    #[test]
+    fn chunks_behind_the_end_do_not_count() {
+        let document = array(&json!([10, 4]), "rectilinear", "chunk_shapes", &json!([[4, [4, 3]], [[2, 5]]]));
+        assert_eq!(counts(&document).unwrap(), [3, 2]);
+        let stored = ArrayShape::new([(10, 4), (4, 5)]).unwrap();
+        assert_eq!(super::counts("/a", document.to_string().as_bytes(), &stored), [3, 2]);
+        assert_eq!(super::counts("/a", b"{}", &stored), [4, 5]);
     }
 
     #[test]

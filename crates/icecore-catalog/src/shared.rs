@@ -40,11 +40,12 @@ pub(crate) struct Shared {
 }
 
 /// The repository with its authorised links; replaced when links to new places are recorded.
-struct Opened {
-    repository: Arc<Repository>,
-    prefixes: Vec<String>,
+pub(crate) struct Opened {
+    pub repository: Arc<Repository>,
+    /// Normalised prefixes that links may lie under.
+    pub prefixes: Vec<String>,
     /// The containers in the repository's own configuration; this process may read from others too.
-    recorded: Vec<VirtualChunkContainer>,
+    pub recorded: Vec<VirtualChunkContainer>,
 }
 
 impl Shared {
@@ -53,12 +54,10 @@ impl Shared {
         options: Options,
         lock: Lock,
         is_restricted: bool,
-        repository: Arc<Repository>,
-        prefixes: Vec<String>,
-        recorded: Vec<VirtualChunkContainer>,
+        opened: Opened,
         first: Option<Arc<RepoInfo>>,
     ) -> Self {
-        let opened = RwLock::new(Arc::new(Opened { repository, prefixes, recorded }));
+        let opened = RwLock::new(Arc::new(opened));
         Self {
             url: root.url(),
             root,

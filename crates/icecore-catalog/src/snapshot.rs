@@ -5,13 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::format::SnapshotId;
+use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::session::Session;
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::sync::RwLock;
 
 use crate::identity::{self, LinkIdentity};
+use crate::load::Version;
 use crate::node::{HIDDEN_GROUP, Node};
 use crate::runtime::run;
+use crate::seal::Seal;
 use crate::shared::Shared;
 use crate::storage::Root;
 use crate::table::ChunkTable;
@@ -33,7 +36,7 @@ struct Inner {
 }
 
 enum Origin {
-    Committed(Arc<icechunk::format::snapshot::Snapshot>),
+    Committed { snapshot: Arc<icechunk::format::snapshot::Snapshot>, seal: Arc<Seal> },
     Live(Arc<RwLock<Session>>),
 }
 
@@ -41,22 +44,14 @@ impl Snapshot {
     /// Reads a committed version.
     pub(crate) async fn committed(shared: Arc<Shared>, id: SnapshotId) -> Result<Self> {
         let during = format!("{}: version {id}", shared.url);
-        if let Root::Local(root) = &shared.root {
-            frame::check_file(&root.join("snapshots").join(id.to_string()))?;
-        }
-        let snapshot = shared
-            .repository()
-            .asset_manager()
-            .fetch_snapshot(&id)
-            .await
-            .map_err(error::repository)
-            .map_err(error::during(&during))?;
-        let nodes = snapshot
-            .iter()
-            .map(|node| node.map(Node::from).map_err(error::format))
-            .collect::<Result<Vec<_>>>()
-            .map_err(error::during(&during))?;
-        Ok(Self::new(shared, id.to_string(), nodes, Origin::Committed(snapshot), OnceLock::new()))
+        let seal = read_seal(&shared, &id).map_err(error::during(&during))?;
+        let fetched = shared.repository().asset_manager().fetch_snapshot(&id).await;
+        let snapshot = fetched.map_err(error::repository).map_err(error::during(&during))?;
+        let nodes: Result<Vec<Node>> =
+            snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect();
+        let nodes = nodes.map_err(error::during(&during))?;
+        let origin = Origin::Committed { snapshot, seal: Arc::new(seal) };
+        Ok(Self::new(shared, id.to_string(), nodes, origin, OnceLock::new()))
     }
 
     /// What a writer sees.
@@ -139,17 +134,33 @@ impl Snapshot {
         let repository = inner.shared.repository();
         match &inner.origin {
             Origin::Live(session) => Ok(Arc::new(load::live(&repository, &*session.read().await, path).await?)),
-            Origin::Committed(snapshot) => {
+            Origin::Committed { snapshot, seal } => {
                 if let Some(table) = inner.shared.cache.get(&inner.id, path) {
                     return Ok(table);
                 }
-                let table =
-                    Arc::new(load::committed(repository, Arc::clone(snapshot), path.to_owned(), entry.clone()).await?);
+                let version = Version { repository, snapshot: Arc::clone(snapshot), seal: Arc::clone(seal) };
+                let table = Arc::new(load::committed(version, path.to_owned(), entry.clone()).await?);
                 inner.shared.cache.put(&inner.id, path, &table);
                 Ok(table)
             }
         }
     }
+}
+
+/// The checksums of a version in a folder, after a look at the snapshot's file: is it what was committed, or at least of a sane size?
+fn read_seal(shared: &Shared, id: &SnapshotId) -> Result<Seal> {
+    let Root::Local(root) = &shared.root else { return Ok(Seal::default()) };
+    let name = format!("snapshots/{id}");
+    let seal = match shared.repository().spec_version() {
+        SpecVersionBin::V1 => Seal::default(), // the first format rewrites snapshots in place
+        _ => Seal::load(root, &id.to_string()),
+    };
+    // A file that is missing or unreadable is left to Icechunk, which says so.
+    if let Ok(bytes) = std::fs::read(root.join(&name)) {
+        seal.check(&name, &bytes)?;
+        frame::check(&bytes, bytes.len() as u64, &name)?;
+    }
+    Ok(seal)
 }
 
 impl std::fmt::Debug for Snapshot {

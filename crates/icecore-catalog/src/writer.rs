@@ -23,7 +23,6 @@ use crate::runtime::run;
 use crate::shape::outline;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
-use crate::table::TableBuilder;
 
 /// Collects changes to one branch and commits them, as often as wanted. All functions may be called from many threads;
 /// those that change the tree take turns, [`Writer::put_object`] does not wait for them.
@@ -308,13 +307,11 @@ impl Writer {
 
     /// Chunks along each axis of an array.
     pub(crate) fn counts(&self, path: &str) -> Result<Vec<u32>> {
-        let node =
+        let found =
             self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no array {path}")))?;
-        match node.node_data {
-            NodeData::Array { shape, .. } => {
-                TableBuilder::new(&shape.num_chunks().collect::<Vec<_>>()).map(|_| shape.num_chunks().collect())
-            }
-            NodeData::Group => Err(Error::new(ErrorKind::Mismatch, format!("{path} is a group, not an array"))),
+        match Node::from(found).array {
+            Some(entry) => Ok(entry.counts),
+            None => Err(Error::new(ErrorKind::Mismatch, format!("{path} is a group, not an array"))),
         }
     }
 

@@ -1,0 +1,140 @@
+//! Checksums of a version's metadata files, for repositories in a folder.
+//!
+//! Icechunk's snapshots and manifests carry no checksum: a flipped bit in one could send a reader to the wrong bytes without
+//! anybody noticing. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
+//! Versions that others committed have no seal and are read without this check; object stores check what they store themselves.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use icechunk::format::ManifestId;
+use icechunk::format::snapshot::Snapshot;
+use icecore_grid::Result;
+
+use crate::error;
+
+/// The folder of the seals.
+pub(crate) const FOLDER: &str = "seals";
+const TITLE: &str = "icecore seal 1";
+
+/// Lengths and checksums by file name (`snapshots/…`, `manifests/…`).
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Seal(BTreeMap<String, (u64, u32)>);
+
+impl Seal {
+    /// The seal of a version; empty where there is none, or where it is damaged itself.
+    pub fn load(root: &Path, snapshot: &str) -> Self {
+        let text = std::fs::read_to_string(root.join(FOLDER).join(snapshot)).unwrap_or_default();
+        Self::parse(&text).unwrap_or_default()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (list, last) = text.trim_end_matches('\n').rsplit_once('\n')?;
+        if u32::from_str_radix(last, 16).ok()? != crc32fast::hash(list.as_bytes()) {
+            return None;
+        }
+        let mut lines = list.lines();
+        lines.next().filter(|title| *title == TITLE)?;
+        lines.map(entry).collect::<Option<_>>().map(Self)
+    }
+
+    fn text(&self) -> String {
+        let mut text = TITLE.to_owned();
+        for (name, (length, checksum)) in &self.0 {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n{name} {length} {checksum:08x}");
+        }
+        let own = crc32fast::hash(text.as_bytes());
+        text + &format!("\n{own:08x}\n")
+    }
+
+    /// Refuses bytes that are not those that were committed under this name.
+    pub fn check(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let Some((length, checksum)) = self.0.get(name) else { return Ok(()) };
+        let found = bytes.len() as u64;
+        if found != *length {
+            return Err(error::damaged(format!("{name} had {length} bytes when it was committed and has {found} now")));
+        }
+        let now = crc32fast::hash(bytes);
+        if now != *checksum {
+            return Err(error::damaged(format!(
+                "{name} had the checksum {checksum:08x} when it was committed and has {now:08x} now"
+            )));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, root: &Path, name: String) -> std::io::Result<()> {
+        let bytes = std::fs::read(root.join(&name))?;
+        self.0.insert(name, (bytes.len() as u64, crc32fast::hash(&bytes)));
+        Ok(())
+    }
+}
+
+fn entry(line: &str) -> Option<(String, (u64, u32))> {
+    let mut fields = line.split(' ');
+    let (name, length, checksum) = (fields.next()?, fields.next()?, fields.next()?);
+    Some((name.to_owned(), (length.parse().ok()?, u32::from_str_radix(checksum, 16).ok()?)))
+}
+
+/// Seals a version that was just committed on top of `parent`: its own files are read back, the others taken from the parent's seal.
+pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: &Snapshot) -> std::io::Result<()> {
+    let old = Seal::load(root, &parent.id().to_string());
+    let inherited: HashSet<ManifestId> = manifests(parent);
+    let mut seal = Seal::default();
+    for id in manifests(snapshot) {
+        let name = format!("manifests/{id}");
+        match old.0.get(&name) {
+            Some(known) => drop(seal.0.insert(name, *known)),
+            None if inherited.contains(&id) => {}
+            None => seal.add(root, name)?,
+        }
+    }
+    let id = snapshot.id().to_string();
+    seal.add(root, format!("snapshots/{id}"))?;
+    let folder = root.join(FOLDER);
+    std::fs::create_dir_all(&folder)?;
+    let unfinished = folder.join(format!("{id}#0"));
+    std::fs::write(&unfinished, seal.text())?;
+    std::fs::rename(unfinished, folder.join(id))
+}
+
+fn manifests(snapshot: &Snapshot) -> HashSet<ManifestId> {
+    snapshot.manifest_files().filter_map(std::result::Result::ok).map(|file| file.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let seal = Seal(BTreeMap::from([("snapshots/A".into(), (3, 9)), ("manifests/B".into(), (u64::MAX, u32::MAX))]));
+        assert_eq!(Seal::parse(&seal.text()), Some(seal));
+        assert_eq!(Seal::parse(&Seal::default().text()), Some(Seal::default()));
+    }
+
+    #[test]
+    fn a_damaged_seal_is_none() {
+        let text = Seal(BTreeMap::from([("snapshots/A".into(), (3, 9))])).text();
+        for at in 0..text.len() {
+            assert_eq!(
+                Seal::parse(&text[..at]).unwrap_or_default(),
+                if at + 1 == text.len() { Seal::parse(&text).unwrap() } else { Seal::default() }
+            );
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 1;
+            let changed = String::from_utf8(bytes).unwrap();
+            assert!(at + 1 == text.len() || Seal::parse(&changed).is_none(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn damage_is_told_with_both_sides() {
+        let seal = Seal(BTreeMap::from([("x".into(), (3, crc32fast::hash(b"abc")))]));
+        assert!(seal.check("x", b"abc").is_ok() && seal.check("y", b"anything").is_ok());
+        assert!(seal.check("x", b"ab").unwrap_err().message.contains("had 3 bytes when it was committed and has 2"));
+        assert!(seal.check("x", b"abd").unwrap_err().message.contains("352441c2"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Collecting what nothing refers to.
+
+mod common;
+
+use bytes::Bytes;
+use common::{Home, array, bytes, paths};
+use icecore_catalog::ChunkPlace;
+
+const LATER: i64 = 4_000_000_000_000_000;
+
+/// Two versions with an object each; the writer of a third gave up.
+fn sample() -> (Home, Vec<String>) {
+    let home = Home::new();
+    let writer = home.writer();
+    writer.add_array("/a", &array(&[4], &[2])).unwrap();
+    let mut ids = Vec::new();
+    for fill in [1, 2] {
+        let id = writer.put_object(Bytes::from(vec![fill; 1000])).unwrap();
+        writer.set_chunks("/a", &[(0, ChunkPlace::Object { id, offset: 0, length: 1000 })]).unwrap();
+        ids.push(writer.commit("object").unwrap());
+    }
+    writer.put_object(Bytes::from(vec![3; 5000])).unwrap();
+    (home, ids)
+}
+
+fn objects(home: &Home) -> usize {
+    std::fs::read_dir(home.path().join("chunks")).unwrap().count()
+}
+
+#[test]
+fn what_was_never_committed_goes_and_the_history_stays() {
+    let (home, ids) = sample();
+    let planned = home.repo.gc(Some(LATER), true).unwrap();
+    assert!(planned.dry_run);
+    assert_eq!((planned.chunks, planned.bytes, objects(&home)), (1, 5000, 3));
+    assert_eq!(home.repo.gc(None, false).unwrap().chunks, 0, "young objects are left alone");
+    let done = home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!((done.dry_run, done.chunks, done.bytes, done.failed, objects(&home)), (false, 1, 5000, 0, 2));
+    for (id, fill) in ids.iter().zip([1, 2]) {
+        assert_eq!(bytes(&home.repo, &home.repo.snapshot(Some(id)).unwrap(), "/a", 0).unwrap(), vec![fill; 1000]);
+    }
+}
+
+#[test]
+fn a_deleted_branch_leaves_its_objects_to_the_collector() {
+    let (home, _) = sample();
+    home.repo.gc(Some(LATER), false).unwrap();
+    home.repo.create_branch("side", None).unwrap();
+    let writer = home.repo.writer("side").unwrap();
+    writer.add_array("/side", &array(&[4], &[2])).unwrap();
+    let id = writer.put_object(Bytes::from(vec![9; 700])).unwrap();
+    writer.set_chunks("/side", &[(0, ChunkPlace::Object { id, offset: 0, length: 700 })]).unwrap();
+    let gone = writer.commit("side").unwrap();
+    assert_eq!(home.repo.gc(Some(LATER), true).unwrap().chunks, 0);
+    home.repo.delete_branch("side").unwrap();
+    let planned = home.repo.gc(Some(LATER), true).unwrap();
+    let done = home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!((planned.chunks, planned.snapshots, planned.manifests), (1, 1, 1));
+    assert_eq!(
+        (done.chunks, done.snapshots, done.manifests, done.transaction_logs),
+        (1, 1, 1, planned.transaction_logs)
+    );
+    assert!(!home.path().join("seals").join(&gone).exists());
+    assert!(home.open().snapshot(Some(&gone)).is_err());
+    assert_eq!(paths(&home.main()), ["/", "/a"]);
+}
+
+#[test]
+fn expired_versions_are_let_go() {
+    let (home, ids) = sample();
+    home.repo.create_tag("keep", Some(&ids[0])).unwrap();
+    let third = home.commit_array("/b");
+    let released = home.repo.expire(LATER).unwrap();
+    assert!(released.contains(&ids[1]) && !released.contains(&ids[0]) && !released.contains(&third), "{released:?}");
+    home.repo.gc(Some(LATER), false).unwrap();
+    let repo = home.open();
+    assert_eq!(bytes(&repo, &repo.snapshot(Some("keep")).unwrap(), "/a", 0).unwrap(), vec![1; 1000]);
+    assert_eq!(bytes(&repo, &repo.snapshot(None).unwrap(), "/a", 0).unwrap(), vec![2; 1000]);
+    assert!(repo.snapshot(Some(&ids[1])).is_err());
+    home.commit_array("/c");
+    assert_eq!(paths(&home.main()), ["/", "/a", "/b", "/c"]);
+}
+
+#[test]
+fn remains_of_killed_writers_go_too() {
+    let (home, _) = sample();
+    for name in ["chunks/ABC#1", "seals/0000#0", "seals/NOSNAPSHOT"] {
+        std::fs::write(home.path().join(name), [0; 10]).unwrap();
+    }
+    std::fs::write(home.path().join("chunks/notes#x"), [0; 10]).unwrap();
+    let planned = home.repo.gc(Some(LATER), true).unwrap();
+    assert_eq!(home.repo.gc(None, false).unwrap().remains, 0);
+    let done = home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!((planned.remains, done.remains, done.bytes), (3, 3, planned.bytes));
+    assert!(home.path().join("chunks/notes#x").exists() && home.path().join(".icecore.lock").exists());
+    assert!(home.main().table("/a").is_ok());
+}
