@@ -141,7 +141,7 @@ def no_world(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield params
 
 
-def measure(workload: ModuleType, quick: bool) -> dict[str, Any]:
+def measure(workload: ModuleType, quick: bool, wanted: int | None = None) -> dict[str, Any]:
     """Prepare one workload's data and run its sides in turns: parameters and outcomes, for `report`."""
     prepared = spawn(workload.__name__, "prepare", {"quick": quick})
     if "checks" not in prepared:
@@ -151,7 +151,7 @@ def measure(workload: ModuleType, quick: bool) -> dict[str, Any]:
     with getattr(workload, "world", no_world)(params) as params:
         touch_memory(params.get("touch_gb", 1.0))
         read_files(params.get("warm", []))
-        reps = min(2, workload.REPS) if quick else workload.REPS
+        reps = wanted or (min(2, workload.REPS) if quick else workload.REPS)
         for rep in range(reps):
             for outcome in outcomes:
                 if rep < outcome.side.reps and not outcome.absent and not outcome.error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import operator
 from collections.abc import Callable
@@ -35,17 +36,26 @@ class Goal:
             if value is None
             else ("**reached**" if compare(value, self.limit) else "**missed**")
         )
-        return [self.text, f"{sign} {self.limit:g}", number(value), verdict]
+        by_cpu = number(self.measure.by_cpu(results)) if isinstance(self.measure, Ratio) else ""
+        return [self.text, f"{sign} {self.limit:g}", number(value), verdict, by_cpu]
 
 
-def ratio(above: str, below: str, label: str, what: str = "wall") -> Measure:
+@dataclass(frozen=True)
+class Ratio:
     """One side's median over another's; None where either did not run."""
 
-    def measure(results: Results) -> float | None:
-        a, b = results[above].seconds(label, what), results[below].seconds(label, what)
+    above: str
+    below: str
+    label: str
+    what: str = "wall"
+
+    def __call__(self, results: Results) -> float | None:
+        a, b = (results[side].seconds(self.label, self.what) for side in (self.above, self.below))
         return None if a is None or not b else a / b
 
-    return measure
+    def by_cpu(self, results: Results) -> float | None:
+        """The same by CPU time, which a busy machine disturbs less."""
+        return dataclasses.replace(self, what="cpu")(results)
 
 
 def number(value: float | None) -> str:
@@ -77,7 +87,7 @@ def section(workload: ModuleType, measured: dict[str, Any]) -> str:
     rows = [line(workload, o, extras) for o in outcomes if o.runs]
     parts = [f"## {workload.TITLE}", workload.ABOUT, table(head, rows)]
     goals = [goal.row(results) for goal in workload.GOALS]
-    parts.append(table(["goal of icecore", "asked", "measured", ""], goals))
+    parts.append(table(["goal of icecore", "asked", "measured", "", "by CPU time"], goals))
     left_out = [f"- **{o.side.name}**: {o.absent or o.error}" for o in outcomes if not o.runs]
     if left_out:
         parts.append("Not in the table:\n\n" + "\n".join(left_out))

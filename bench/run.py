@@ -37,6 +37,9 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="small data, two repetitions: does it work, not how fast"
     )
+    parser.add_argument(
+        "--reps", type=int, help="repetitions of each side, instead of the workload's own number"
+    )
     args = parser.parse_args()
     wanted = [w for w in WORKLOADS if w in args.what or "all" in args.what]
     if "peers" in args.what or ("all" in args.what and not peers_python().exists()):
@@ -45,7 +48,7 @@ def main() -> int:
         os.execv(
             peers_python(), [str(peers_python()), *sys.argv]
         )  # one Python for the parent and its children
-    return measure(wanted, args.quick) if wanted else 0
+    return measure(wanted, args.quick, args.reps) if wanted else 0
 
 
 def peers_python() -> Path:
@@ -74,7 +77,7 @@ def build_examples() -> None:
         print("the Rust examples could not be built: W2 and the limits stay absent", file=sys.stderr)
 
 
-def measure(wanted: list[str], quick: bool) -> int:
+def measure(wanted: list[str], quick: bool, reps: int | None) -> int:
     import machine
     import report
     from harness import measure as run
@@ -86,7 +89,7 @@ def measure(wanted: list[str], quick: bool) -> int:
     for name in wanted:
         workload = import_module(WORKLOADS[name])
         print(f"\n{workload.TITLE}", flush=True)
-        measured = run(workload, quick)
+        measured = run(workload, quick, reps)
         report.keep(workload, measured, facts, quick)
         print("\n" + report.section(workload, measured) + "\n", flush=True)
         wrong += sum(bool(o.wrong or o.error) for o in measured["outcomes"])

@@ -13,7 +13,7 @@ import tracks
 from child import Absent, Meter
 from data import built, folder
 from harness import Side
-from report import Goal, ratio
+from report import Goal, Ratio
 from wire import EXAMPLES
 
 TITLE = "W1: read all of 72 linked 1-D datasets, page cache warm"
@@ -44,20 +44,20 @@ SIDES = [
 ]
 GOALS = [
     Goal(
-        "CPU of hidefix (the limit reaches: next row)", ratio("icecore", "hidefix", "all", "cpu"), "<=", 0.80
+        "CPU of hidefix (the limit reaches: next row)", Ratio("icecore", "hidefix", "all", "cpu"), "<=", 0.80
     ),
     Goal(
         "(not icecore) CPU of the limit over hidefix",
-        ratio("limit, fresh output", "hidefix", "all", "cpu"),
+        Ratio("limit, fresh output", "hidefix", "all", "cpu"),
         "<=",
         0.80,
     ),
-    Goal("wall time of hidefix", ratio("icecore", "hidefix", "all"), "<=", 0.65),
-    Goal("times faster than h5py", ratio("h5py", "icecore", "all"), ">=", 4.5),
+    Goal("wall time of hidefix", Ratio("icecore", "hidefix", "all"), "<=", 0.65),
+    Goal("times faster than h5py", Ratio("h5py", "icecore", "all"), ">=", 4.5),
     Goal(
-        "times faster than icechunk + zarr-python", ratio("icechunk + zarr-python", "icecore", "all"), ">=", 9
+        "times faster than icechunk + zarr-python", Ratio("icechunk + zarr-python", "icecore", "all"), ">=", 9
     ),
-    Goal("wall time of the limit (fresh output)", ratio("icecore", "limit, fresh output", "all"), "<=", 1.15),
+    Goal("wall time of the limit (fresh output)", Ratio("icecore", "limit, fresh output", "all"), "<=", 1.15),
     Goal("memory above the output, MB", lambda r: r["icecore"].memory("over_mb"), "<=", 32),
 ]
 

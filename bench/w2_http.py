@@ -17,7 +17,7 @@ import wire
 from child import Absent, Meter
 from data import folder, forget
 from harness import Side, spawn
-from report import Goal, Measure, Results, ratio
+from report import Goal, Measure, Ratio, Results
 
 TITLE = "W2: the same archive over HTTP, 30 ms to the first byte, 100 MB/s per connection"
 ABOUT = (
@@ -68,19 +68,23 @@ def bytes_over_wanted(results: Results) -> float | None:
     return None if mine is None or not least else mine / least
 
 
+def warm_against_cold(results: Results) -> float | None:
+    """How the 6 was set, from what was known then: a client with the metadata, the peer without."""
+    peer, mine = results[TUNED_NAME].seconds("cold"), results["icecore"].seconds("warm")
+    return None if peer is None or not mine else peer / mine
+
+
 TUNED_NAME = "icechunk + zarr-python, tuned"
 GOALS = [
     # 35 of metadata is what the peer needs: the repository, its snapshot, and a manifest for each array.
     Goal("cold: requests, 40 of data and 35 of metadata", extra("icecore", "cold", "requests"), "<=", 75),
     Goal("warm: requests", extra("icecore", "warm", "requests"), "<=", 40),
     Goal("warm: bytes over those of the chunks", bytes_over_wanted, "<=", 1.1),
-    Goal(
-        "cold: times faster than tuned icechunk + zarr-python", ratio(TUNED_NAME, "icecore", "cold"), ">=", 3
-    ),
-    Goal(
-        "warm: times faster than tuned icechunk + zarr-python", ratio(TUNED_NAME, "icecore", "warm"), ">=", 6
-    ),
-    Goal("all: times faster than h5coro", ratio("h5coro, all", "icecore, all", "all"), ">=", 3.5),
+    Goal("cold: times faster than the tuned peer", Ratio(TUNED_NAME, "icecore", "cold"), ">=", 3),
+    Goal("warm: times faster than the tuned peer cold", warm_against_cold, ">=", 6),
+    Goal("warm: times faster than the tuned peer as warm", Ratio(TUNED_NAME, "icecore", "warm"), ">=", 6),
+    Goal("(not icecore) warm: the limit over the tuned peer", Ratio(TUNED_NAME, "limit", "warm"), ">=", 6),
+    Goal("all: times faster than h5coro", Ratio("h5coro, all", "icecore, all", "all"), ">=", 3.5),
     Goal("all: requests", extra("icecore, all", "all", "requests"), "<=", 350),
 ]
 

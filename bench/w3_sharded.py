@@ -13,7 +13,7 @@ import numpy as np
 import w3_data
 from child import Absent, Meter
 from harness import Outcome, Side
-from report import Goal, Measure, Results, ratio
+from report import Goal, Measure, Ratio, Results
 
 TITLE = "W3: boxes, series and scans of a sharded array"
 ABOUT = (
@@ -49,7 +49,7 @@ SIDES = sides()
 
 
 def against(reader: str, layout: str, label: str) -> Measure:
-    return ratio(f"{layout}: {reader}", f"{layout}: icecore", label)
+    return Ratio(f"{layout}: {reader}", f"{layout}: icecore", label)
 
 
 def worst(measures: list[Measure]) -> Measure:

@@ -12,7 +12,7 @@ import numpy as np
 from child import Absent, Meter
 from data import built, folder
 from harness import Side
-from report import Goal, ratio
+from report import Goal, Ratio
 
 TITLE = "W4: 1e6 elements in 100-element inner chunks in one shard"
 ABOUT = (
@@ -57,13 +57,13 @@ GOALS = [
         ),
         (
             f"{codec}: times faster than tensorstore, first",
-            ratio(f"{codec}: tensorstore", f"{codec}: icecore", "first"),
+            Ratio(f"{codec}: tensorstore", f"{codec}: icecore", "first"),
             ">=",
             3,
         ),
         (
             f"{codec}: times faster than tensorstore, again",
-            ratio(f"{codec}: tensorstore", f"{codec}: icecore", "again"),
+            Ratio(f"{codec}: tensorstore", f"{codec}: icecore", "again"),
             ">=",
             3,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -136,19 +136,23 @@ def icecore(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     return checks
 
 
-def manifest(file: str) -> Any:
+def parser() -> Callable[[str], Any]:
+    """VirtualiZarr's way from a file to a ManifestStore; its imports are done when this returns."""
     from obspec_utils.registry import ObjectStoreRegistry
     from obstore.store import LocalStore
     from virtualizarr.parsers import HDFParser
 
-    return HDFParser()(url=f"file://{file}", registry=ObjectStoreRegistry({"file://": LocalStore()}))
+    return lambda file: HDFParser()(
+        url=f"file://{file}", registry=ObjectStoreRegistry({"file://": LocalStore()})
+    )
 
 
 def virtualizarr(params: dict[str, Any], meter: Meter) -> dict[str, int]:
 
+    parse = parser()
     for label, file in params["files"].items():
         with meter(label):
-            groups = manifest(file)._group.groups
+            groups = parse(file)._group.groups
         if len(groups) != 6:
             raise ValueError(f"{len(groups)} groups")
     return {}
@@ -158,6 +162,7 @@ def virtualizarr_icechunk(params: dict[str, Any], meter: Meter) -> dict[str, int
     import icechunk
     import icechunk_peer
 
+    parse = parser()
     with scratch() as here:
         for label, file in params["files"].items():
             with meter(label):
@@ -166,7 +171,7 @@ def virtualizarr_icechunk(params: dict[str, Any], meter: Meter) -> dict[str, int
                 session = icechunk.Repository.create(
                     storage, icechunk_peer.containers(prefix)
                 ).writable_session("main")
-                tree = manifest(file).to_virtual_datatree()
+                tree = parse(file).to_virtual_datatree()
                 tree.vz.to_icechunk(session.store)
                 session.commit("link")
     return {}

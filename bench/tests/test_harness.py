@@ -47,8 +47,8 @@ def test_goals(value, verdict):
 
 def test_a_ratio_needs_both_sides():
     results = {"a": Outcome(Side("a", "a"), [run({"q": [(6, 1)]})]), "b": Outcome(Side("b", "b"))}
-    assert report.ratio("a", "a", "q")(results) == 1
-    assert report.ratio("a", "b", "q")(results) is None
+    assert report.Ratio("a", "a", "q")(results) == 1
+    assert report.Ratio("a", "b", "q")(results) is None
 
 
 def test_data_is_made_once_a_version_and_never_half(tmp_path):
