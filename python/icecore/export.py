@@ -24,7 +24,7 @@ def save(array: Array, sel: Sel, path: str) -> np.ndarray:
 
     ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension,
     and the value.
-    ``.nc`` and ``.h5`` get the array with its attributes and the coordinates that lie beside it.
+    ``.nc`` and ``.h5`` get the array with its attributes, and the coordinates and attributes of its group.
 
     Returns:
         What was read.

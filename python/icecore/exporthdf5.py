@@ -20,6 +20,8 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
     axes = kept_axes(sel, array.ndim, data.ndim)
     names = [_name(array, axis, i) for i, axis in enumerate(axes)]
     with h5py.File(path, "w", track_order=True) as file:
+        for key, value in typed(array.repo.groups[array._node.parent]._node).items():
+            _set_attribute(file, key, value)
         scales = {name: n for name, n in zip(names, data.shape, strict=True)}
         for i, (name, axis) in enumerate(zip(names, axes, strict=True)):
             coordinate = _coordinate(array, name, axis, sel) if name != array.name else None
@@ -96,7 +98,7 @@ def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray
     return data, {}
 
 
-def _set_attribute(dataset: h5py.Dataset, key: str, value: Any) -> None:
+def _set_attribute(target: h5py.Group | h5py.Dataset, key: str, value: Any) -> None:
     import json
 
     if isinstance(value, dict) or value is None:
@@ -106,4 +108,4 @@ def _set_attribute(dataset: h5py.Dataset, key: str, value: Any) -> None:
         value = np.array(value, "O" if texts else None) if texts or value else np.empty(0)
         if value.dtype.kind in "OU" and not texts:
             value = json.dumps(value.tolist())
-    dataset.attrs[key] = value
+    target.attrs[key] = value

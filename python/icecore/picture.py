@@ -87,9 +87,16 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
     numeric = found is not None and found.dims == (dim,) and found.dtype.kind in "iuf"
     if found is not None and numeric and found.shape == (array.shape[axis],) and found is not array:
         values = physical(found, found.read(index))
-        if np.isfinite(values).all():
+        if _ordered(values):
             return values, _label(found)
-    return np.arange(array.shape[axis])[index], dim or f"axis {axis}"
+    values = np.arange(array.shape[axis])[index]
+    return (values if _ordered(values) else np.arange(length)), dim or f"axis {axis}"
+
+
+def _ordered(values: np.ndarray) -> bool:
+    """Whether coordinates go one way: a line or a map can't be drawn over others."""
+    steps = np.diff(values)
+    return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
 
 
 def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:

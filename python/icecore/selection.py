@@ -65,9 +65,14 @@ def kept_axes(sel: tuple[Any, ...], ndim: int, result_ndim: int) -> list[int | N
     several).
     """
     full = per_axis(sel, ndim)
-    kept: list[int | None] = [axis for axis, item in enumerate(full) if not is_int(item)]
-    lists = sum(not isinstance(item, slice) and not is_int(item) for item in full)
-    return kept if len(kept) == result_ndim and lists <= 1 else [None] * result_ndim
+    kept: list[int | None] = [axis for axis, item in enumerate(full) if isinstance(item, slice)]
+    lists = [axis for axis, item in enumerate(full) if not isinstance(item, slice) and not is_int(item)]
+    if len(lists) == 1:
+        # Beside a list NumPy counts ints as lists too: where a slice parts them, the list's axis comes first.
+        picked = [axis for axis, item in enumerate(full) if not isinstance(item, slice)]
+        together = picked[-1] - picked[0] + 1 == len(picked)
+        kept.insert(picked[0] if together else 0, lists[0])
+    return kept if len(kept) == result_ndim and len(lists) <= 1 else [None] * result_ndim
 
 
 def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:

@@ -191,7 +191,7 @@ class _Store(AbstractDataStore):
         if "_FillValue" in attrs:
             attrs["_FillValue"] = fill(attrs["_FillValue"], array.dtype)
         unit = array._native.shards or array._native.chunks
-        encoding = {
+        encoding: dict[str, Any] = {
             "chunks": array.chunks,
             "shards": array.shards,
             "preferred_chunks": {
@@ -200,6 +200,9 @@ class _Store(AbstractDataStore):
             },
             "source": array.repo.url,
         }
+        if array.dtype.kind != "O":
+            # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
+            encoding["dtype"] = array.dtype
         return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array)), attrs, encoding)
 
 

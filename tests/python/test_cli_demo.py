@@ -1,0 +1,113 @@
+"""``icecore demo``, and every example that a help text gives, run as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import icecore
+import pytest
+from icecore import cli
+from icecore.demo import run as demo_run
+from icecore.demo import samples
+
+VERBS = [
+    "demo",
+    "link",
+    "pack",
+    "ls",
+    "info",
+    "read",
+    "explain",
+    "plot",
+    "log",
+    "diff",
+    "tag",
+    "branch",
+    "gc",
+    "verify",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the demonstration has run."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run(
+        [sys.executable, "-m", "icecore", "demo"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "45 of 45 arrays are the same" in done.stdout
+    return folder
+
+
+def test_json_and_running_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["demo", str(folder / "icecore-demo"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["passed"] is True
+    assert len(facts["checks"]) == 45
+    assert icecore.open(facts["repository"]).verify(deep=True) == []
+
+
+def test_a_wrong_element_fails_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = demo_run._reference
+
+    def wrong(source: Path) -> object:
+        for path, values in original(source):
+            if path == "/u10":
+                values = values.copy()
+                values[3, 4, 5] += 1
+            yield path, values
+
+    monkeypatch.setattr(demo_run, "_reference", wrong)
+    outcome = demo_run.run(tmp_path / "d")
+    assert not outcome.passed
+    assert [check.path for check in outcome.checks if not check.same] == ["/grid/u10"]
+    assert "1 of" in next(check.detail for check in outcome.checks if not check.same)
+    assert cli.run(["demo", str(tmp_path / "d")]) == 1
+
+
+def test_it_touches_nothing_of_yours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "grid.nc").write_text("mine")
+    assert cli.run(["demo", str(tmp_path)]) == 2
+    assert "error[exists]" in capsys.readouterr().err
+    assert (tmp_path / "grid.nc").read_text() == "mine"
+
+
+def test_samples_are_what_their_libraries_take_them_for(tmp_path: Path) -> None:
+    netCDF4 = pytest.importorskip("netCDF4")
+    samples.make(tmp_path)
+    with netCDF4.Dataset(tmp_path / "grid.nc") as nc:
+        assert nc.data_model == "NETCDF4"
+        assert nc["t2m"].dimensions == ("time", "lat", "lon")
+        assert nc.dimensions["time"].isunlimited()
+        assert 200 < nc["t2m"][0].mean() < 320
+    with netCDF4.Dataset(tmp_path / "stations.nc") as nc:
+        assert nc.data_model == "NETCDF3_CLASSIC"
+        assert nc["rain"].shape == (samples.DAYS, samples.STATIONS)
+        assert nc["time"][-1] == samples.DAYS - 1
+        assert nc.dimensions["time"].isunlimited()
+    assert {name for name, _ in demo_run._PLAN.values()} == {path.name for path in tmp_path.iterdir()}
+
+
+def examples(verb: str) -> list[str]:
+    """The commands at the end of a verb's help."""
+    command = [sys.executable, "-m", "icecore", verb, "--help"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^\s+(icecore .*)$", text[text.index("Examples") :], re.MULTILINE)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_examples_work_as_they_stand(folder: Path, verb: str) -> None:
+    found = examples(verb)
+    assert len(found) == 2
+    for example in found:
+        words = shlex.split(example)
+        assert words[:2] == ["icecore", verb]
+        command = [sys.executable, "-m", "icecore", *words[1:]]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, f"{example}\n{done.stderr}"

@@ -1,0 +1,88 @@
+"""``icecore plot``: lines and maps as PNG."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from icecore import cli
+from icecore.picture import _least, _most, draw, physical
+from icecore.selection import kept_axes, per_axis
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> icecore.Repo:
+    path = tmp_path_factory.mktemp("plot") / "p.icecore"
+    packed = {"scale_factor": 0.5, "add_offset": 10.0, "_FillValue": -9, "units": "K"}
+    with icecore.create(path).writer() as w:
+        w.array("/map", "i2", (3, 40, 50), ("t", "y", "x"), attrs=packed)[...] = (
+            np.arange(6000).reshape(3, 40, 50) % 90 - 9
+        )
+        w.array("/x", "f8", (50,), ("x",), attrs={"units": "km"})[...] = np.linspace(0, 5, 50)
+        w.array("/long", "f4", (100_003,), ("n",))[...] = np.sin(np.arange(100_003) / 1e4)
+        w.array("/text", str, (3,))
+    return icecore.open(path)
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    return struct.unpack(">II", data[16:24])
+
+
+def test_map_and_line(repo: icecore.Repo, tmp_path: Path) -> None:
+    facts = draw(repo["/map"], (0,), str(tmp_path / "map.png"))
+    assert (facts["kind"], facts["elements"]) == ("map", 2000)
+    assert png_size(tmp_path / "map.png") == (1080, 600)
+    assert draw(repo["/map"], (0, 3), str(tmp_path / "line.png"))["kind"] == "line"
+    assert draw(repo["/long"], (...,), str(tmp_path / "long.png"))["kind"] == "line"
+    assert draw(repo["/map"], (0, slice(None), [5, 1, 3]), str(tmp_path / "list.png"))["kind"] == "map"
+
+
+def test_values_are_physical(repo: icecore.Repo) -> None:
+    raw = repo["/map"][0]
+    values = physical(repo["/map"], raw)
+    np.testing.assert_array_equal(np.isnan(values), raw == -9)
+    np.testing.assert_array_equal(values[raw != -9], raw[raw != -9] * 0.5 + 10)
+
+
+def test_envelopes_keep_the_extremes() -> None:
+    rows = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(_least(rows), [1, np.nan])
+    np.testing.assert_array_equal(_most(rows), [3, np.nan])
+
+
+def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:
+    for path, sel, name, kind in [
+        ("/map", (...,), "a.png", "selection"),
+        ("/map", (0, 0, 0), "a.png", "selection"),
+        ("/map", (0,), "a.svg", "unsupported"),
+        ("/text", (...,), "a.png", "dtype"),
+    ]:
+        with pytest.raises(icecore.Error) as caught:
+            draw(repo[path], sel, str(tmp_path / name))
+        assert caught.value.kind == kind
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "sel", [(0,), (0, ..., [1, 2]), (0, [1, 2]), ([1, 2], 0), (..., [1], 0), (slice(1), 3, [2, 2])]
+)
+def test_axes_of_the_result(sel: tuple[object, ...]) -> None:
+    lengths = {0: 3, 1: 4, 2: 5}
+    result = np.zeros((3, 4, 5))[sel]
+    axes = kept_axes(sel, 3, result.ndim)
+    for axis, n in zip(axes, result.shape, strict=True):
+        item = per_axis(sel, 3)[axis]
+        assert n == len(np.arange(lengths[axis])[item])
+
+
+def test_command(repo: icecore.Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["plot", repo.url, "/map", "t=-1", "-o", str(tmp_path / "m.png")]) == 0
+    assert "map of /map" in capsys.readouterr().out
+    assert png_size(tmp_path / "m.png") == (1080, 600)

@@ -1,0 +1,262 @@
+"""``engine="icecore"``: the same datasets as from the sources, lazily."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+
+xr = pytest.importorskip("xarray")
+netCDF4 = pytest.importorskip("netCDF4")
+RNG = np.random.default_rng(13)
+VERBS = [icecore.link, icecore.pack]
+
+
+def write(path: Path, start: int = 0) -> None:
+    """A netCDF-4 file with what CF knows: packed integers, missing values, times, text, groups."""
+    with netCDF4.Dataset(path, "w") as nc:
+        nc.title, nc.version, nc.weights = "test", np.int16(3), np.array([0.5, 0.25], "f4")
+        nc.createDimension("time", None)
+        for name, n in {"y": 12, "x": 15, "letters": 6}.items():
+            nc.createDimension(name, n)
+        time = nc.createVariable("time", "f8", ("time",))
+        time.units, time.calendar = "hours since 2001-01-01", "standard"
+        time[:] = start + np.arange(20.0)
+        lat = nc.createVariable("lat", "f4", ("y", "x"))
+        lat[:] = RNG.random((12, 15))
+        t = nc.createVariable(
+            "t", "i2", ("time", "y", "x"), zlib=True, chunksizes=(5, 6, 15), fill_value=-999
+        )
+        t.scale_factor, t.add_offset, t.coordinates = np.float32(0.01), np.float32(273.15), "lat"
+        t.set_auto_maskandscale(False)
+        t[:] = RNG.integers(-500, 500, (20, 12, 15)).astype("i2")
+        t[0, 0, :3] = -999
+        wind = nc.createVariable(
+            "wind", "f4", ("time", "y", "x"), fill_value=np.float32(1e20), fletcher32=True
+        )
+        wind[:] = RNG.random((20, 12, 15))
+        wind[3, 2, 1] = 1e20
+        nan = nc.createVariable("nan", "f8", ("x",), fill_value=np.nan)
+        nan[:] = np.where(np.arange(15) % 3 == 0, np.nan, 1.0)
+        byte = nc.createVariable("byte", "i1", ("x",))
+        byte._Unsigned, byte[:] = "true", np.arange(-7, 8)
+        age = nc.createVariable("age", "f8", ("time",))
+        age.units, age[:] = "days", np.arange(20)
+        text = nc.createVariable("text", str, ("x",))
+        text[:] = np.array([f"word {i}" for i in range(15)], "O")
+        char = nc.createVariable("char", "S1", ("x", "letters"))
+        char[:] = netCDF4.stringtochar(np.array([f"w{i:05}" for i in range(15)], "S6"))
+        scalar = nc.createVariable("scalar", "i4", ())
+        scalar[...], scalar.note = 7, ""
+        flag = nc.createVariable("flag", "u1", ("y",))
+        flag.flag_values = np.array([0, 1, 2], "u1")
+        flag[:] = np.arange(12) % 3
+        inner = nc.createGroup("inner")
+        inner.depth = 3.5
+        inner.createVariable("z", "f4", ("y",))[:] = np.arange(12)
+
+
+@pytest.fixture(params=VERBS, ids=["linked", "packed"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+    """(source, repository)"""
+    write(tmp_path / "s.nc")
+    request.param(tmp_path / "s.nc", tmp_path / "r.icecore", "/")
+    return tmp_path / "s.nc", tmp_path / "r.icecore"
+
+
+def kinds(dataset: object) -> dict[str, str]:
+    """The kinds of the dtypes. Text stays lazy with us ("O"), netCDF's backends read it at once ("U")."""
+    return {name: variable.dtype.kind.replace("U", "O") for name, variable in dataset.variables.items()}
+
+
+def identical(ours: object, theirs: object) -> None:
+    """The same datasets, and the same dtypes of the variables."""
+    xr.testing.assert_identical(ours, theirs)
+    assert kinds(ours) == kinds(theirs)
+
+
+def test_identical(made: tuple[Path, Path]) -> None:
+    source, repo = made
+    with xr.open_dataset(source) as theirs, xr.open_dataset(repo, engine="icecore") as ours:
+        identical(ours, theirs)
+        assert ours.t.dtype == theirs.t.dtype == np.dtype("f4")
+        assert ours.encoding["unlimited_dims"] == {"time"}
+        assert ours.wind.encoding["_FillValue"] == theirs.wind.encoding["_FillValue"]
+
+
+def test_undecoded(made: tuple[Path, Path]) -> None:
+    source, repo = made
+    kwargs = {"decode_cf": False}
+    with (
+        xr.open_dataset(source, **kwargs) as theirs,
+        xr.open_dataset(repo, engine="icecore", **kwargs) as ours,
+    ):
+        identical(ours, theirs)
+        assert ours.t.attrs["scale_factor"].dtype == np.dtype("f4")
+
+
+@pytest.mark.parametrize("option", ["mask_and_scale", "decode_times", "decode_coords", "concat_characters"])
+def test_each_decoding_can_be_left_out(made: tuple[Path, Path], option: str) -> None:
+    source, repo = made
+    with (
+        xr.open_dataset(source, **{option: False}) as theirs,
+        xr.open_dataset(repo, engine="icecore", **{option: False}) as ours,
+    ):
+        identical(ours, theirs)
+
+
+def test_groups_and_trees(made: tuple[Path, Path]) -> None:
+    source, repo = made
+    with (
+        xr.open_dataset(source, group="inner") as theirs,
+        xr.open_dataset(repo, engine="icecore", group="inner") as ours,
+    ):
+        identical(ours, theirs)
+    with xr.open_datatree(source) as theirs, xr.open_datatree(repo, engine="icecore") as ours:
+        xr.testing.assert_identical(ours, theirs)
+    with xr.open_datatree(repo, engine="icecore", group="/inner") as part:
+        assert list(part.dataset.variables) == ["z"]
+
+
+INDEXERS: list[Callable[[object], object]] = [
+    lambda ds: ds.isel(time=3),
+    lambda ds: ds.isel(time=slice(2, 15, 3), x=slice(None, None, -2)),
+    lambda ds: ds.isel(time=[5, 1, 1], x=[0, 14]),
+    lambda ds: ds.isel(time=xr.DataArray([1, 2, 3], dims="p"), y=xr.DataArray([4, 5, 6], dims="p")),
+    lambda ds: ds.sel(time="2001-01-01T05"),
+    lambda ds: ds.isel(time=-1, y=slice(3, 3)),
+    lambda ds: ds.isel(time=slice(4, 12)).isel(time=[0, 2]).isel(x=3),
+    lambda ds: ds.mean("time"),
+]
+
+
+@pytest.mark.parametrize("index", INDEXERS, ids=[str(i) for i in range(len(INDEXERS))])
+def test_lazy_indexing(made: tuple[Path, Path], index: Callable[[object], object]) -> None:
+    source, repo = made
+    names = ["t", "wind", "lat", "scalar"]
+    with xr.open_dataset(source) as theirs, xr.open_dataset(repo, engine="icecore") as ours:
+        xr.testing.assert_allclose(index(ours[names]), index(theirs[names]), rtol=1e-6)
+
+
+def test_nothing_is_read_before_it_is_used(tmp_path: Path) -> None:
+    write(tmp_path / "s.nc")
+    icecore.link(tmp_path / "s.nc", tmp_path / "r.icecore", "/")
+    ds = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", decode_times=False)
+    (tmp_path / "s.nc").unlink()
+    assert ds.t.shape == (20, 12, 15)
+    with pytest.raises(FileNotFoundError):
+        ds.t.load()
+
+
+def test_dask(made: tuple[Path, Path]) -> None:
+    dask = pytest.importorskip("dask")
+    source, repo = made
+    with xr.open_dataset(source) as theirs, xr.open_dataset(repo, engine="icecore", chunks={}) as ours:
+        unit = icecore.open(repo)["/t"].shards or icecore.open(repo)["/t"].chunks
+        assert ours.t.encoding["preferred_chunks"] == dict(zip(("time", "y", "x"), unit, strict=True))
+        assert ours.t.data.chunksize == tuple(min(u, n) for u, n in zip(unit, ours.t.shape, strict=True))
+        identical(ours.compute(), theirs)
+        with dask.config.set(scheduler="processes", num_workers=2):
+            np.testing.assert_allclose(ours.t.mean().values, theirs.t.mean().values, rtol=1e-6)
+        again = pickle.loads(pickle.dumps(ours))
+        identical(again.compute(), theirs)
+
+
+def test_versions(tmp_path: Path) -> None:
+    path = tmp_path / "v.icecore"
+    with icecore.create(path).writer() as w:
+        w.array("/x", "i4", (4,), ("a",))[...] = 1
+    icecore.open(path).tag("v1")
+    before = xr.open_dataset(path, engine="icecore")
+    chunked = xr.open_dataset(path, engine="icecore", chunks={})
+    with icecore.open(path).writer() as w:
+        w["/x"][...] = 2
+    assert xr.open_dataset(path, engine="icecore").x.values.tolist() == [2] * 4
+    assert xr.open_dataset(path, engine="icecore", ref="v1").x.values.tolist() == [1] * 4
+    assert xr.open_dataset(f"{path}@v1").x.values.tolist() == [1] * 4
+    assert before.x.values.tolist() == [1] * 4
+    later = xr.open_dataset(path, engine="icecore", chunks={})
+    assert (later.x - chunked.x).values.tolist() == [1] * 4
+    repo = icecore.open(path)
+    assert xr.open_dataset(repo).x.values.tolist() == [2] * 4
+    assert xr.open_dataset(repo, engine="icecore", ref="v1").x.values.tolist() == [1] * 4
+    assert xr.open_dataset(repo["/"], engine="icecore").x.values.tolist() == [2] * 4
+
+
+def test_the_engine_is_found_by_name(tmp_path: Path) -> None:
+    from icecore.xarray import IcecoreBackend
+
+    backend = IcecoreBackend()
+    for name in (
+        "moon.icecore",
+        "moon.icecore/",
+        "moon.icecore@v1",
+        "s3://bucket/moon.icecore@v1",
+        Path("x.icecore"),
+    ):
+        assert backend.guess_can_open(name)
+    for name in ("moon.nc", "moon.zarr", 3, b"x"):
+        assert not backend.guess_can_open(name)
+    assert "icecore" in xr.backends.list_engines()
+
+
+def test_errors(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "e.icecore").writer() as w:
+        w.array("/x", "i4", (4,))
+    with pytest.raises(KeyError):
+        xr.open_dataset(tmp_path / "e.icecore", engine="icecore", group="/nope")
+    with pytest.raises(ValueError, match="is an array"):
+        xr.open_dataset(tmp_path / "e.icecore", engine="icecore", group="/x")
+    with pytest.raises(FileNotFoundError):
+        xr.open_dataset(tmp_path / "nothing.icecore", engine="icecore")
+
+
+def test_unnamed_dimensions(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "u.icecore").writer() as w:
+        w.array("/a", "i4", (4, 4, 5))
+        w.array("/b", "i4", (5, 4))
+    ds = xr.open_dataset(tmp_path / "u.icecore", engine="icecore")
+    assert len(set(ds.a.dims)) == 3
+    assert set(ds.b.dims) <= set(ds.a.dims)
+
+
+def test_a_round_trip_through_xarray(made: tuple[Path, Path], tmp_path: Path) -> None:
+    """What we give to xarray, xarray can write (but for unsigned bytes, which it loses from any source)."""
+    source, repo = made
+    ours = xr.open_dataset(repo, engine="icecore").drop_vars(["char", "byte"])
+    ours.to_netcdf(tmp_path / "again.nc")
+    with xr.open_dataset(source) as theirs, xr.open_dataset(tmp_path / "again.nc") as again:
+        xr.testing.assert_equal(again, theirs.drop_vars(["char", "byte"]))
+
+
+def sources(real_data: Path) -> list[tuple[Path, dict[str, object]]]:
+    """Files, and what opens them in xarray: h5netcdf counts the unnamed dimensions of plain HDF5."""
+    hdf5 = {"engine": "h5netcdf", "phony_dims": "sort"}
+    found: list[tuple[Path, dict[str, object]]] = []
+    for folder, options in (("climate", {"engine": "netcdf4"}), ("hdf5", hdf5)):
+        found += [(path, options) for path in sorted((real_data / folder).iterdir())]
+    # Aliases (hard links) are left out and named; the atlas begins in a year 0 that xarray refuses.
+    return [item for item in found if not item[0].name.startswith(("MLS-", "ocean_atlas"))]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=["linked", "packed"])
+def test_real_files(real_data: Path, tmp_path: Path, verb: Callable[..., object]) -> None:
+    pytest.importorskip("h5netcdf")
+    compared = 0
+    for i, (source, options) in enumerate(sources(real_data)):
+        try:
+            theirs = xr.open_datatree(source, **options)
+        except (OSError, KeyError, ValueError):
+            continue  # damaged
+        verb(source, tmp_path / f"{i}.icecore", "/")
+        with warnings.catch_warnings(), theirs:
+            warnings.simplefilter("ignore")
+            ours = xr.open_datatree(tmp_path / f"{i}.icecore", engine="icecore")
+            xr.testing.assert_identical(ours, theirs)
+        compared += 1
+    assert compared >= 15
