@@ -133,10 +133,11 @@ class Repo:
 
     def at(self, ref: str) -> Repo:
         """The same repository at another branch, tag, snapshot id or ISO time."""
-        return Repo(self._native.at(ref), self._storage, self._allow_links)
+        return self._over(self._native.at(ref))
 
-    # -- looking around
-    # ------------------------------------------------------------------------------------------
+    def _over(self, native: _icecore.Repo) -> Repo:
+        """Another version, with this one's settings."""
+        return Repo(native, self._storage, self._allow_links)
 
     @cached_property
     def _nodes(self) -> dict[str, Node]:
@@ -197,9 +198,6 @@ class Repo:
         """Attributes of the root group (a copy)."""
         return self._nodes["/"].attrs if "/" in self._nodes else {}
 
-    # -- reading
-    # -------------------------------------------------------------------------------------------------
-
     def read(
         self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray]:
@@ -232,9 +230,6 @@ class Repo:
         from icecore.store import store
 
         return store(self, via)
-
-    # -- versions
-    # ------------------------------------------------------------------------------------------------
 
     def log(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC)."""
@@ -291,9 +286,6 @@ class Repo:
             The problems, empty where all is well: kind, path, chunk, where, message.
         """
         return self._native.verify(deep, progress)
-
-    # -- writing
-    # -------------------------------------------------------------------------------------------------
 
     def writer(self, message: str = "write", branch: str | None = None, memory: int | None = None) -> Writer:
         """A context manager that writes groups and arrays and makes one atomic commit at its end.

@@ -174,6 +174,4 @@ class Writer:
 
     def _view(self) -> Repo:
         """What would be read now, the uncommitted included."""
-        from icecore.repo import Repo
-
-        return Repo(self._pending(), self._repo._storage, self._repo._allow_links)
+        return self._repo._over(self._pending())
