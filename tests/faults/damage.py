@@ -47,20 +47,20 @@ def run(jobs: list[dict[str, Any]]) -> list[tuple[Any, str]]:
 
 def hurt(repo: str, file: Path, edits: list[list[Any]]) -> Counter[str]:
     """Do each edit to a file of a repository and count the outcomes; bad ones keep their place."""
-    outcomes = run([{"repo": repo, "file": str(file), "edits": edits, "warm": repo}])
+    outcomes = run([{"repo": repo, "file": str(file), "edits": [*edits, ["none"]], "warm": repo}])
     assert len(outcomes) == len(edits) + 1
-    assert outcomes[-1] == (["undone"], "right")
+    assert outcomes[-1] == (["none"], "right")
     counts: Counter[str] = Counter()
     for edit, outcome in outcomes[:-1]:
-        bad = outcome.startswith(("wrong", "raised"))
+        bad = outcome.startswith(("wrong", "raised", "internal"))
         counts[f"{outcome} (after {edit})" if bad else outcome] += 1
     return counts
 
 
-def flips(file: Path, step: int = 1, masks: tuple[int, ...] = (0xFF, 0)) -> list[list[Any]]:
-    """Each byte (or each ``step``-th) changed: all its bits, and one (mask 0: another one each time)."""
-    size = file.stat().st_size
-    return [["flip", i, mask or 1 << i % 8] for i in range(0, size, step) for mask in masks]
+def flips(file: Path, step: int = 1) -> list[list[Any]]:
+    """Each byte (or each ``step``-th) changed: all its bits, or one of them, by turns."""
+    positions = range(0, file.stat().st_size, step)
+    return [["flip", i, 0xFF if turn % 2 else 1 << turn // 2 % 8] for turn, i in enumerate(positions)]
 
 
 def cuts(file: Path, step: int = 1) -> list[list[Any]]:

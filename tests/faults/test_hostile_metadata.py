@@ -171,7 +171,7 @@ def test_documents(tmp_path: Any, size: int) -> None:
     good = str(tmp_path / "good")
     assert store(good, GOOD, {"0/0": np.zeros(100, "f4").tobytes()})
     for name, change in HOSTILE.items():
-        path = str(tmp_path / f"r{len(names)}")
+        path = str(tmp_path / name.replace(" ", "-"))
         document = {**copy.deepcopy(GOOD), **change}
         rank = len(document["shape"]) if isinstance(document["shape"], list) else 2
         if store(path, document, {"/".join(["0"] * rank): b"\xa5" * size} if size else {}):

@@ -1,7 +1,7 @@
 """Opens and reads damaged repositories under a memory limit, and says what came of it.
 
 Reads jobs as JSON lines, ``{"repo", "file", "edits"}``: a file of a small repository and what to do to it,
-one edit after the other. Writes one JSON line an edit: ``[edit, outcome]``, where an outcome is
+one edit after the other, each to a copy. Writes one JSON line an edit, ``[edit, outcome]``. An outcome is
 
 * ``right``: everything read as before the damage,
 * a kind: an icecore error of that kind,
@@ -14,8 +14,11 @@ A job without ``file`` opens ``repo`` and reads all it can: ``read`` or one of t
 from __future__ import annotations
 
 import json
+import os
 import resource
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import icecore
@@ -57,8 +60,10 @@ def difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
 
 
 def edited(content: bytes, edit: list[Any]) -> bytes:
-    """``["flip", position, mask]``, ``["cut", length]``, ``["grow", bytes]`` or ``["zero", start, stop]``."""
+    """Edits: ``none``, ``flip`` position mask, ``cut`` length, ``grow`` bytes, ``zero`` start stop."""
     kind, *numbers = edit
+    if kind == "none":
+        return content
     if kind == "cut":
         return content[: numbers[0]]
     if kind == "grow":
@@ -83,16 +88,17 @@ def outcome(path: str, expected: dict[str, Any] | None) -> str:
 
 
 def damage(job: dict[str, Any]) -> None:
-    expected = everything(job["repo"])
-    with open(job["file"], "rb") as file:
-        content = file.read()
-    for edit in job["edits"]:
-        with open(job["file"], "wb") as file:
-            file.write(edited(content, edit))
-        print(json.dumps([edit, outcome(job["repo"], expected)]), flush=True)
-    with open(job["file"], "wb") as file:
-        file.write(content)
-    print(json.dumps([["undone"], outcome(job["repo"], expected)]), flush=True)
+    """Each edit gets a copy of the repository of its own, so that nothing cached hides it."""
+    repo, target = Path(job["repo"]), Path(job["file"])
+    expected, content = everything(str(repo)), target.read_bytes()
+    for number, edit in enumerate(job["edits"]):
+        copy = repo.with_name(f"copy{number}")
+        shutil.copytree(repo, copy, copy_function=os.link)
+        hurt = copy / target.relative_to(repo)
+        hurt.unlink()
+        hurt.write_bytes(edited(content, edit))
+        print(json.dumps([edit, outcome(str(copy), expected)]), flush=True)
+        shutil.rmtree(copy)
 
 
 if __name__ == "__main__":

@@ -33,10 +33,11 @@ def test_xarray_sees_the_same_dataset(verb: Any, path: Path, repo_path: str) -> 
     with netCDF4.Dataset(path) as file:
         inside = groups(file)
     for group in inside:
-        options: dict[str, Any] = {"group": group} if group else {}
+        # a reference year of zero is beyond xarray, whichever engine reads it
+        times = None if path.name != "ocean_atlas_subset.nc" else False
         with (
-            xr.open_dataset(path, engine="netcdf4", **options) as source,
-            xr.open_dataset(repo_path, engine="icecore", group=f"/f{group}") as ours,
+            xr.open_dataset(path, engine="netcdf4", group=group or None, decode_times=times) as source,
+            xr.open_dataset(repo_path, engine="icecore", group=f"/f{group}", decode_times=times) as ours,
         ):
             xr.testing.assert_identical(source.load(), ours.load())
 
@@ -73,13 +74,34 @@ def test_netcdf4_reads_the_same_values(verb: Any, path: Path, repo_path: str) ->
                     assert ours.dims == variable.dimensions, name
 
 
-def cycles() -> list[Path]:
-    return sorted(DATA.glob("climate/arome_*.nc"))
+CYCLES = sorted(DATA.glob("climate/arome_*.nc"))
 
 
-@pytest.mark.skipif(len(cycles()) < 2, reason="no AROME cycles at ../shared/data")
-def test_forecast_cycles_joined_along_time(verb: Any, repo_path: str) -> None:
-    files = cycles()
+@pytest.fixture
+def cycles(tmp_path: Path) -> list[Path]:
+    """Two forecast cycles without the scalar time that each was made at, which can't be joined."""
+    if len(CYCLES) < 2:
+        pytest.skip("no AROME cycles at ../shared/data")
+    made = []
+    for path in CYCLES:
+        with xr.open_dataset(path, engine="netcdf4") as source:
+            source.drop_vars("forecast_reference_time").to_netcdf(tmp_path / path.name)
+        made.append(tmp_path / path.name)
+    return made
+
+
+@pytest.mark.skipif(len(CYCLES) < 2, reason="no AROME cycles at ../shared/data")
+def test_cycles_that_differ_in_what_is_not_joined_are_refused(verb: Any, repo_path: str) -> None:
+    with pytest.raises(icecore.Error) as caught:
+        verb(CYCLES, repo_path, group="/arome", concat="time")
+    assert caught.value.kind == "mismatch"
+    for part in ("forecast_reference_time", *(path.name for path in CYCLES[:2])):
+        assert part in caught.value.message
+    assert not Path(repo_path).exists() or "/arome" not in icecore.open(repo_path)
+
+
+def test_forecast_cycles_joined_along_time(verb: Any, cycles: list[Path], repo_path: str) -> None:
+    files = cycles
     verb(files, repo_path, group="/arome", concat="time")
     sources = [xr.open_dataset(path, engine="netcdf4") for path in files]
     with xr.open_dataset(repo_path, engine="icecore", group="/arome") as ours:
@@ -95,9 +117,8 @@ def test_forecast_cycles_joined_along_time(verb: Any, repo_path: str) -> None:
         source.close()
 
 
-@pytest.mark.skipif(len(cycles()) < 2, reason="no AROME cycles at ../shared/data")
-def test_a_later_cycle_appended(verb: Any, repo_path: str) -> None:
-    first, second = cycles()[:2]
+def test_a_later_cycle_appended(verb: Any, cycles: list[Path], repo_path: str) -> None:
+    first, second = cycles[:2]
     verb(first, repo_path, group="/arome", concat="time")
     before = icecore.open(repo_path)
     verb(second, repo_path, group="/arome", concat="time", append=True)
