@@ -1,6 +1,6 @@
 //! A writer's changes → a new version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use icechunk::conflicts::detector::ConflictDetector;
 use icechunk::format::format_constants::SpecVersionBin;
@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::node::{self, HIDDEN_GROUP};
 use crate::runtime::run;
+use crate::sound::Which;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{containers, error, identity, seal};
+use crate::{containers, error, identity, seal, sound};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -40,7 +41,7 @@ impl Writer {
             let id = if self.shared.lock.is_optimistic() {
                 self.compete(&mut session, &pending, message).await?
             } else {
-                self.rebase(&mut session).await?;
+                self.rebase(&mut session, &pending.touched).await?;
                 complete(&mut session, &pending).await?;
                 let parent = session.snapshot_id().clone();
                 let id = commit(&mut session, message).await.map_err(error::session)?;
@@ -64,13 +65,14 @@ impl Writer {
         }
         let fetch = |id| repository.asset_manager().fetch_snapshot(id);
         if let (Ok(snapshot), Ok(parent)) = (fetch(id).await, fetch(parent).await) {
-            let _unsealed_is_valid = seal::write(root, &snapshot, &parent);
+            let _unsealed_is_valid = seal::write(root, &snapshot, Some(&parent));
         }
     }
 
     /// Moves the changes on top of the branch's newest version.
-    async fn rebase(&self, session: &mut Session) -> Result<()> {
+    async fn rebase(&self, session: &mut Session, touched: &HashSet<String>) -> Result<()> {
         let tip = self.shared.repository().lookup_branch(&self.branch).await.map_err(error::repository)?;
+        sound::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
         if tip == *session.snapshot_id() {
             return Ok(());
         }
@@ -80,7 +82,7 @@ impl Writer {
     /// Without a lock the store refuses a commit when another one came first; then everything that depends on its tree is done again.
     async fn compete(&self, session: &mut Session, pending: &Pending, message: &str) -> Result<String> {
         for _ in 0..ATTEMPTS {
-            self.rebase(session).await?;
+            self.rebase(session, &pending.touched).await?;
             let mut attempt = session.clone();
             complete(&mut attempt, pending).await?;
             match commit(&mut attempt, message).await {

@@ -1,8 +1,9 @@
 //! What changed between two versions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use icechunk::diff::Diff as IcechunkDiff;
 use icechunk::format::{Path, SnapshotId};
 use icechunk::repository::VersionInfo;
@@ -13,6 +14,7 @@ use crate::node::{HIDDEN_GROUP, Node, is_within};
 use crate::repo::Repo;
 use crate::runtime::run;
 use crate::snapshot::Snapshot;
+use crate::sound::{self, Which};
 use crate::table::{ChunkTable, Place};
 use crate::{error, resolve};
 
@@ -51,6 +53,13 @@ impl Repo {
     }
 
     async fn recorded(&self, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
+        let history =
+            self.0.repository().ancestry(&VersionInfo::SnapshotId(to.clone())).await.map_err(error::repository)?;
+        let history: Vec<_> = history.map_err(error::repository).try_collect().await?;
+        let Some(end) = history.iter().position(|commit| commit.id == from) else { return Ok(None) };
+        for commit in history.iter().take(end + 1) {
+            sound::check(&self.0, &commit.id, &Which::None, &mut HashSet::new()).await?;
+        }
         match self.0.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
             Ok(diff) => Ok(Some(Diff::from(diff))),
             Err(e) if matches!(e.kind, SessionErrorKind::BadSnapshotChainForDiff) => Ok(None),

@@ -16,6 +16,7 @@ use icechunk::store::{StoreError, StoreErrorKind};
 use icecore_grid::{Error, ErrorKind};
 
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
+const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
 const RETRY: &str = "read the new version and try again";
 
 /// Puts what was being done in front of an error's message.
@@ -108,7 +109,7 @@ fn repository_kind(kind: RepositoryErrorKind) -> Error {
         }
         K::BadRepoVersion { .. } => new(ErrorKind::Unsupported, &kind),
         K::SerializationError(_) | K::DeserializationError(_) | K::ConfigDeserializationError(_) => corrupt(&kind),
-        K::ConcurrencyError(error) if error.is_panic() => crate::runtime::unexpected(error.into_panic().as_ref()),
+        K::ConcurrencyError(error) if error.is_panic() => damaged(PANICKED),
         kind => new(ErrorKind::Internal, &kind),
     }
 }
@@ -141,7 +142,7 @@ fn session_kind(kind: SessionErrorKind) -> Error {
         K::InvalidSnapshotTimestamp { .. } | K::InvalidSnapshotTimestampOrdering { .. } => clock(&kind),
         K::BadSnapshotChainForDiff => new(ErrorKind::Invalid, &kind),
         K::ManifestCreationError(error) => session(*error),
-        K::ConcurrencyError(error) if error.is_panic() => crate::runtime::unexpected(error.into_panic().as_ref()),
+        K::ConcurrencyError(error) if error.is_panic() => damaged(PANICKED),
         kind => new(ErrorKind::Internal, &kind),
     }
 }
@@ -259,11 +260,28 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             Some(e @ (object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. })) => {
                 return Some(conflict(chain(e)));
             }
+            Some(e @ object_store::Error::Generic { store: "LocalFileSystem", source })
+                if root_io(source.as_ref()).is_none() =>
+            {
+                return Some(corrupt(e)); // a range outside of the file
+            }
             _ => {}
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
             let local = error.raw_os_error().is_some() && !is_network(error);
             return Some(if local { io(error) } else { new(ErrorKind::Network, error) });
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// The operating system's error at the bottom of another one.
+fn root_io<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref::<io::Error>() {
+            return Some(found);
         }
         cause = error.source();
     }

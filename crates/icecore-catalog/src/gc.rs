@@ -10,11 +10,12 @@ use chrono::{DateTime, Utc};
 use icechunk::ops::gc::{ExpiredRefAction, GCConfig, expire, garbage_collect};
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::error;
 use crate::repo::Repo;
 use crate::runtime::run;
 use crate::seal::FOLDER;
+use crate::sound::{self, Which};
 use crate::storage::Root;
+use crate::{error, named};
 
 /// Younger objects may belong to a commit that someone is preparing.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -48,6 +49,7 @@ impl Repo {
         run(async {
             let held = self.0.lock.hold()?;
             let repository = self.0.repository();
+            self.sound().await?;
             let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
             let retries = Some(repository.config().repo_update_retries());
             let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates)
@@ -72,6 +74,17 @@ impl Repo {
         })
     }
 
+    /// Refuses to decide on damaged references what is needed.
+    async fn sound(&self) -> Result<()> {
+        let Some(info) = named::all(&self.0).await?.info else { return Ok(()) };
+        let mut known = HashSet::new();
+        for snapshot in info.all_snapshots().map_err(error::format)? {
+            let id = snapshot.map_err(error::format)?.id;
+            sound::check(&self.0, &id, &Which::All, &mut known).await?;
+        }
+        Ok(())
+    }
+
     /// Shortens the histories: versions older than this (microseconds since 1970) that no branch or tag points to itself are
     /// let go, and a later [`Repo::gc`] removes what only they needed. Returns their ids.
     ///
@@ -82,6 +95,7 @@ impl Repo {
         run(async {
             let held = self.0.lock.hold()?;
             let repository = self.0.repository();
+            self.sound().await?;
             let (retries, updates) =
                 (repository.config().repo_update_retries(), repository.config().num_updates_per_repo_info_file());
             let keep = ExpiredRefAction::Ignore;

@@ -30,6 +30,7 @@ mod seal;
 mod shape;
 mod shared;
 mod snapshot;
+mod sound;
 mod storage;
 mod table;
 mod time;

@@ -77,6 +77,7 @@ impl Writer {
         let table = Links { path, counts: &counts, files: &files, url_ids, chunks, offsets, lengths, row: 0 };
         table.check()?;
         run(async { self.store.set_virtual_refs(&at, false, table).await.map(|_| ()).map_err(error::store) })?;
+        pending.touched.insert(path.to_owned());
         pending.sources.extend(urls.iter().cloned().zip(identities.iter().cloned()));
         Ok(())
     }

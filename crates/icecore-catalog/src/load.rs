@@ -68,7 +68,7 @@ async fn manifest(version: &Version, id: ManifestId) -> Result<Arc<Manifest>> {
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(e) if e.is_panic() => Err(runtime::unexpected(e.into_panic().as_ref())),
+        Err(e) if e.is_panic() => Err(runtime::tripped(e.into_panic().as_ref())),
         Err(e) => Err(Error::new(ErrorKind::Interrupted, e.to_string())),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use icechunk::Repository;
 use icechunk::format::repo_info::RepoInfo;
+use icechunk::format::snapshot::Snapshot;
 use icechunk::repository::{DetectedSpecVersion, RepositoryErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -13,7 +14,7 @@ use crate::lock::{self, Lock};
 use crate::options::{self, Options, SharedBackend};
 use crate::shared::{Opened, Shared};
 use crate::storage::{Root, Storage};
-use crate::{containers, error, frame, prefix};
+use crate::{containers, error, frame, prefix, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -37,7 +38,12 @@ pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
     vacant(&root, &backend).await?;
     let is_checked = !matches!(root, Root::Local(_));
     let created = Repository::create(Arc::clone(&backend)).check_clean_root(is_checked).execute().await;
-    created.map_err(error::repository).map_err(error::during(root.url()))?;
+    let created = created.map_err(error::repository).map_err(error::during(root.url()))?;
+    if let Root::Local(path) = &root
+        && let Ok(first) = created.asset_manager().fetch_snapshot(&Snapshot::INITIAL_SNAPSHOT_ID).await
+    {
+        let _unsealed_is_valid = seal::write(path, &first, None);
+    }
     drop(held);
     open_at(root, storage, lock, backend).await
 }

@@ -8,6 +8,8 @@ use std::sync::{PoisonError, RwLock};
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::error::damaged;
+
 /// The runtime and the process that it was made in: threads do not survive a fork, so a child makes its own.
 static CURRENT: RwLock<Option<(u32, &'static Runtime)>> = RwLock::new(None);
 
@@ -47,9 +49,46 @@ pub(crate) fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(|| runtime.block_on(future))).unwrap_or_else(|panic| Err(unexpected(panic.as_ref())))
 }
 
-/// The error for a task that panicked.
-pub(crate) fn unexpected(panic: &(dyn Any + Send)) -> Error {
+/// The error for a panic below: the usual cause is a damaged file, another one that a blocking function was called in an async task.
+fn unexpected(panic: &(dyn Any + Send)) -> Error {
+    let text = text(panic);
+    if text.contains("within a runtime") {
+        let message = format!("the catalog blocks, and was called from an async task: {text}");
+        return Error::new(ErrorKind::Internal, message).hint("call it from a thread, or with spawn_blocking");
+    }
+    tripped(panic)
+}
+
+/// Runs something that walks through a file's content; a panic means that the content is damaged.
+pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(tripped(panic.as_ref())))
+}
+
+/// The error for a panic that a damaged file caused.
+pub(crate) fn tripped(panic: &(dyn Any + Send)) -> Error {
+    damaged(format!("a file of the repository makes no sense: {}", text(panic)))
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::new(ErrorKind::Internal, format!("the catalog stopped unexpectedly: {}", text.unwrap_or("no message")))
-        .hint("run `icecore verify` on the repository; if it is sound, please report this")
+    text.unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let error = run(async { if true { panic!("idx < len") } else { Ok(()) } }).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Corrupt);
+        assert!(error.message.contains("idx < len"));
+    }
+
+    #[test]
+    fn blocking_inside_an_async_task_is_said_so() {
+        let error = runtime().block_on(async { run(async { Ok(()) }) }).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Internal);
+        assert!(error.hint.contains("spawn_blocking"));
+    }
 }

@@ -12,7 +12,7 @@ use icechunk::format::ManifestId;
 use icechunk::format::snapshot::Snapshot;
 use icecore_grid::Result;
 
-use crate::error;
+use crate::{error, frame};
 
 /// The folder of the seals.
 pub(crate) const FOLDER: &str = "seals";
@@ -65,6 +65,17 @@ impl Seal {
         Ok(())
     }
 
+    /// The same for a file on disk, which must not claim an absurd size either. One that is missing is left to Icechunk, which says so.
+    pub fn check_file(&self, root: &Path, name: &str) -> Result<()> {
+        match std::fs::read(root.join(name)) {
+            Ok(bytes) => {
+                self.check(name, &bytes)?;
+                frame::check(&bytes, bytes.len() as u64, name)
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
     fn add(&mut self, root: &Path, name: String) -> std::io::Result<()> {
         let bytes = std::fs::read(root.join(&name))?;
         self.0.insert(name, (bytes.len() as u64, crc32fast::hash(&bytes)));
@@ -79,9 +90,9 @@ fn entry(line: &str) -> Option<(String, (u64, u32))> {
 }
 
 /// Seals a version that was just committed on top of `parent`: its own files are read back, the others taken from the parent's seal.
-pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: &Snapshot) -> std::io::Result<()> {
-    let old = Seal::load(root, &parent.id().to_string());
-    let inherited: HashSet<ManifestId> = manifests(parent);
+pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: Option<&Snapshot>) -> std::io::Result<()> {
+    let old = parent.map(|parent| Seal::load(root, &parent.id().to_string())).unwrap_or_default();
+    let inherited: HashSet<ManifestId> = parent.map(manifests).unwrap_or_default();
     let mut seal = Seal::default();
     for id in manifests(snapshot) {
         let name = format!("manifests/{id}");
@@ -93,6 +104,7 @@ pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: &Snapshot) -> std:
     }
     let id = snapshot.id().to_string();
     seal.add(root, format!("snapshots/{id}"))?;
+    seal.add(root, format!("transactions/{id}"))?;
     let folder = root.join(FOLDER);
     std::fs::create_dir_all(&folder)?;
     let unfinished = folder.join(format!("{id}#0"));

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::format::SnapshotId;
-use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::session::Session;
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::sync::RwLock;
@@ -13,12 +12,12 @@ use tokio::sync::RwLock;
 use crate::identity::{self, LinkIdentity};
 use crate::load::Version;
 use crate::node::{HIDDEN_GROUP, Node};
-use crate::runtime::run;
+use crate::runtime::{guard, run};
 use crate::seal::Seal;
 use crate::shared::Shared;
 use crate::storage::Root;
 use crate::table::ChunkTable;
-use crate::{error, frame, load};
+use crate::{error, load};
 
 /// Tables that are loaded side by side.
 const CONCURRENT: usize = 64;
@@ -47,8 +46,7 @@ impl Snapshot {
         let seal = read_seal(&shared, &id).map_err(error::during(&during))?;
         let fetched = shared.repository().asset_manager().fetch_snapshot(&id).await;
         let snapshot = fetched.map_err(error::repository).map_err(error::during(&during))?;
-        let nodes: Result<Vec<Node>> =
-            snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect();
+        let nodes = guard(|| snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect());
         let nodes = nodes.map_err(error::during(&during))?;
         let origin = Origin::Committed { snapshot, seal: Arc::new(seal) };
         Ok(Self::new(shared, id.to_string(), nodes, origin, OnceLock::new()))
@@ -147,19 +145,11 @@ impl Snapshot {
     }
 }
 
-/// The checksums of a version in a folder, after a look at the snapshot's file: is it what was committed, or at least of a sane size?
+/// The checksums of a version in a folder, after a look at the snapshot's file.
 fn read_seal(shared: &Shared, id: &SnapshotId) -> Result<Seal> {
     let Root::Local(root) = &shared.root else { return Ok(Seal::default()) };
-    let name = format!("snapshots/{id}");
-    let seal = match shared.repository().spec_version() {
-        SpecVersionBin::V1 => Seal::default(), // the first format rewrites snapshots in place
-        _ => Seal::load(root, &id.to_string()),
-    };
-    // A file that is missing or unreadable is left to Icechunk, which says so.
-    if let Ok(bytes) = std::fs::read(root.join(&name)) {
-        seal.check(&name, &bytes)?;
-        frame::check(&bytes, bytes.len() as u64, &name)?;
-    }
+    let seal = Seal::load(root, &id.to_string());
+    seal.check_file(root, &format!("snapshots/{id}"))?;
     Ok(seal)
 }
 

@@ -1,6 +1,6 @@
 //! Changes to a repository that become visible all at once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,6 +44,8 @@ pub(crate) struct Pending {
     pub sources: BTreeMap<String, LinkIdentity>,
     /// Places that the repository did not link to before.
     pub containers: Vec<VirtualChunkContainer>,
+    /// Arrays whose references Icechunk will merge with those of the version before.
+    pub touched: HashSet<String>,
 }
 
 impl Writer {
@@ -135,7 +137,8 @@ impl Writer {
     pub fn update_array(&self, path: &str, zarr_json: &[u8]) -> Result<()> {
         writable(path)?;
         let (outline, at) = (outline(path, zarr_json)?, node::path(path)?);
-        let _turn = self.begin()?;
+        let mut pending = self.begin()?;
+        pending.touched.insert(path.to_owned());
         run(async {
             let mut session = self.session.write().await;
             if let NodeData::Array { shape, .. } = session.get_array(&at).await.map_err(error::session)?.node_data
@@ -275,7 +278,8 @@ impl Writer {
     pub fn set_chunks(&self, path: &str, chunks: &[(u64, ChunkPlace)]) -> Result<()> {
         writable(path)?;
         let at = node::path(path)?;
-        let _turn = self.begin()?;
+        let mut pending = self.begin()?;
+        pending.touched.insert(path.to_owned());
         let counts = self.counts(path)?;
         run(async {
             let mut session = self.session.write().await;

@@ -159,6 +159,31 @@ fn files_without_seals(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn nothing_is_built_on_or_deleted_by_damaged_references() {
+    let home = sample();
+    let right = content(&home.storage()).unwrap();
+    let manifest = std::fs::read_dir(home.path().join("manifests")).unwrap().next().unwrap().unwrap().path();
+    let bytes = std::fs::read(&manifest).unwrap();
+    let mut damaged = bytes.clone();
+    *damaged.last_mut().unwrap() ^= 4;
+    std::fs::write(&manifest, damaged).unwrap();
+    let repo = home.open();
+    assert_eq!(repo.gc(Some(4_000_000_000_000_000), false).unwrap_err().kind, ErrorKind::Corrupt);
+    let commits = ["/g/native", "/g/linked"].map(|path| {
+        let writer = repo.writer("main").unwrap();
+        writer.set_chunks(path, &[(3, ChunkPlace::Inline(Bytes::from_static(b"x")))]).unwrap();
+        writer.commit("on top").map_err(|e| e.kind)
+    });
+    // The array whose references are damaged takes no more; the other does.
+    assert_eq!(commits.iter().filter(|c| **c == Err(ErrorKind::Corrupt)).count(), 1, "{commits:?}");
+    std::fs::write(&manifest, bytes).unwrap();
+    let now = content(&home.storage()).unwrap();
+    assert_eq!(now.iter().zip(&right).filter(|(now, right)| now.2 != right.2).count(), 1);
+    repo.gc(Some(4_000_000_000_000_000), false).unwrap();
+    assert_eq!(content(&home.storage()).unwrap(), now);
+}
+
+#[test]
 fn objects_shorter_than_their_references() {
     let home = sample();
     let object = std::fs::read_dir(home.path().join("chunks")).unwrap().next().unwrap().unwrap();
