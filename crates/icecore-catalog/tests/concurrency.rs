@@ -1,4 +1,5 @@
 //! Several writers at once: nothing is lost, conflicts are named.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 

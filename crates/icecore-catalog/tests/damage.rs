@@ -1,4 +1,5 @@
 //! Damaged repository files: an error with a kind or the right data, never a panic or wrong references.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 

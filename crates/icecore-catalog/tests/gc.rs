@@ -1,4 +1,5 @@
 //! Collecting what nothing refers to.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! A repository on a web server that knows nothing but files and ranges.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Chunks that stay in their files.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Many references: everything arrives, in order. (Speed is measured in bench/.)
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 

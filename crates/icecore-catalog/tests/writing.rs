@@ -1,4 +1,5 @@
 //! Nodes, chunks and commits.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
 
