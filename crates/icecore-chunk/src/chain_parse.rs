@@ -4,10 +4,11 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
-use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose, bad_config, table};
+use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose, table};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, unsupported};
 use crate::foreign::Foreign;
+use crate::refuse::bad_config;
 
 /// More codecs than any sane chain has.
 const MAX_CODECS: usize = 16;

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::buffer::Buffer;
 use crate::chain::{ArrayStep, Chain, Serializer};
-use crate::codecs::{ByteStep, Transpose, wrong_length};
-use crate::scratch::{Buffer, Scratch};
+use crate::codecs::{ByteStep, Transpose};
+use crate::refuse::wrong_length;
+use crate::scratch::Scratch;
 
 /// Room above the decoded length for what a step in the middle of a chain may add to it.
 const SLACK: usize = 1 << 16;

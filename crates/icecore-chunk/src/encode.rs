@@ -2,9 +2,10 @@
 
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::buffer::grow;
 use crate::chain::{ArrayStep, Chain, Serializer};
 use crate::codecs::ByteStep;
-use crate::scratch::{Scratch, grow};
+use crate::scratch::Scratch;
 
 impl Chain {
     /// Encodes a chunk of `shape`; `raw` is exactly the chunk in C order and native byte order.

@@ -12,9 +12,9 @@ use zarrs::array::{ArrayBytes, CodecOptions, DataType, FillValue};
 use zarrs::metadata::v3::MetadataV3;
 use zarrs_codec::ArrayToBytesCodecTraits;
 
-use crate::codecs::{corrupt, wrong_length};
 use crate::dtype::DType;
 use crate::extension::unsupported;
+use crate::refuse::{corrupt, wrong_length};
 
 #[derive(Clone)]
 pub(crate) struct Foreign {

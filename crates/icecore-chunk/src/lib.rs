@@ -1,8 +1,10 @@
 //! Everything inside a chunk: data types, codec chains, shard indexes, array metadata. Pure CPU: bytes in, bytes out.
 
+mod buffer;
 mod chain;
 mod chain_parse;
 mod codecs;
+mod contexts;
 mod decode;
 mod defaults;
 mod dtype;
@@ -12,6 +14,7 @@ mod fill;
 mod foreign;
 mod grid_meta;
 mod meta;
+mod refuse;
 mod scratch;
 mod shard;
 mod vlen;

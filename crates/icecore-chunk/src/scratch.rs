@@ -1,9 +1,9 @@
 //! What a decoding thread keeps between chunks: buffers and codec contexts, so that no chunk allocates in steady state.
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::Result;
 
-use crate::codecs::deflate::{Deflater, Inflater};
-use crate::codecs::zstd::{Compressor, Decompressor};
+use crate::buffer::{Buffer, out_of_memory};
+use crate::contexts::{Compressor, Decompressor, Deflater, Inflater};
 
 /// Per-thread working memory. Not shared; cheap to make, worth keeping.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl Scratch {
 
     /// Bytes held by the buffers between calls.
     pub fn held(&self) -> usize {
-        self.buffers.iter().map(|b| b.bytes.capacity()).sum()
+        self.buffers.iter().map(|b| b.capacity()).sum()
     }
 
     /// Gives memory back when more than `max` bytes are held, for example after one unusually large chunk.
@@ -66,37 +66,4 @@ impl Scratch {
         }
         self.compressor.as_mut().ok_or_else(|| out_of_memory(0))
     }
-}
-
-/// A reusable block of bytes. It keeps its largest length, so that growing again costs no clearing.
-#[derive(Default)]
-pub(crate) struct Buffer {
-    bytes: Vec<u8>,
-}
-
-impl Buffer {
-    /// The first `len` bytes, whatever they hold.
-    pub fn sized(&mut self, len: usize) -> Result<&mut [u8]> {
-        grow(&mut self.bytes, len)?;
-        Ok(&mut self.bytes[..len])
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// Makes `bytes` at least `len` long; `Memory` where that fails.
-pub(crate) fn grow(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
-    if bytes.len() < len {
-        let more = len - bytes.len();
-        bytes.try_reserve_exact(more).map_err(|_| out_of_memory(len))?;
-        bytes.resize(len, 0);
-    }
-    Ok(())
-}
-
-pub(crate) fn out_of_memory(len: usize) -> Error {
-    Error::new(ErrorKind::Memory, format!("no memory for a working buffer of {len} bytes"))
-        .hint("choose smaller chunks, fewer threads or a smaller memory budget")
 }

@@ -4,9 +4,9 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::chain::{Chain, raw_len};
-use crate::codecs::{bad_config, corrupt};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_list, config_str};
+use crate::refuse::{bad_config, corrupt};
 use crate::scratch::Scratch;
 
 /// Offset and length of a chunk that is not there.

@@ -3,9 +3,9 @@
 use half::f16;
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::bad_config;
 use crate::dtype::DType;
 use crate::extension::{Extension, config_u64};
+use crate::refuse::bad_config;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BitRound {

@@ -2,7 +2,7 @@
 //! (bitshuffle, blosc). Works on groups of 8 elements.
 
 use super::shuffle::{shuffle, unshuffle};
-use crate::scratch::Buffer;
+use crate::buffer::Buffer;
 use icecore_grid::Result;
 
 /// Regroups the bits of whole elements, whose number is a multiple of 8. All slices are of one length.

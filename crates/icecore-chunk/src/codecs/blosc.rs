@@ -8,11 +8,14 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::bitshuffle::bitunshuffle;
 use super::blosc_frame::{Filter, Frame, HEADER, Packer, next_stream};
-use super::deflate::Framing;
+use super::codec::BytesCodec;
 use super::shuffle::unshuffle;
-use super::{BytesCodec, bad_config, blosclz, corrupt, lz4, wrong_length};
+use super::{blosclz, lz4};
+use crate::buffer::{Buffer, grow};
+use crate::contexts::Framing;
 use crate::extension::{Extension, config_i64_or, config_str};
-use crate::scratch::{Buffer, Scratch, grow};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 /// The largest buffer that blosc 1 takes.
 const MAX_INPUT: usize = i32::MAX as usize - HEADER;

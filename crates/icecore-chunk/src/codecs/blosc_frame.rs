@@ -7,7 +7,7 @@
 
 use icecore_grid::Result;
 
-use super::{corrupt, wrong_length};
+use crate::refuse::{corrupt, wrong_length};
 
 pub(super) const HEADER: usize = 16;
 const MAX_SPLITS: usize = 16;

@@ -6,7 +6,7 @@
 
 use icecore_grid::Result;
 
-use super::{corrupt, wrong_length};
+use crate::refuse::{corrupt, wrong_length};
 
 const NAME: &str = "blosclz";
 const FAR: usize = 8191;

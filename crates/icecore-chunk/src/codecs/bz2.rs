@@ -7,9 +7,11 @@ use bzip2::Compression;
 use bzip2::read::{BzEncoder, MultiBzDecoder};
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::{BytesCodec, bad_config, corrupt, first_guess, wrong_length};
+use super::codec::BytesCodec;
+use crate::buffer::{Buffer, first_guess};
 use crate::extension::{Extension, config_i64_or};
-use crate::scratch::{Buffer, Scratch};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 #[derive(Debug)]
 pub(crate) struct Bz2 {

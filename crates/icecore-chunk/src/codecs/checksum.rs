@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
-use super::{bad_config, corrupt};
 use crate::extension::{Extension, config_str};
+use crate::refuse::{bad_config, corrupt};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
-use super::deflate::{Framing, InflateError};
+use super::codec::BytesCodec;
 use super::zlib::deflate_level;
-use super::{BytesCodec, corrupt, first_guess, wrong_length};
+use crate::buffer::{Buffer, first_guess};
+use crate::contexts::{Framing, InflateError};
 use crate::extension::Extension;
-use crate::scratch::{Buffer, Scratch};
+use crate::refuse::{corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 #[derive(Debug)]
 pub(crate) struct Gzip {

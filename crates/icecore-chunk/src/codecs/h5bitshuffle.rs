@@ -9,9 +9,12 @@ use std::ops::Range;
 use icecore_grid::Result;
 
 use super::bitshuffle::{bitshuffle, bitunshuffle};
-use super::{BytesCodec, bad_config, corrupt, lz4, wrong_length};
+use super::codec::BytesCodec;
+use super::lz4;
+use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or, config_str};
-use crate::scratch::{Buffer, Scratch};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 const NAME: &str = "icecore.h5bitshuffle";
 /// The filter's own choice: blocks of 8 KiB, but at least 128 elements.

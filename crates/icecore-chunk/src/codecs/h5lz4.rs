@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
-use super::{BytesCodec, bad_config, corrupt, lz4, wrong_length};
+use super::codec::BytesCodec;
+use super::lz4;
+use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or};
-use crate::scratch::{Buffer, Scratch};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 /// The block length of the HDF5 plugin where none is asked for.
 const DEFAULT_BLOCK: usize = 1 << 30;

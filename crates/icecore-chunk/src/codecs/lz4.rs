@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::{BytesCodec, bad_config, corrupt, wrong_length};
+use super::codec::BytesCodec;
+use crate::buffer::{Buffer, grow};
 use crate::extension::{Extension, config_i64_or};
-use crate::scratch::{Buffer, Scratch, grow};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 /// The largest block that LZ4 compresses.
 const MAX_INPUT: usize = 0x7e00_0000;

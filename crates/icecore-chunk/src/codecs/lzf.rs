@@ -7,9 +7,11 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::{BytesCodec, corrupt, first_guess, wrong_length};
+use super::codec::BytesCodec;
+use crate::buffer::{Buffer, first_guess, grow};
 use crate::extension::{Extension, config_bool_or};
-use crate::scratch::{Buffer, Scratch, grow};
+use crate::refuse::{corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 const NAME: &str = "lzf";
 /// The longest match and the farthest distance that the format can state.

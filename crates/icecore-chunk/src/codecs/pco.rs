@@ -5,9 +5,9 @@ use icecore_grid::{Error, ErrorKind, Result};
 use pco::data_types::Number;
 use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
 
-use super::{bad_config, corrupt, wrong_length};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_i64_or, config_str};
+use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
 
 #[derive(Debug, Clone)]

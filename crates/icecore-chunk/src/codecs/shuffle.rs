@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
-use super::{BytesCodec, bad_config, corrupt, wrong_length};
+use super::codec::BytesCodec;
+use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or};
-use crate::scratch::{Buffer, Scratch};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 #[derive(Debug)]
 pub(crate) struct Shuffle {
@@ -45,7 +47,7 @@ impl BytesCodec for Shuffle {
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
         out.clear();
-        crate::scratch::grow(out, input.len())?;
+        crate::buffer::grow(out, input.len())?;
         shuffle(self.elementsize, input, out);
         Ok(())
     }

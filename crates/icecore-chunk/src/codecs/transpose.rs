@@ -2,8 +2,8 @@
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::bad_config;
 use crate::extension::{Extension, config_list};
+use crate::refuse::bad_config;
 
 /// Edge of the squares in which two axes change places, so that both sides stay in the cache.
 const TILE: usize = 32;
@@ -81,7 +81,7 @@ fn strides(shape: &[u64]) -> Vec<usize> {
 fn gather(axes: Vec<Axis>, itemsize: usize, src: &[u8], out: &mut [u8]) -> Result<()> {
     let needed = axes.iter().map(|a| a.len).product::<usize>() * itemsize;
     if src.len() != needed || out.len() != needed {
-        return Err(super::wrong_length("transpose", src.len(), needed));
+        return Err(crate::refuse::wrong_length("transpose", src.len(), needed));
     }
     let axes = merge(axes);
     match itemsize {

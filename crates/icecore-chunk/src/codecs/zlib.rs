@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
-use super::deflate::{Framing, InflateError};
-use super::{BytesCodec, bad_config, corrupt, first_guess, wrong_length};
+use super::codec::BytesCodec;
+use crate::buffer::{Buffer, first_guess};
+use crate::contexts::{Framing, InflateError};
 use crate::extension::{Extension, config_i64_or};
-use crate::scratch::{Buffer, Scratch};
+use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::scratch::Scratch;
 
 #[derive(Debug)]
 pub(crate) struct Zlib {

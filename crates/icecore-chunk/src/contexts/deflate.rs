@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use icecore_grid::Result;
 use libdeflate_sys as sys;
 
-use crate::scratch::{grow, out_of_memory};
+use crate::buffer::{grow, out_of_memory};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Framing {

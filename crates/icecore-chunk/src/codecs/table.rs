@@ -1,0 +1,58 @@
+//! The table of bytes→bytes codecs. A new one is a file and a row here.
+
+use std::sync::Arc;
+
+use icecore_grid::Result;
+
+use super::blosc::Blosc;
+use super::bz2::Bz2;
+use super::checksum::Checksum;
+use super::codec::BytesCodec;
+use super::gzip::Gzip;
+use super::h5bitshuffle::H5BitShuffle;
+use super::h5lz4::H5Lz4;
+use super::lz4::Lz4;
+use super::lzf::Lzf;
+use super::shuffle::Shuffle;
+use super::zlib::Zlib;
+use super::zstd::Zstd;
+use crate::extension::Extension;
+
+/// One step between the serialised array and what is stored.
+#[derive(Debug, Clone)]
+pub(crate) enum ByteStep {
+    Codec(Arc<dyn BytesCodec>),
+    /// Checksums only add bytes at one end: decoding narrows a view and copies nothing.
+    Checksum(Checksum),
+}
+
+impl ByteStep {
+    pub fn encoded_len(&self, decoded: usize) -> Option<usize> {
+        match self {
+            ByteStep::Codec(codec) => codec.encoded_len(decoded),
+            ByteStep::Checksum(_) => decoded.checked_add(4),
+        }
+    }
+}
+
+/// The table of bytes→bytes codecs: `None` for a name that is not one of them.
+/// `itemsize` is the size of an array element, for codecs that guess it where their configuration does not say.
+pub(crate) fn table(ext: &Extension, itemsize: usize) -> Result<Option<ByteStep>> {
+    if let Some(checksum) = Checksum::parse(ext)? {
+        return Ok(Some(ByteStep::Checksum(checksum)));
+    }
+    let codec: Arc<dyn BytesCodec> = match ext.name {
+        "zlib" | "numcodecs.zlib" => Arc::new(Zlib::parse(ext)?),
+        "gzip" | "numcodecs.gzip" => Arc::new(Gzip::parse(ext)?),
+        "zstd" | "numcodecs.zstd" => Arc::new(Zstd::parse(ext)?),
+        "lz4" | "numcodecs.lz4" => Arc::new(Lz4::parse(ext)?),
+        "icecore.h5lz4" | "imagecodecs_lz4h5" => Arc::new(H5Lz4::parse(ext)?),
+        "blosc" | "numcodecs.blosc" => Arc::new(Blosc::parse(ext, itemsize)?),
+        "shuffle" | "numcodecs.shuffle" => Arc::new(Shuffle::parse(ext)?),
+        "icecore.h5bitshuffle" => Arc::new(H5BitShuffle::parse(ext)?),
+        "icecore.h5lzf" | "imagecodecs_lzf" => Arc::new(Lzf::parse(ext)?),
+        "bz2" | "numcodecs.bz2" => Arc::new(Bz2::parse(ext)?),
+        _ => return Ok(None),
+    };
+    Ok(Some(ByteStep::Codec(codec)))
+}

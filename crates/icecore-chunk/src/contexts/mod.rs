@@ -1,0 +1,7 @@
+//! What the C libraries want kept between calls, with their pointers out of sight.
+
+mod deflate;
+mod zstd;
+
+pub(crate) use deflate::{Deflater, Framing, InflateError, Inflater};
+pub(crate) use zstd::{Compressor, Decompressor};

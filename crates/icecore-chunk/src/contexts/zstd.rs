@@ -1,0 +1,163 @@
+//! zstd's contexts behind a safe face: whole frames, the beginning of one, output of unknown length.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use icecore_grid::{Error, ErrorKind, Result};
+use zstd::zstd_safe::zstd_sys as sys;
+
+use crate::buffer::{Buffer, first_guess, grow, out_of_memory};
+use crate::refuse::{corrupt, wrong_length};
+
+/// A reusable decompression context.
+pub(crate) struct Decompressor(NonNull<sys::ZSTD_DCtx>);
+
+// SAFETY: the context holds no thread-bound state; `&mut self` keeps uses apart.
+unsafe impl Send for Decompressor {}
+
+impl Decompressor {
+    pub fn new() -> Result<Decompressor> {
+        // SAFETY: no preconditions; null means out of memory.
+        NonNull::new(unsafe { sys::ZSTD_createDCtx() }).map(Decompressor).ok_or_else(|| out_of_memory(0))
+    }
+
+    /// Decodes all frames; they must fill `out` exactly.
+    pub fn decompress(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        // SAFETY: pointers and lengths come from slices; zstd stays within both.
+        let n = unsafe {
+            sys::ZSTD_decompressDCtx(
+                self.0.as_ptr(),
+                out.as_mut_ptr().cast::<c_void>(),
+                out.len(),
+                input.as_ptr().cast::<c_void>(),
+                input.len(),
+            )
+        };
+        match error_name(n) {
+            None if n == out.len() => Ok(()),
+            None => Err(wrong_length("zstd", n, out.len())),
+            Some(name) => Err(corrupt(
+                "zstd",
+                format!("{name} ({} stored bytes, {} expected after decoding)", input.len(), out.len()),
+            )),
+        }
+    }
+
+    /// Decodes block after block straight into `out` until `enough` bytes are there. `None` where that is not possible
+    /// (damage, or a window larger than streaming allows): the caller then decodes the whole and reports what is wrong.
+    pub fn start(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Option<()> {
+        self.reset();
+        // SAFETY: valid context. Parameter 1001 is ZSTD_d_stableOutBuffer: the output stays in place between calls, so
+        // that zstd decodes into it without a window buffer of its own.
+        let code =
+            unsafe { sys::ZSTD_DCtx_setParameter(self.0.as_ptr(), sys::ZSTD_dParameter::ZSTD_d_experimentalParam2, 1) };
+        let done = error_name(code).is_none() && self.stream(input, out, enough);
+        self.reset();
+        done.then_some(())
+    }
+
+    fn stream(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> bool {
+        let mut target = sys::ZSTD_outBuffer_s { dst: out.as_mut_ptr().cast(), size: out.len(), pos: 0 };
+        let mut source = sys::ZSTD_inBuffer_s { src: input.as_ptr().cast(), size: 0, pos: 0 };
+        let mut hint = 18; // the longest frame header
+        while target.pos < enough {
+            let before = (source.pos, target.pos);
+            source.size = source.pos.saturating_add(hint).min(input.len());
+            // SAFETY: both buffers describe live slices.
+            let code = unsafe { sys::ZSTD_decompressStream(self.0.as_ptr(), &mut target, &mut source) };
+            if error_name(code).is_some() || (before == (source.pos, target.pos) && source.size == input.len()) {
+                return false;
+            }
+            hint = code.max(1);
+        }
+        true
+    }
+
+    pub fn decompress_unsized(&mut self, input: &[u8], out: &mut Buffer, cap: usize) -> Result<usize> {
+        self.reset();
+        let mut source = sys::ZSTD_inBuffer_s { src: input.as_ptr().cast(), size: input.len(), pos: 0 };
+        let (mut room, mut done) = (first_guess(input.len(), cap), 0);
+        loop {
+            let slice = out.sized(room)?;
+            let mut target = sys::ZSTD_outBuffer_s { dst: slice.as_mut_ptr().cast(), size: slice.len(), pos: done };
+            // SAFETY: both buffers describe live slices.
+            let code = unsafe { sys::ZSTD_decompressStream(self.0.as_ptr(), &mut target, &mut source) };
+            done = target.pos;
+            if let Some(name) = error_name(code) {
+                return Err(corrupt("zstd", name));
+            }
+            match (code, source.pos == source.size, done == room) {
+                (0, true, _) => return Ok(done),
+                (_, _, true) if room == cap => {
+                    return Err(corrupt("zstd", format!("decodes to more than {cap} bytes")));
+                }
+                (_, _, true) => room = room.saturating_mul(2).min(cap),
+                (_, true, false) => return Err(corrupt("zstd", "the stream ends too early")),
+                _ => {}
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        // SAFETY: valid context; resetting both at once is always allowed.
+        unsafe { sys::ZSTD_DCtx_reset(self.0.as_ptr(), sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters) };
+    }
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        // SAFETY: created by `new`, freed once.
+        unsafe { sys::ZSTD_freeDCtx(self.0.as_ptr()) };
+    }
+}
+
+/// A reusable compression context.
+pub(crate) struct Compressor(NonNull<sys::ZSTD_CCtx>);
+
+// SAFETY: as for `Decompressor`.
+unsafe impl Send for Compressor {}
+
+impl Compressor {
+    pub fn new() -> Result<Compressor> {
+        // SAFETY: no preconditions; null means out of memory.
+        NonNull::new(unsafe { sys::ZSTD_createCCtx() }).map(Compressor).ok_or_else(|| out_of_memory(0))
+    }
+
+    pub fn compress(&mut self, input: &[u8], out: &mut Vec<u8>, level: i32, checksum: bool) -> Result<()> {
+        let ctx = self.0.as_ptr();
+        // SAFETY: valid context; pointers and lengths come from slices.
+        let code = unsafe {
+            grow(out, sys::ZSTD_compressBound(input.len()))?;
+            sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level);
+            sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
+            sys::ZSTD_compress2(ctx, out.as_mut_ptr().cast(), out.len(), input.as_ptr().cast(), input.len())
+        };
+        match error_name(code) {
+            None => {
+                out.truncate(code);
+                Ok(())
+            }
+            Some(name) => {
+                Err(Error::new(ErrorKind::Codec, format!("zstd: {name} while compressing {} bytes", input.len())))
+            }
+        }
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        // SAFETY: created by `new`, freed once.
+        unsafe { sys::ZSTD_freeCCtx(self.0.as_ptr()) };
+    }
+}
+
+fn error_name(code: usize) -> Option<&'static str> {
+    // SAFETY: both take any number; the name is a static string.
+    unsafe {
+        if sys::ZSTD_isError(code) == 0 {
+            return None;
+        }
+        let name = std::ffi::CStr::from_ptr(sys::ZSTD_getErrorName(code));
+        Some(name.to_str().unwrap_or("unknown error"))
+    }
+}

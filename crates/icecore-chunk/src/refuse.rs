@@ -1,0 +1,23 @@
+//! How codecs say no: damaged data, data of another length, a configuration that cannot be.
+
+use icecore_grid::{Error, ErrorKind};
+
+use crate::extension::Extension;
+
+/// Data that is not what its codec wrote.
+pub(crate) fn corrupt(codec: &str, what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("{codec}: {}", what.into())).hint(
+        "the stored bytes are damaged or were written with other codecs; `icecore verify --deep` finds all such chunks",
+    )
+}
+
+/// Data that decodes to another length than the shape and type of the chunk ask for.
+pub(crate) fn wrong_length(codec: &str, found: impl std::fmt::Display, expected: usize) -> Error {
+    corrupt(codec, format!("decodes to {found} bytes, expected {expected}"))
+}
+
+/// A value of the configuration outside what the codec defines.
+pub(crate) fn bad_config(ext: &Extension, key: &str, allowed: &str) -> Error {
+    let found = ext.get(key).map_or("nothing".to_string(), |v| v.to_string().chars().take(60).collect());
+    Error::new(ErrorKind::Format, format!("codec {}: {key} is {found}, allowed: {allowed}", ext.name))
+}
