@@ -1,13 +1,14 @@
 """The native module: no logic, one function per verb. Use it through :mod:`icecore`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
-Item = tuple[str, tuple[Any, ...], npt.NDArray[Any] | None]
+_Item = tuple[str, tuple[Any, ...], npt.NDArray[Any] | None]
 
+@final
 class Array:
     path: str
     shape: tuple[int, ...]
@@ -32,6 +33,7 @@ class Array:
     ) -> dict[str, Any]: ...
     def storage(self) -> dict[str, Any]: ...
 
+@final
 class Writer:
     bytes_raw: int
     bytes_stored: int
@@ -60,10 +62,12 @@ class Writer:
     def commit(self, message: str) -> str: ...
     def written(self) -> dict[str, tuple[int, int, int]]: ...
 
+@final
 class Repo:
     url: str
     ref: str
     snapshot_id: str
+    link_prefixes: list[str]
     @staticmethod
     def open(
         url: str,
@@ -74,14 +78,14 @@ class Repo:
     @staticmethod
     def create(url: str, storage: dict[str, str] | None = None) -> Repo: ...
     def pending(self, writer: Writer) -> Repo: ...
-    def at(self, ref: str | None = None) -> Repo: ...
+    def at(self, ref: str | None) -> Repo: ...
     def nodes(self) -> list[tuple[str, bool, str]]: ...
     def array(self, path: str) -> Array: ...
     def read_many(
-        self, items: Sequence[Item], orthogonal: bool = False, options: dict[str, Any] | None = None
+        self, items: Sequence[_Item], orthogonal: bool = False, options: dict[str, Any] | None = None
     ) -> list[npt.NDArray[Any]]: ...
     def plan_many(
-        self, items: Sequence[Item], orthogonal: bool = False, options: dict[str, Any] | None = None
+        self, items: Sequence[_Item], orthogonal: bool = False, options: dict[str, Any] | None = None
     ) -> dict[str, Any]: ...
     def log(self, limit: int | None = None) -> list[dict[str, Any]]: ...
     def diff(self, a: str, b: str) -> dict[str, Any]: ...

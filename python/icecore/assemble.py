@@ -136,6 +136,7 @@ def _place(
     taken = {step.path: step.source for step in result.steps}
     for path, attrs in arrays.groups.items():
         result.groups.setdefault(reference.join(root, path), attrs)
+        _group_over_array(result, source, reference.join(root, path), nodes)
     for inside, entry in arrays.arrays.items():
         path = reference.join(root, inside)
         node = nodes.get(path)
@@ -145,6 +146,9 @@ def _place(
             result.failures.append(Failure(source, "exists", message, hint))
         elif node is None:
             result.steps.append(Step(path, source, entry))
+        elif not node.is_array:
+            message = f"{path} is a group in the repository, an array in {source}"
+            result.failures.append(Failure(source, "exists", message, "another --group"))
         elif existing.skip:
             result.skipped.append((path, entry, "it exists already"))
         elif existing.replace:
@@ -156,6 +160,17 @@ def _place(
             result.failures.append(
                 Failure(source, "exists", f"{path} exists in the repository already", hint)
             )
+
+
+def _group_over_array(result: Assembly, source: str, path: str, nodes: Mapping[str, Node]) -> None:
+    """A group can't stand where an array is, nor below one."""
+    parts = path.strip("/").split("/")
+    for depth in range(1, len(parts) + 1):
+        above = "/" + "/".join(parts[:depth])
+        if above in nodes and nodes[above].is_array:
+            message = f"{above} is an array in the repository, a group in {source}"
+            result.failures.append(Failure(source, "exists", message, "another --group"))
+            return
 
 
 def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: Node, concat: str) -> None:

@@ -59,6 +59,13 @@ def join(parent: str, child: str) -> str:
     return absolute(f"{parent}/{child}")
 
 
+def prefix(place: str | os.PathLike[str]) -> str:
+    """A place that linked files may be read from, as a URL that ends with ``/``: a URL prefix or a folder."""
+    text = os.fspath(place)
+    url = text if is_url(text) else Path(os.path.abspath(Path(text).expanduser())).as_uri()
+    return url.rstrip("/") + "/"
+
+
 def stem(source: str | os.PathLike[str]) -> str:
     """The group a source goes to when none is named: its file name without the last suffix."""
     text = os.fspath(source)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from icecore.sources import file_url
+from icecore import reference
 from icecore.sources.arraymap import ArrayEntry, Links
 from icecore.writer import Writer
 
@@ -33,12 +33,12 @@ def set_links(writer: Writer, path: str, links: Links, chunks: np.ndarray | None
 def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str] | None = None) -> None:
     """Let the repository read from the folders of the linked files, or from those that were named."""
     if prefixes is not None:
-        folders = {prefix if "://" in prefix else file_url(prefix) for prefix in prefixes}
+        folders = {reference.prefix(prefix) for prefix in prefixes}
     else:
         urls = {url for entry in entries if entry.links is not None for url in entry.links.urls}
         folders = {url.rsplit("/", 1)[0] for url in urls}
     for folder in sorted(folders):
-        writer._native.allow_container(folder.rstrip("/") + "/")
+        writer._native.allow_container(reference.prefix(folder))
 
 
 def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:

@@ -33,8 +33,8 @@ def open(
         url: a folder or URL, and after ``@`` a branch, a tag, a snapshot id or an ISO time; branch ``main``
             by default.
         storage: credentials and settings of the object store, by the store's names for them.
-        allow_links: URL prefixes that linked files may be read from; by default those the repository was
-            linked with.
+        allow_links: URL prefixes or folders that linked files may be read from; by default those the
+            repository was linked with.
 
     Raises:
         Error: ``not-found`` (a ``FileNotFoundError`` where there is no repository, a ``KeyError`` where
@@ -73,8 +73,9 @@ def _open(
 ) -> Repo:
     from icecore import _icecore
 
+    allowed = None if allow_links is None else [reference.prefix(item) for item in allow_links]
     try:
-        return Repo(_icecore.Repo.open(place, ref, dict(storage or {}), allow_links), storage, allow_links)
+        return Repo(_icecore.Repo.open(place, ref, dict(storage or {}), allowed), storage, allowed)
     except errors.NotFound as error:
         if ref is None or not _exists(place, storage):
             raise errors.no_file(error.message, error.hint) from None

@@ -233,6 +233,27 @@ def test_links_are_read_from_allowed_places_only(tmp_path: Path) -> None:
     here["/g/gzip"][...]
 
 
+def test_a_link_outside_of_the_allowed_places_is_refused(tmp_path: Path) -> None:
+    granule(tmp_path / "g.h5")
+    with pytest.raises(PermissionError) as caught:
+        icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore", allow_links=[str(tmp_path / "elsewhere")])
+    assert caught.value.kind == "link-not-allowed"
+    icecore.link(tmp_path / "g.h5", tmp_path / "r.icecore", allow_links=[str(tmp_path)])
+    assert icecore.open(tmp_path / "r.icecore", allow_links=[str(tmp_path)])["/g/plain"].linked
+
+
+def test_groups_and_arrays_in_each_others_place(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    icecore.link(tmp_path / "a.npy", tmp_path / "r.icecore", "/x")
+    icecore.link(tmp_path / "a.npy", tmp_path / "r.icecore", "/y/a")
+    before = icecore.open(tmp_path / "r.icecore")
+    for group in ("/x/a", "/x/a/b", "/y"):
+        with pytest.raises(icecore.Error) as caught:
+            icecore.link(tmp_path / "a.npy", tmp_path / "r.icecore", group, replace=True)
+        assert caught.value.kind == "exists"
+    assert icecore.open(tmp_path / "r.icecore").snapshot_id == before.snapshot_id
+
+
 def test_numpy_and_globs(tmp_path: Path) -> None:
     for name in "ab":
         np.save(tmp_path / f"{name}.npy", RNG.random((30, 4)))
