@@ -44,9 +44,9 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name == "__version__":
-        from importlib.metadata import version
+        from icecore import _icecore
 
-        return version("icecore")
+        return _icecore.__version__
     if name not in _HOMES:
         raise AttributeError(f"module 'icecore' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

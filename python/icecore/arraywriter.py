@@ -110,8 +110,8 @@ class ArrayWriter:
             )
             part = read(tuple(slice(i.start - s, i.stop - s) for i, s in zip(inner, start, strict=True)))
             if part.shape == tuple(b - a for a, b in zip(low, high, strict=True)):
-                copy = None if owned else True
-                self._writer._native.write(self.path, low, np.array(part, self.dtype, order="C", copy=copy))
+                contiguous = np.asarray if owned else np.array  # np.array copies
+                self._writer._native.write(self.path, low, contiguous(part, self.dtype, order="C"))
             else:
                 self._patch(low, high, inner, part)
 

@@ -132,6 +132,11 @@ class Repo:
         """The snapshot that is read."""
         return self._native.snapshot_id
 
+    @property
+    def link_prefixes(self) -> list[str]:
+        """URL prefixes that linked files may be read from."""
+        return list(self._native.link_prefixes)
+
     def at(self, ref: str) -> Repo:
         """The same repository at another branch, tag, snapshot id or ISO time."""
         return self._over(self._native.at(ref))

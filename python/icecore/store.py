@@ -57,9 +57,6 @@ def _icechunk(repo: Repo) -> Any:
     storage = icechunk.local_filesystem_storage(path)
     config = icechunk.Repository.fetch_config(storage)
     containers = (config.virtual_chunk_containers or {}) if config is not None else {}
-    prefixes = repo._allow_links if repo._allow_links is not None else list(containers)
-    allowed: Any = {
-        prefix: None for prefix in containers if any(prefix.startswith(allow) for allow in prefixes)
-    }
+    allowed: Any = {prefix: None for prefix in containers if prefix.startswith(tuple(repo.link_prefixes))}
     opened = icechunk.Repository.open(storage, authorize_virtual_chunk_access=allowed)
     return opened.readonly_session(snapshot_id=repo.snapshot_id).store

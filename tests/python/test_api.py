@@ -175,8 +175,9 @@ def test_as_an_array(repo: icecore.Repo) -> None:
     a = repo["/wrf/t2m"]
     np.testing.assert_array_equal(np.asarray(a), T2M)
     assert np.asarray(a, "f8").dtype == np.dtype("f8")
-    with pytest.raises(ValueError, match="not in memory"):
-        np.array(a, copy=False)
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":  # before, copy=False meant "only where needed"
+        with pytest.raises(ValueError, match="not in memory"):
+            np.array(a, copy=False)
     np.testing.assert_array_equal(np.stack(list(a)), T2M)
     with pytest.raises(TypeError, match="scalar"):
         len(repo["/answer"])
