@@ -278,7 +278,7 @@ class Repo:
 
         Args:
             older_than_us: spare objects younger than this time (microseconds since 1970), which a writer
-                may still need.
+                may still need; those of the last day where None.
             dry_run: only count what would go.
         """
         return self._native.gc(older_than_us, dry_run)
