@@ -5,7 +5,9 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use icechunk::config::{CachingConfig, ManifestConfig, ManifestPreloadConfig, RepositoryConfig};
+use icechunk::config::{
+    CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestVirtualChunkLocationCompressionConfig, RepositoryConfig,
+};
 use icechunk::storage::{
     ConcurrencySettings, RetriesSettings, S3Credentials, S3Options, S3StaticCredentials, Settings, Storage as Backend,
     new_http_storage, new_in_memory_storage, new_local_filesystem_storage, new_s3_object_store_storage,
@@ -135,7 +137,14 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
     // Reference tables are cached by us in a smaller form, so Icechunk need not keep or preload manifests.
     let caching = CachingConfig { num_chunk_refs: Some(1_000_000), ..CachingConfig::default() };
     let preload = ManifestPreloadConfig { max_total_refs: Some(0), ..ManifestPreloadConfig::default() };
-    let manifest = ManifestConfig { preload: Some(preload), ..ManifestConfig::empty() };
+    // A dictionary for each array's locations costs more than it saves: manifests are compressed as a whole anyway, and
+    // training made linking arrays of more than 1,000 chunks several times slower.
+    let locations = ManifestVirtualChunkLocationCompressionConfig { min_num_chunks: Some(u16::MAX), ..Default::default() };
+    let manifest = ManifestConfig {
+        preload: Some(preload),
+        virtual_chunk_location_compression: Some(locations),
+        ..ManifestConfig::empty()
+    };
     RepositoryConfig {
         caching: Some(caching),
         manifest: Some(manifest),

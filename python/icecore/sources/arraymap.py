@@ -22,7 +22,7 @@ Reader = Callable[[Region], np.ndarray]
 class Note:
     """One thing that was not taken over as it is: what, and why.
 
-    ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same object under a second path), ``"name"`` (a
+    ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable) or ``"attribute"`` (an
     attribute that was left out).
     """

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from icecore import errors
-from icecore.sources.identity import Identity
+from icecore.sources.stamp import Identity
 
 _BLOCK = 128 << 10
 _BLOCKS = 512

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from icecore import errors
+from icecore.sources.http import head
+from icecore.sources.stamp import Identity as Identity
 
 REMOTE = ("http://", "https://")
-
-
-@dataclass(frozen=True)
-class Identity:
-    """A file at one moment. ``mtime_ns`` is -1 and ``etag`` None where the store doesn't say."""
-
-    url: str
-    size: int
-    mtime_ns: int
-    etag: str | None = None
 
 
 def is_remote(source: str) -> bool:
@@ -46,8 +37,6 @@ def identity(source: str | os.PathLike[str]) -> Identity:
     """
     source = os.fspath(source)
     if is_remote(source):
-        from icecore.sources.http import head
-
         return head(source)
     try:
         status = os.stat(source)

@@ -1,4 +1,4 @@
-"""Every group and dataset of an HDF5 file once, whatever links lead there."""
+"""Every group of an HDF5 file once, whatever links lead there; every dataset under each of its names."""
 
 from __future__ import annotations
 
@@ -92,19 +92,21 @@ class Walk:
             self._visit(oid, path, stack)
 
     def _first(self, oid: Any, path: str) -> bool:
+        """Whether the object is met for the first time. A group is walked once, or a link to a parent would never end;
+        a dataset has all its names, which cost no more than references."""
         info = h5o.get_info(oid)
-        key = (info.fileno, info.addr)
-        if key in self._seen:
-            self.notes.append(Note(path, "alias", f"the same object as {self._seen[key]}"))
-            return False
-        self._seen[key] = path
-        return True
+        first = self._seen.setdefault((info.fileno, info.addr), path)
+        if first != path and isinstance(oid, h5g.GroupID):
+            self.notes.append(Note(path, "alias", f"the same group as {first}"))
+        return first == path
 
     def _visit(self, oid: Any, path: str, groups: list[tuple[str, Any]]) -> None:
-        if not isinstance(oid, (h5g.GroupID, h5d.DatasetID)) or not self._first(oid, path):
+        if not isinstance(oid, (h5g.GroupID, h5d.DatasetID)):
             return
+        first = self._first(oid, path)
         if isinstance(oid, h5g.GroupID):
-            groups.append((path, oid))
+            if first:
+                groups.append((path, oid))
             return
         fid = h5i.get_file_id(oid)
         source, ident = self._home(fid)
