@@ -1,7 +1,7 @@
 """Fails when modules import each other in a circle, in a Rust crate or in the Python package.
 
-Rust: `use` lines are resolved through `pub use` re-exports, so `use super::Query` counts as an edge to the file that defines
-`Query`. Python: every import counts, also those inside functions; `if TYPE_CHECKING:` blocks don't.
+Rust: `use` lines are resolved through `pub use` re-exports, so `use super::Query` counts as an edge to the
+file that defines `Query`. Python: every import counts, also those inside functions; `if TYPE_CHECKING:` blocks don't.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ Graph = dict[str, set[str]]
 def rust_graph(src: Path) -> Graph:
     files = {module_name(path, src): path for path in sorted(src.rglob("*.rs"))}
     texts = {name: path.read_text().split("#[cfg(test)]")[0] for name, path in files.items()}
-    uses = {name: [u for m in re.finditer(r"\buse ([^;]+);", text) for u in expand(m[1])] for name, text in texts.items()}
+    uses = {name: use_paths(text) for name, text in texts.items()}
     exports = {name: re_exports(name, texts[name], files) for name in files}
-    return {name: {t for use in uses[name] if (t := target(name, use, files, exports)) and t != name} for name in files}
+    reached = {name: {target(name, use, files, exports) for use in uses[name]} for name in files}
+    return {name: {t for t in targets if t and t != name} for name, targets in reached.items()}
+
+
+def use_paths(text: str) -> list[str]:
+    return [path for match in re.finditer(r"\buse ([^;]+);", text) for path in expand(match[1])]
 
 
 def module_name(path: Path, src: Path) -> str:

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use icechunk::config::{
-    CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestVirtualChunkLocationCompressionConfig, RepositoryConfig,
+    CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestVirtualChunkLocationCompressionConfig,
+    RepositoryConfig,
 };
 use icechunk::storage::{
     ConcurrencySettings, RetriesSettings, S3Credentials, S3Options, S3StaticCredentials, Settings, Storage as Backend,
@@ -139,7 +140,8 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
     let preload = ManifestPreloadConfig { max_total_refs: Some(0), ..ManifestPreloadConfig::default() };
     // A dictionary for each array's locations costs more than it saves: manifests are compressed as a whole anyway, and
     // training made linking arrays of more than 1,000 chunks several times slower.
-    let locations = ManifestVirtualChunkLocationCompressionConfig { min_num_chunks: Some(u16::MAX), ..Default::default() };
+    let locations =
+        ManifestVirtualChunkLocationCompressionConfig { min_num_chunks: Some(u16::MAX), ..Default::default() };
     let manifest = ManifestConfig {
         preload: Some(preload),
         virtual_chunk_location_compression: Some(locations),

@@ -25,7 +25,12 @@ pub struct Problem {
 ///
 /// # Errors
 /// Only what prevents the check itself; everything wrong in the repository is a [`Problem`].
-pub fn verify(repo: &Repo, snapshot: &Snapshot, deep: bool, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Vec<Problem>> {
+pub fn verify(
+    repo: &Repo,
+    snapshot: &Snapshot,
+    deep: bool,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     let mut views = Vec::new();
     for node in snapshot.nodes().iter().filter(|n| n.is_array) {
@@ -73,7 +78,8 @@ fn references(view: &ArrayView, problems: &mut Vec<Problem>) -> Result<Vec<u64>>
         match size {
             Err(error) if first => problem(None, name, error.clone()),
             Ok(Some(size)) if offset.checked_add(length).is_none_or(|end| end > *size) => {
-                let message = format!("bytes {offset}..{} are referred to, {name} has {size}", offset.saturating_add(length));
+                let message =
+                    format!("bytes {offset}..{} are referred to, {name} has {size}", offset.saturating_add(length));
                 problem(Some(flat), name, corrupt(message));
             }
             Ok(_) => continue,
@@ -102,8 +108,13 @@ fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64
                 && let Some(was) = view.snapshot().source_identity(url)
                 && (was.size != now.size || was.etag.is_some() && was.etag != now.etag)
             {
-                let message = format!("{url} changed since it was linked: {} bytes and etag {:?} then, {} and {:?} now", was.size, was.etag, now.size, now.etag);
-                return Err(Error::new(icecore_grid::ErrorKind::SourceChanged, message).hint("link it again with --replace"));
+                let message = format!(
+                    "{url} changed since it was linked: {} bytes and etag {:?} then, {} and {:?} now",
+                    was.size, was.etag, now.size, now.etag
+                );
+                return Err(
+                    Error::new(icecore_grid::ErrorKind::SourceChanged, message).hint("link it again with --replace")
+                );
             }
             Ok(Some(now.size))
         }
@@ -111,7 +122,12 @@ fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64
     }
 }
 
-fn decode(view: &ArrayView, chunks: &[u64], problems: &mut Vec<Problem>, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+fn decode(
+    view: &ArrayView,
+    chunks: &[u64],
+    problems: &mut Vec<Problem>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<()> {
     let found = Mutex::new(Vec::new());
     let done = std::sync::atomic::AtomicU64::new(0);
     let options = ReadOptions { cache: false, ..ReadOptions::default() };
@@ -134,14 +150,20 @@ fn read_region(view: &ArrayView, region: &Region, options: &ReadOptions) -> Resu
         .start
         .iter()
         .zip(&region.shape)
-        .map(|(s, n)| Index::Slice { start: i64::try_from(*s).ok(), stop: i64::try_from(s.saturating_add(*n)).ok(), step: None })
+        .map(|(s, n)| Index::Slice {
+            start: i64::try_from(*s).ok(),
+            stop: i64::try_from(s.saturating_add(*n)).ok(),
+            step: None,
+        })
         .collect();
     let selection = Selection::resolve(&view.meta().shape, &slices, Mode::Numpy)?;
     let blobs = Blobs::default();
     let query = Query { array: view, selection: &selection, target: Target::none(), blobs: &blobs };
     let bytes = query.bytes()?;
     let mut buffer = Vec::new();
-    buffer.try_reserve_exact(bytes).map_err(|_| Error::new(icecore_grid::ErrorKind::Memory, format!("no memory for a chunk of {bytes} bytes")))?;
+    buffer
+        .try_reserve_exact(bytes)
+        .map_err(|_| Error::new(icecore_grid::ErrorKind::Memory, format!("no memory for a chunk of {bytes} bytes")))?;
     buffer.resize(bytes, 0);
     read(&[Query { target: Target::new(&mut buffer), ..query }], options).map(|_| ())
 }

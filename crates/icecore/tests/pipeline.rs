@@ -49,8 +49,11 @@ fn filled(json: &str, shape: [u64; 2]) -> (Repo, ArrayView) {
     writer.add_array("/a", json.as_bytes()).unwrap();
     let writing = Writing::new(Arc::new(writer), WriteOptions::default());
     let meta = Arc::new(ArrayMeta::parse(json.as_bytes()).unwrap());
-    let bytes: Vec<u8> = (0..shape[0]).flat_map(|r| (0..shape[1]).flat_map(move |c| value(r, c).to_ne_bytes())).collect();
-    writing.write("/a", &meta, Region { start: vec![0, 0], shape: shape.to_vec() }, Data::Fixed(Box::new(bytes))).unwrap();
+    let bytes: Vec<u8> =
+        (0..shape[0]).flat_map(|r| (0..shape[1]).flat_map(move |c| value(r, c).to_ne_bytes())).collect();
+    writing
+        .write("/a", &meta, Region { start: vec![0, 0], shape: shape.to_vec() }, Data::Fixed(Box::new(bytes)))
+        .unwrap();
     writing.flush().unwrap();
     writing.writer().commit("filled").unwrap();
     let view = ArrayView::open(&repo, &repo.snapshot(None).unwrap(), "/a").unwrap();
@@ -81,8 +84,7 @@ fn a_box_of_a_sharded_array_has_the_right_values() {
     let shape = [70, 90];
     let (_repo, view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
     let (got, _) = fetch(&view, &[slice(5, 66, 7), slice(80, 3, -3)], &ReadOptions::default()).unwrap();
-    let want: Vec<i32> =
-        (5..66).step_by(7).flat_map(|r| (0..26).map(move |i| value(r, 80 - 3 * i))).collect();
+    let want: Vec<i32> = (5..66).step_by(7).flat_map(|r| (0..26).map(move |i| value(r, 80 - 3 * i))).collect();
     assert_eq!(got, want);
 }
 
@@ -122,12 +124,17 @@ fn a_plan_says_what_the_read_then_does() {
     let blobs = Blobs::default();
     let options = counting(&Arc::default(), Fault::default());
     let planned =
-        plan(&[Query { array: &view, selection: &selection, target: Target::none(), blobs: &blobs }], &options).unwrap();
+        plan(&[Query { array: &view, selection: &selection, target: Target::none(), blobs: &blobs }], &options)
+            .unwrap();
     assert_eq!(planned.chunks, 3 * 6);
     assert!(planned.bytes_fetched >= planned.bytes_wanted);
     assert_eq!(planned.bytes_decoded, 18 * 8 * 16 * 4);
     let (_, report) = fetch(&view, &[slice(0, 20, 1), slice(0, 96, 5)], &options).unwrap();
-    assert_eq!((report.requests, report.bytes_fetched), (planned.requests, planned.bytes_fetched), "indexes are cached by now");
+    assert_eq!(
+        (report.requests, report.bytes_fetched),
+        (planned.requests, planned.bytes_fetched),
+        "indexes are cached by now"
+    );
 }
 
 #[test]
@@ -184,7 +191,9 @@ fn data_that_does_not_fit_is_refused() {
     writer.add_array("/a", json.as_bytes()).unwrap();
     let writing = Writing::new(Arc::new(writer), WriteOptions::default());
     let meta = Arc::new(ArrayMeta::parse(json.as_bytes()).unwrap());
-    for (start, shape, bytes) in [([0, 0], [32, 48], 10), ([1, 0], [31, 48], 31 * 48 * 4), ([32, 48], [64, 48], 64 * 48 * 4)] {
+    for (start, shape, bytes) in
+        [([0, 0], [32, 48], 10), ([1, 0], [31, 48], 31 * 48 * 4), ([32, 48], [64, 48], 64 * 48 * 4)]
+    {
         let region = Region { start: start.to_vec(), shape: shape.to_vec() };
         let error = writing.write("/a", &meta, region, Data::Fixed(Box::new(vec![0u8; bytes]))).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Mismatch, "{error:?}");

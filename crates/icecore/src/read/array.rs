@@ -26,13 +26,22 @@ impl ArrayView {
     pub fn open(repo: &Repo, snapshot: &Snapshot, path: &str) -> Result<Self> {
         let node = snapshot.node(path).filter(|n| n.is_array);
         let node = node.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is no array {path}")).hint("`icecore ls REPO` lists what there is")
+            Error::new(ErrorKind::NotFound, format!("there is no array {path}"))
+                .hint("`icecore ls REPO` lists what there is")
         })?;
         let named = |e: Error| Error { message: format!("{path}: {}", e.message), ..e };
         let meta = ArrayMeta::parse(&node.zarr_json).map_err(named)?;
         let grid = meta.chunk_grid().map_err(named)?;
         let number = number(&format!("{}|{}|{path}", repo.url(), snapshot.id()));
-        Ok(Self { repo: repo.clone(), snapshot: snapshot.clone(), path: path.to_owned(), meta, grid, number, table: OnceLock::new() })
+        Ok(Self {
+            repo: repo.clone(),
+            snapshot: snapshot.clone(),
+            path: path.to_owned(),
+            meta,
+            grid,
+            number,
+            table: OnceLock::new(),
+        })
     }
 
     pub fn path(&self) -> &str {
@@ -76,7 +85,8 @@ impl ArrayView {
         missing.sort_by_key(|v| v.number);
         missing.dedup_by_key(|v| v.number);
         while let Some(first) = missing.first().copied() {
-            let (here, elsewhere): (Vec<&&Self>, Vec<&&Self>) = missing.into_iter().partition(|v| v.same_snapshot(first));
+            let (here, elsewhere): (Vec<&&Self>, Vec<&&Self>) =
+                missing.into_iter().partition(|v| v.same_snapshot(first));
             let paths: Vec<&str> = here.iter().map(|v| v.path.as_str()).collect();
             for (view, table) in here.iter().zip(first.snapshot.tables(&paths)?) {
                 view.table.get_or_init(|| table);

@@ -33,7 +33,8 @@ pub struct CacheInfo {
 
 impl<V: ?Sized> ByteCache<V> {
     pub fn new(cap: usize) -> Self {
-        let inner = Inner { values: HashMap::new(), by_age: BTreeMap::new(), clock: 0, bytes: 0, cap, hits: 0, misses: 0 };
+        let inner =
+            Inner { values: HashMap::new(), by_age: BTreeMap::new(), clock: 0, bytes: 0, cap, hits: 0, misses: 0 };
         Self { inner: Mutex::new(inner) }
     }
 
@@ -85,7 +86,13 @@ impl<V: ?Sized> ByteCache<V> {
 
     pub fn info(&self) -> CacheInfo {
         let inner = self.lock();
-        CacheInfo { bytes: inner.bytes, cap: inner.cap, entries: inner.values.len(), hits: inner.hits, misses: inner.misses }
+        CacheInfo {
+            bytes: inner.bytes,
+            cap: inner.cap,
+            entries: inner.values.len(),
+            hits: inner.hits,
+            misses: inner.misses,
+        }
     }
 }
 

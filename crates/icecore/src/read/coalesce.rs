@@ -15,8 +15,9 @@ pub(crate) fn requests(spans: &[Span], merges: &[Merge]) -> Vec<Request> {
     }
     let mut all = Vec::new();
     for rule in rules {
-        let numbers: Vec<u32> =
-            (0..spans.len() as u32).filter(|i| spans.get(*i as usize).and_then(|s| merges.get(s.object as usize)) == Some(rule)).collect();
+        let numbers: Vec<u32> = (0..spans.len() as u32)
+            .filter(|i| spans.get(*i as usize).and_then(|s| merges.get(s.object as usize)) == Some(rule))
+            .collect();
         let group: Vec<Span> = numbers.iter().filter_map(|i| spans.get(*i as usize).cloned()).collect();
         for mut request in merge_spans(&group, rule) {
             for span in &mut request.spans {

@@ -8,8 +8,8 @@ use icecore_grid::{Cut, Error, ErrorKind, Request, Result};
 
 use super::cache::CHUNKS;
 use super::locate::{Located, Piece, State};
-use crate::pool::for_each;
 use super::{Query, ReadOptions, fetch};
+use crate::pool::for_each;
 
 /// What a decoding thread keeps from one chunk to the next.
 #[derive(Default)]
@@ -65,7 +65,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn piece(&self, piece: &Piece, stored: Option<&[u8]>, worker: &mut Worker) -> Result<()> {
-        let (Some(query), Some(cuts)) = (self.queries.get(piece.query as usize), self.located.cuts.get(piece.query as usize)) else {
+        let (Some(query), Some(cuts)) =
+            (self.queries.get(piece.query as usize), self.located.cuts.get(piece.query as usize))
+        else {
             return Err(Error::new(ErrorKind::Internal, "a piece names no query"));
         };
         let mut cut = std::mem::take(&mut worker.cut);
@@ -167,10 +169,9 @@ fn view(blob: u32, offset: u32, length: u32) -> [u8; 16] {
 
 fn chunk_bytes(cut: &Cut, itemsize: usize) -> Result<usize> {
     let elements = cut.shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s));
-    elements
-        .and_then(|n| usize::try_from(n).ok())
-        .and_then(|n| n.checked_mul(itemsize))
-        .ok_or_else(|| Error::new(ErrorKind::Memory, format!("a chunk of {:?} elements does not fit into memory", cut.shape)))
+    elements.and_then(|n| usize::try_from(n).ok()).and_then(|n| n.checked_mul(itemsize)).ok_or_else(|| {
+        Error::new(ErrorKind::Memory, format!("a chunk of {:?} elements does not fit into memory", cut.shape))
+    })
 }
 
 /// The first `bytes` of a buffer that only ever grows.

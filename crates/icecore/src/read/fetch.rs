@@ -12,8 +12,8 @@ use futures::StreamExt;
 use icecore_grid::{Error, ErrorKind, Request, Result, Span};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::pool::{FirstError, for_each, pool};
 use super::{ReadOptions, Report};
+use crate::pool::{FirstError, for_each, pool};
 use crate::store::{LocalFile, RangeGet, Source, stores};
 
 /// The part of a request's bytes that belongs to one span.
@@ -155,7 +155,8 @@ async fn get(object: &dyn RangeGet, offset: u64, length: u64) -> Result<Bytes> {
                 return Ok(bytes);
             }
             Ok(bytes) => {
-                let message = format!("{}: {length} bytes at {offset} were wanted, {} came", object.name(), bytes.len());
+                let message =
+                    format!("{}: {length} bytes at {offset} were wanted, {} came", object.name(), bytes.len());
                 return Err(Error::new(ErrorKind::Corrupt, message).hint("the object is cut off: run `icecore verify`"));
             }
             Err(error) if error.kind != ErrorKind::Network || tried == TRIES => return Err(error),
@@ -170,6 +171,8 @@ async fn get(object: &dyn RangeGet, offset: u64, length: u64) -> Result<Bytes> {
 /// 20, 40, 80 … ms, each between half and one and a half of that.
 fn pause(tried: u32) -> Duration {
     let base = 20_000u64 << tried.min(8);
-    let jitter = u64::from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.subsec_nanos())) % base;
+    let jitter =
+        u64::from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.subsec_nanos()))
+            % base;
     Duration::from_micros(base / 2 + jitter)
 }

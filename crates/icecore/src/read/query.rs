@@ -56,7 +56,8 @@ impl Blobs {
     /// Keeps a decoded chunk and returns its number.
     pub(crate) fn keep(&self, blob: Arc<[u8]>) -> Result<u32> {
         let mut blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = u32::try_from(blobs.len()).map_err(|_| Error::new(ErrorKind::Memory, "more than 2³² chunks of strings in one read"))?;
+        let number = u32::try_from(blobs.len())
+            .map_err(|_| Error::new(ErrorKind::Memory, "more than 2³² chunks of strings in one read"))?;
         blobs.push(blob);
         Ok(number)
     }
@@ -89,7 +90,14 @@ impl Query<'_> {
     pub fn bytes(&self) -> Result<usize> {
         let bytes = self.selection.out_len().checked_mul(self.itemsize() as u64);
         bytes.and_then(|b| usize::try_from(b).ok()).ok_or_else(|| {
-            Error::new(ErrorKind::Memory, format!("{}: the selection has {} elements, more than memory can hold", self.array.path(), self.selection.out_len()))
+            Error::new(
+                ErrorKind::Memory,
+                format!(
+                    "{}: the selection has {} elements, more than memory can hold",
+                    self.array.path(),
+                    self.selection.out_len()
+                ),
+            )
         })
     }
 }

@@ -70,12 +70,18 @@ impl LocalFile {
     /// Refuses a file that is not the one that was linked.
     pub fn check(&self, identity: &LinkIdentity) -> Result<()> {
         if self.stamp.size != identity.size {
-            return Err(changed(&self.name, &format!("it had {} bytes when it was linked and has {} now", identity.size, self.stamp.size)));
+            return Err(changed(
+                &self.name,
+                &format!("it had {} bytes when it was linked and has {} now", identity.size, self.stamp.size),
+            ));
         }
         if identity.mtime_ns >= 0 && self.stamp.mtime_ns != identity.mtime_ns {
             return Err(changed(
                 &self.name,
-                &format!("its modification time was {} ns when it was linked and is {} ns now", identity.mtime_ns, self.stamp.mtime_ns),
+                &format!(
+                    "its modification time was {} ns when it was linked and is {} ns now",
+                    identity.mtime_ns, self.stamp.mtime_ns
+                ),
             ));
         }
         Ok(())
@@ -109,8 +115,12 @@ fn changed(name: &str, how: &str) -> Error {
 
 fn open_error(name: &str, linked: bool, error: &std::io::Error) -> Error {
     let (kind, hint) = match error.kind() {
-        std::io::ErrorKind::NotFound if linked => (ErrorKind::SourceMissing, "bring the linked file back to this path, or link it again where it is now"),
-        std::io::ErrorKind::NotFound => (ErrorKind::Corrupt, "an object of the repository is gone: run `icecore verify`"),
+        std::io::ErrorKind::NotFound if linked => {
+            (ErrorKind::SourceMissing, "bring the linked file back to this path, or link it again where it is now")
+        }
+        std::io::ErrorKind::NotFound => {
+            (ErrorKind::Corrupt, "an object of the repository is gone: run `icecore verify`")
+        }
         std::io::ErrorKind::PermissionDenied => (ErrorKind::Permission, "check the file's permissions"),
         _ => (ErrorKind::Io, ""),
     };
@@ -147,8 +157,14 @@ mod tests {
         let path = dir.path().join("x.bin");
         std::fs::write(&path, [1u8; 10]).unwrap();
         let mut buffer = [0u8; 8];
-        assert_eq!(LocalFile::open(&path, true).unwrap().read_at(5, &mut buffer).unwrap_err().kind, ErrorKind::SourceChanged);
-        assert_eq!(LocalFile::open(&path, false).unwrap().read_at(5, &mut buffer).unwrap_err().kind, ErrorKind::Corrupt);
+        assert_eq!(
+            LocalFile::open(&path, true).unwrap().read_at(5, &mut buffer).unwrap_err().kind,
+            ErrorKind::SourceChanged
+        );
+        assert_eq!(
+            LocalFile::open(&path, false).unwrap().read_at(5, &mut buffer).unwrap_err().kind,
+            ErrorKind::Corrupt
+        );
         assert_eq!(LocalFile::open(&path.join("y"), true).unwrap_err().kind, ErrorKind::Io);
         assert_eq!(LocalFile::open(&dir.path().join("y"), true).unwrap_err().kind, ErrorKind::SourceMissing);
     }

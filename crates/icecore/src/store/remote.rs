@@ -33,7 +33,11 @@ impl RangeGet for RemoteObject {
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
         Box::pin(async move {
             let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
-            let options = GetOptions { range: Some(GetRange::Bounded(offset..end)), if_match: self.etag.clone(), ..Default::default() };
+            let options = GetOptions {
+                range: Some(GetRange::Bounded(offset..end)),
+                if_match: self.etag.clone(),
+                ..Default::default()
+            };
             let result = self.store.get_opts(&self.path, options).await.map_err(|e| self.error(e))?;
             let bytes = result.bytes().await.map_err(|e| self.error(e))?;
             if bytes.len() as u64 != length {
@@ -64,11 +68,19 @@ impl RemoteObject {
 pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) -> Error {
     use object_store::Error as E;
     let (kind, hint) = match error {
-        E::NotFound { .. } if linked => (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now"),
+        E::NotFound { .. } if linked => {
+            (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now")
+        }
         E::NotFound { .. } => (ErrorKind::NotFound, "check the address"),
-        E::Precondition { .. } | E::NotModified { .. } => (ErrorKind::SourceChanged, "the object changed since it was linked: link it again with --replace"),
-        E::PermissionDenied { .. } | E::Unauthenticated { .. } => (ErrorKind::Permission, "check the credentials given in storage={…}"),
-        E::Generic { .. } if out_of_range(error) => (ErrorKind::SourceChanged, "the object is shorter than its references say"),
+        E::Precondition { .. } | E::NotModified { .. } => {
+            (ErrorKind::SourceChanged, "the object changed since it was linked: link it again with --replace")
+        }
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
+            (ErrorKind::Permission, "check the credentials given in storage={…}")
+        }
+        E::Generic { .. } if out_of_range(error) => {
+            (ErrorKind::SourceChanged, "the object is shorter than its references say")
+        }
         _ => (ErrorKind::Network, "try again; check that the server can be reached"),
     };
     Error::new(kind, format!("cannot read {name}: {}", root_cause(error))).hint(hint)
@@ -76,8 +88,9 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
 
 /// A server answers 416 when the range lies behind the end.
 fn out_of_range(error: &object_store::Error) -> bool {
-    let text = error.to_string();
-    text.contains("416") || text.contains("Range Not Satisfiable") || text.contains("InvalidGetRange")
+    // Not the bare number: addresses and durations have digits too.
+    let text = root_cause(error);
+    text.contains("416 Range Not Satisfiable") || text.contains("InvalidGetRange")
 }
 
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
@@ -98,7 +111,11 @@ pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(A
     let (base, key) = split(url)?;
     let path = Path::from_url_path(key).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
     let retry = RetryConfig {
-        backoff: BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(5), base: 2.0 },
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(50),
+            max_backoff: Duration::from_secs(5),
+            base: 2.0,
+        },
         max_retries: 4,
         retry_timeout: Duration::from_secs(60),
     };
@@ -112,8 +129,16 @@ pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(A
         }
         return Ok((Arc::new(builder.build().map_err(fail)?), path));
     }
-    let client = ClientOptions::new().with_allow_http(true).with_timeout(Duration::from_secs(120)).with_connect_timeout(Duration::from_secs(10));
-    let store = object_store::http::HttpBuilder::new().with_url(base).with_client_options(client).with_retry(retry).build().map_err(fail)?;
+    let client = ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout(Duration::from_secs(120))
+        .with_connect_timeout(Duration::from_secs(10));
+    let store = object_store::http::HttpBuilder::new()
+        .with_url(base)
+        .with_client_options(client)
+        .with_retry(retry)
+        .build()
+        .map_err(fail)?;
     Ok((Arc::new(store), path))
 }
 
@@ -130,7 +155,10 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
 
 /// `scheme://host` and the rest.
 fn split(url: &str) -> Result<(&str, &str)> {
-    let invalid = || Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object")).hint("http(s)://host/path or s3://bucket/key");
+    let invalid = || {
+        Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object"))
+            .hint("http(s)://host/path or s3://bucket/key")
+    };
     let start = url.find("://").ok_or_else(invalid)? + 3;
     let rest = url.get(start..).ok_or_else(invalid)?;
     let slash = rest.find('/').unwrap_or(rest.len());
@@ -141,7 +169,11 @@ fn split(url: &str) -> Result<(&str, &str)> {
 pub fn probe(url: &str, options: &BTreeMap<String, String>) -> Result<LinkIdentity> {
     let (store, path) = client(url, options)?;
     let meta = icecore_catalog::runtime().block_on(store.head(&path)).map_err(|e| describe(url, true, &e))?;
-    Ok(LinkIdentity { size: meta.size, mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(-1), etag: meta.e_tag })
+    Ok(LinkIdentity {
+        size: meta.size,
+        mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(-1),
+        etag: meta.e_tag,
+    })
 }
 
 #[cfg(test)]

@@ -97,7 +97,13 @@ impl Stores {
         Ok(file)
     }
 
-    fn object(&self, url: &str, options: &BTreeMap<String, String>, etag: Option<String>, linked: bool) -> Result<RemoteObject> {
+    fn object(
+        &self,
+        url: &str,
+        options: &BTreeMap<String, String>,
+        etag: Option<String>,
+        linked: bool,
+    ) -> Result<RemoteObject> {
         let key = format!("{}|{options:?}", host(url));
         let (fresh, path) = match lock(&self.clients).get(&key) {
             Some(store) => (Arc::clone(store), object_path(url)?),

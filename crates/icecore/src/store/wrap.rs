@@ -66,7 +66,10 @@ impl Wrapped {
         match &self.inner {
             Source::Remote(object) => Ok(BytesMut::from(object.get(offset, length).await?.as_ref())),
             Source::Local(file) => {
-                let mut buffer = BytesMut::zeroed(usize::try_from(length).map_err(|_| Error::new(ErrorKind::Memory, "a request larger than the address space"))?);
+                let mut buffer = BytesMut::zeroed(
+                    usize::try_from(length)
+                        .map_err(|_| Error::new(ErrorKind::Memory, "a request larger than the address space"))?,
+                );
                 file.read_at(offset, &mut buffer)?;
                 Ok(buffer)
             }

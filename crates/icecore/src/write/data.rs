@@ -22,12 +22,17 @@ impl Data {
     pub(crate) fn check(&self, path: &str, meta: &ArrayMeta, region: &Region) -> Result<()> {
         let elements = region.shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s)).unwrap_or(u64::MAX);
         let (wanted, got, unit) = match self {
-            Self::Fixed(bytes) => (elements.saturating_mul(meta.dtype.size() as u64), (**bytes).as_ref().len() as u64, "bytes"),
+            Self::Fixed(bytes) => {
+                (elements.saturating_mul(meta.dtype.size() as u64), (**bytes).as_ref().len() as u64, "bytes")
+            }
             Self::Variable { ends, .. } => (elements, ends.len() as u64, "elements"),
         };
         let fits = matches!(self, Self::Variable { .. }) == meta.dtype.is_vlen();
         if !fits || wanted != got {
-            let message = format!("{path}: the region {:?} needs {wanted} {unit} of {:?}, {got} are given", region.shape, meta.dtype);
+            let message = format!(
+                "{path}: the region {:?} needs {wanted} {unit} of {:?}, {got} are given",
+                region.shape, meta.dtype
+            );
             return Err(Error::new(ErrorKind::Mismatch, message));
         }
         if let Self::Variable { blob, ends } = self

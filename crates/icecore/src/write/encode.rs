@@ -20,7 +20,8 @@ thread_local!(static WORKER: Cell<Option<Box<Worker>>> = const { Cell::new(None)
 /// The stored bytes of chunk (or shard) number `flat`, or None when it is all fill value.
 pub(crate) fn encode(meta: &ArrayMeta, flat: u64, region: &Region, data: &Data) -> Result<Option<Vec<u8>>> {
     let coords = meta.grid.coords(flat);
-    let start: Vec<u64> = meta.grid.region(&coords).start.iter().zip(&region.start).map(|(a, b)| a.saturating_sub(*b)).collect();
+    let start: Vec<u64> =
+        meta.grid.region(&coords).start.iter().zip(&region.start).map(|(a, b)| a.saturating_sub(*b)).collect();
     let shape = meta.grid.chunk_shape(&coords);
     let Some(shard) = &meta.shard else {
         return chunk(meta, &start, &shape, region, data);
@@ -94,7 +95,8 @@ fn chunk(meta: &ArrayMeta, start: &[u64], shape: &[u64], region: &Region, data: 
 
 fn elements(shape: &[u64]) -> Result<usize> {
     let elements = shape.iter().try_fold(1u64, |n, s| n.checked_mul(*s)).and_then(|n| usize::try_from(n).ok());
-    elements.ok_or_else(|| Error::new(ErrorKind::Memory, format!("a chunk of {shape:?} elements does not fit into memory")))
+    elements
+        .ok_or_else(|| Error::new(ErrorKind::Memory, format!("a chunk of {shape:?} elements does not fit into memory")))
 }
 
 fn fixed(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], worker: &mut Worker) -> Result<Option<Vec<u8>>> {
@@ -116,7 +118,13 @@ fn fixed(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], worker: &mut Worke
     meta.chain.encode(out, window.chunk, &mut worker.scratch).map(Some)
 }
 
-fn variable(meta: &ArrayMeta, window: &Window<'_>, blob: &[u8], ends: &[usize], worker: &mut Worker) -> Result<Option<Vec<u8>>> {
+fn variable(
+    meta: &ArrayMeta,
+    window: &Window<'_>,
+    blob: &[u8],
+    ends: &[usize],
+    worker: &mut Worker,
+) -> Result<Option<Vec<u8>>> {
     let mut parts: Vec<&[u8]> = vec![&meta.fill; elements(window.chunk)?];
     runs(window, |from, to, n| {
         for i in 0..n {

@@ -13,9 +13,8 @@ pub(crate) struct Window<'a> {
 /// Calls `copy(source element, chunk element, elements)` for each contiguous run that chunk and box share.
 pub(crate) fn runs(window: &Window<'_>, mut copy: impl FnMut(usize, usize, usize)) {
     let rank = window.shape.len();
-    let clipped: Vec<usize> = (0..rank)
-        .map(|a| window.chunk[a].min(window.shape[a].saturating_sub(window.start[a])) as usize)
-        .collect();
+    let clipped: Vec<usize> =
+        (0..rank).map(|a| window.chunk[a].min(window.shape[a].saturating_sub(window.start[a])) as usize).collect();
     if clipped.contains(&0) {
         return;
     }

@@ -11,4 +11,4 @@ mod pipeline;
 mod plan;
 
 pub use data::Data;
-pub use pipeline::{WriteOptions, Written, Writing};
+pub use pipeline::{WriteOptions, Writing, Written};

@@ -11,7 +11,10 @@ pub(crate) fn chunks(path: &str, meta: &ArrayMeta, region: &Region) -> Result<Ve
     let rank = meta.shape.len();
     if region.start.len() != rank || region.shape.len() != rank {
         let got = region.start.len();
-        return Err(Error::new(ErrorKind::Mismatch, format!("{path}: the data has {got} dimensions, the array {rank}")));
+        return Err(Error::new(
+            ErrorKind::Mismatch,
+            format!("{path}: the data has {got} dimensions, the array {rank}"),
+        ));
     }
     let mut ranges = Vec::with_capacity(rank);
     for (axis, grid) in meta.grid.axes.iter().enumerate() {
@@ -27,7 +30,13 @@ pub(crate) fn chunks(path: &str, meta: &ArrayMeta, region: &Region) -> Result<Ve
             return Err(misfit(path, axis, start, extent, &format!("a chunk starts at {first_start}")));
         }
         if end != length && last_start.saturating_add(last_length) != end {
-            return Err(misfit(path, axis, start, extent, &format!("a chunk ends at {}", last_start.saturating_add(last_length))));
+            return Err(misfit(
+                path,
+                axis,
+                start,
+                extent,
+                &format!("a chunk ends at {}", last_start.saturating_add(last_length)),
+            ));
         }
         ranges.push((first, last));
     }

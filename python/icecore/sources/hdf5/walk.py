@@ -92,8 +92,11 @@ class Walk:
             self._visit(oid, path, stack)
 
     def _first(self, oid: Any, path: str) -> bool:
-        """Whether the object is met for the first time. A group is walked once, or a link to a parent would never end;
-        a dataset has all its names, which cost no more than references."""
+        """Whether the object is met for the first time.
+
+        A group is walked once, or a link to a parent would never end; a dataset has all its names, which cost
+        no more than references.
+        """
         info = h5o.get_info(oid)
         first = self._seen.setdefault((info.fileno, info.addr), path)
         if first != path and isinstance(oid, h5g.GroupID):
