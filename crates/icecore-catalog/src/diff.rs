@@ -53,9 +53,7 @@ impl Repo {
     }
 
     async fn recorded(&self, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
-        let history =
-            self.0.repository().ancestry(&VersionInfo::SnapshotId(to.clone())).await.map_err(error::repository)?;
-        let history: Vec<_> = history.map_err(error::repository).try_collect().await?;
+        let history: Vec<_> = self.history(to.clone()).await?.try_collect().await?;
         let Some(end) = history.iter().position(|commit| commit.id == from) else { return Ok(None) };
         for commit in history.iter().take(end + 1) {
             sound::check(&self.0, &commit.id, &Which::None, &mut HashSet::new()).await?;

@@ -1,11 +1,13 @@
 //! Loads an array's whole reference table: from a snapshot's manifests, or from a session that is not committed yet.
 
+use std::io::ErrorKind as IoKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::Repository;
 use icechunk::asset_manager::decode_manifest;
-use icechunk::format::manifest::{self, ChunkPayload, ChunkRef, Manifest, VirtualChunkRef};
+use icechunk::format::manifest::{self, ChunkPayload, ChunkRef, VirtualChunkRef};
 use icechunk::format::snapshot::Snapshot;
 use icechunk::format::{ChunkId, ManifestId};
 use icechunk::session::Session;
@@ -27,41 +29,62 @@ pub(crate) struct Version {
     pub repository: Arc<Repository>,
     pub snapshot: Arc<Snapshot>,
     pub seal: Arc<Seal>,
+    /// The repository's folder, if it is in one: then manifests are read where they are unpacked.
+    pub folder: Option<PathBuf>,
 }
 
-/// The table of an array in a committed version. Manifests are fetched side by side and unpacked on other threads.
+/// The table of an array in a committed version, unpacked on a thread of its own. Remote manifests are fetched side by side.
 pub(crate) async fn committed(version: Version, path: String, entry: ArrayEntry) -> Result<ChunkTable> {
     let during = format!("reading the references of {path}");
-    let fetched: Result<Vec<Arc<Manifest>>> = futures::stream::iter(entry.manifests.clone())
-        .map(|id| manifest(&version, id))
-        .buffered(CONCURRENT)
-        .try_collect()
-        .await;
-    let (fetched, repository) = (fetched.map_err(error::during(&during))?, version.repository);
-    let build = move || {
-        let mut table = Filler::new(&entry.counts, &repository)?;
-        for manifest in fetched {
-            for item in manifest.iter(entry.id.clone()).map_err(error::format)? {
-                let (coords, payload) = item.map_err(error::format)?;
-                table.push(&coords.0, payload)?;
-            }
+    let fetched = match version.folder {
+        Some(_) => Vec::new(),
+        None => {
+            let requests = futures::stream::iter(entry.manifests.clone()).map(|id| version.fetch(id));
+            requests.buffered(CONCURRENT).try_collect().await.map_err(error::during(&during))?
         }
-        table.builder.finish()
     };
-    blocking(build).await.map_err(error::during(&during))
+    blocking(move || version.build(&entry, fetched)).await.map_err(error::during(&during))
 }
 
-async fn manifest(version: &Version, id: ManifestId) -> Result<Arc<Manifest>> {
-    let name = format!("manifests/{id}");
-    let info = version.snapshot.manifest_info(&id).map_err(error::format)?;
-    let size = info.ok_or_else(|| damaged(format!("the snapshot does not list {name}")))?.size_bytes;
-    let size = if size > TRUSTED_SIZE { 0 } else { size };
-    let bytes = version.repository.asset_manager().fetch_manifest_bytes(&id, size).await;
-    let bytes = bytes.map_err(error::repository).map_err(error::during(&name))?;
-    version.seal.check(&name, &bytes)?;
-    frame::check(&bytes, bytes.len() as u64, &name)?;
-    let decode = move || decode_manifest(&bytes, None).map(Arc::new).map_err(error::repository);
-    blocking(decode).await.map_err(error::during(&name))
+impl Version {
+    fn build(&self, entry: &ArrayEntry, fetched: Vec<Vec<u8>>) -> Result<ChunkTable> {
+        let mut table = Filler::new(&entry.counts, &self.repository)?;
+        let mut fetched = fetched.into_iter();
+        for id in &entry.manifests {
+            let name = format!("manifests/{id}");
+            let bytes = fetched.next().map_or_else(|| self.read(&name), Ok)?;
+            self.fill(&mut table, entry, &name, &bytes).map_err(error::during(&name))?;
+        }
+        table.builder.finish()
+    }
+
+    fn fill(&self, table: &mut Filler, entry: &ArrayEntry, name: &str, bytes: &[u8]) -> Result<()> {
+        self.seal.check(name, bytes)?;
+        frame::check(bytes, bytes.len() as u64, name)?;
+        let manifest = Arc::new(decode_manifest(bytes, None).map_err(error::repository)?);
+        for item in manifest.iter(entry.id.clone()).map_err(error::format)? {
+            let (coords, payload) = item.map_err(error::format)?;
+            table.push(&coords.0, payload)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.folder.as_deref().unwrap_or(Path::new("")).join(name);
+        std::fs::read(&path).map_err(|e| match e.kind() {
+            IoKind::NotFound => damaged(format!("{} is missing", path.display())),
+            _ => error::during(path.display())(error::io(&e)),
+        })
+    }
+
+    async fn fetch(&self, id: ManifestId) -> Result<Vec<u8>> {
+        let name = format!("manifests/{id}");
+        let info = self.snapshot.manifest_info(&id).map_err(error::format)?;
+        let size = info.ok_or_else(|| damaged(format!("the snapshot does not list {name}")))?.size_bytes;
+        let size = if size > TRUSTED_SIZE { 0 } else { size };
+        let bytes = self.repository.asset_manager().fetch_manifest_bytes(&id, size).await;
+        bytes.map_err(error::repository).map_err(error::during(&name))
+    }
 }
 
 /// Runs on a thread where computing does not hold up other requests.

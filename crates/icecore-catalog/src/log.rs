@@ -1,8 +1,9 @@
 //! The history of a version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
+use icechunk::format::SnapshotId;
 use icechunk::format::snapshot::SnapshotInfo;
 use icechunk::repository::VersionInfo;
 use icecore_grid::Result;
@@ -44,14 +45,21 @@ impl Repo {
     pub fn log(&self, reference: Option<&str>, limit: Option<usize>) -> Result<Vec<Commit>> {
         run(async {
             let id = resolve::snapshot_id(&self.0, reference).await?;
-            let history =
-                self.0.repository().ancestry(&VersionInfo::SnapshotId(id)).await.map_err(error::repository)?;
-            history
-                .take(limit.unwrap_or(usize::MAX))
-                .map_ok(Commit::from)
-                .map_err(error::repository)
-                .try_collect()
-                .await
+            self.history(id).await?.take(limit.unwrap_or(usize::MAX)).map_ok(Commit::from).try_collect().await
         })
+    }
+
+    /// A version and its ancestors, newest first.
+    pub(crate) async fn history(&self, id: SnapshotId) -> Result<impl Stream<Item = Result<SnapshotInfo>>> {
+        let commits = self.0.repository().ancestry(&VersionInfo::SnapshotId(id)).await.map_err(error::repository)?;
+        let mut seen = HashSet::new();
+        Ok(commits.map(move |commit| {
+            let commit = commit.map_err(error::repository)?;
+            // Damage can bend a history into a circle, and following that would never end.
+            match seen.insert(commit.id.clone()) {
+                true => Ok(commit),
+                false => Err(error::damaged(format!("the history returns to {}", commit.id))),
+            }
+        }))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use icechunk::Repository;
 use icechunk::format::repo_info::RepoInfo;
@@ -14,6 +15,9 @@ use crate::error;
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::storage::Root;
+
+/// How long after opening the first look-up of a version needs no new look at the root object.
+const FRESH: Duration = Duration::from_secs(5);
 
 /// Where a repository's own objects can be read without the catalog.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +40,7 @@ pub(crate) struct Shared {
     is_restricted: bool,
     opened: RwLock<Arc<Opened>>,
     /// The root object as it was read when opening: saves the first look-up of a version a round trip.
-    first: Mutex<Option<Arc<RepoInfo>>>,
+    first: Mutex<Option<(Instant, Arc<RepoInfo>)>>,
 }
 
 /// The repository with its authorised links; replaced when links to new places are recorded.
@@ -66,7 +70,7 @@ impl Shared {
             cache: TableCache::default(),
             is_restricted,
             opened,
-            first: Mutex::new(first),
+            first: Mutex::new(first.map(|info| (Instant::now(), info))),
         }
     }
 
@@ -88,8 +92,10 @@ impl Shared {
         self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
     }
 
+    /// The root object as it was a moment ago, once.
     pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
     }
 
     /// Lets this process read links under further containers too, unless it was opened for certain prefixes only.

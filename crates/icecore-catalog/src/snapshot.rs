@@ -136,7 +136,11 @@ impl Snapshot {
                 if let Some(table) = inner.shared.cache.get(&inner.id, path) {
                     return Ok(table);
                 }
-                let version = Version { repository, snapshot: Arc::clone(snapshot), seal: Arc::clone(seal) };
+                let folder = match &inner.shared.root {
+                    Root::Local(path) => Some(path.clone()),
+                    _ => None,
+                };
+                let version = Version { repository, snapshot: Arc::clone(snapshot), seal: Arc::clone(seal), folder };
                 let table = Arc::new(load::committed(version, path.to_owned(), entry.clone()).await?);
                 inner.shared.cache.put(&inner.id, path, &table);
                 Ok(table)

@@ -281,11 +281,14 @@ impl Writer {
         let mut pending = self.begin()?;
         pending.touched.insert(path.to_owned());
         let counts = self.counts(path)?;
+        let mut references = Vec::with_capacity(chunks.len());
+        for (flat, place) in chunks {
+            references.push((coordinates(path, *flat, &counts)?, payload(path, *flat, place)?));
+        }
         run(async {
             let mut session = self.session.write().await;
-            for (flat, place) in chunks {
-                let coords = coordinates(path, *flat, &counts)?;
-                session.set_chunk_ref(at.clone(), coords, payload(place)).await.map_err(error::session)?;
+            for (coords, payload) in references {
+                session.set_chunk_ref(at.clone(), coords, payload).await.map_err(error::session)?;
             }
             Ok(())
         })
@@ -370,12 +373,18 @@ pub(crate) fn coordinates(path: &str, flat: u64, counts: &[u32]) -> Result<Chunk
     Ok(ChunkIndices(coords))
 }
 
-fn payload(place: &ChunkPlace) -> Option<ChunkPayload> {
+fn payload(path: &str, flat: u64, place: &ChunkPlace) -> Result<Option<ChunkPayload>> {
+    let bad = |what: &str| Err(Error::new(ErrorKind::Invalid, format!("{path}: chunk {flat} {what}")));
     match place {
-        ChunkPlace::Missing => None,
-        ChunkPlace::Inline(bytes) => Some(ChunkPayload::Inline(bytes.clone())),
+        ChunkPlace::Missing => Ok(None),
+        ChunkPlace::Inline(bytes) if bytes.is_empty() => bad("has no bytes"),
+        ChunkPlace::Inline(bytes) => Ok(Some(ChunkPayload::Inline(bytes.clone()))),
+        ChunkPlace::Object { length: 0, .. } => bad("has no bytes"),
+        ChunkPlace::Object { offset, length, .. } if offset.checked_add(*length).is_none() => {
+            bad("ends beyond any object")
+        }
         ChunkPlace::Object { id, offset, length } => {
-            Some(ChunkPayload::Ref(ChunkRef { id: id.chunk_id(), offset: *offset, length: *length }))
+            Ok(Some(ChunkPayload::Ref(ChunkRef { id: id.chunk_id(), offset: *offset, length: *length })))
         }
     }
 }

@@ -47,6 +47,10 @@ fn chunks_that_cannot_be() {
     assert_eq!(writer.set_chunks("/b", &inline(0)).unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(writer.set_chunks("/__icecore__", &inline(0)).unwrap_err().kind, ErrorKind::Invalid);
     assert_eq!(writer.set_chunks("a", &inline(0)).unwrap_err().kind, ErrorKind::Invalid);
+    let id = writer.put_object(Bytes::from_static(b"x")).unwrap();
+    let object = |offset, length| [inline(0)[0].clone(), (1, ChunkPlace::Object { id, offset, length })];
+    assert_eq!(writer.set_chunks("/a", &object(0, 0)).unwrap_err().kind, ErrorKind::Invalid);
+    assert_eq!(writer.set_chunks("/a", &object(u64::MAX, 2)).unwrap_err().kind, ErrorKind::Invalid);
     writer.commit("none").unwrap();
     let snapshot = home.main();
     assert!(snapshot.table("/a").unwrap().is_empty());
