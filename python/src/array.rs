@@ -108,9 +108,8 @@ impl Array {
 
     /// Where the bytes lie: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (table, cells) = py
-            .detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?)))
-            .or_raise()?;
+        let (table, cells) =
+            py.detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?))).or_raise()?;
         let (mut inline, mut native, mut linked, mut stored) = (0u64, 0u64, 0u64, 0u64);
         let mut urls: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for (_, place) in table.iter() {

@@ -23,7 +23,10 @@ fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
         return Ok(Index::Ellipsis);
     }
     if item.is_none() {
-        return Err(selection_error("None (newaxis) adds an axis, which reading can't do", "add it to the result: a[…][:, None]"));
+        return Err(selection_error(
+            "None (newaxis) adds an axis, which reading can't do",
+            "add it to the result: a[…][:, None]",
+        ));
     }
     if let Ok(slice) = item.cast::<PySlice>() {
         let part = |name| -> PyResult<Option<i64>> {
@@ -32,7 +35,8 @@ fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
         };
         return Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")? });
     }
-    let scalar = !item.is_instance_of::<PyBool>() && item.hasattr("__index__")? && !item.is_instance_of::<PyUntypedArray>();
+    let scalar =
+        !item.is_instance_of::<PyBool>() && item.hasattr("__index__")? && !item.is_instance_of::<PyUntypedArray>();
     if scalar {
         return integer(item).map(Index::At);
     }
@@ -60,7 +64,10 @@ fn list(item: &Bound<'_, PyAny>) -> PyResult<Index> {
             let array = numpy.call_method1("ascontiguousarray", (&array,))?;
             let mask = array.cast::<PyArrayDyn<bool>>()?.readonly();
             let shape = array.getattr("shape")?.extract()?;
-            Ok(Index::Mask { shape, values: mask.as_slice().map_err(|e| selection_error(&e.to_string(), ""))?.to_vec() })
+            Ok(Index::Mask {
+                shape,
+                values: mask.as_slice().map_err(|e| selection_error(&e.to_string(), ""))?.to_vec(),
+            })
         }
         "i" | "u" => integers(&array),
         _ if empty => integers(&array), // NumPy makes [] a float array
@@ -76,7 +83,11 @@ fn integers(array: &Bound<'_, PyAny>) -> PyResult<Index> {
     let typed = array.cast::<PyArrayDyn<i64>>()?;
     let shape = typed.shape().iter().map(|n| *n as u64).collect();
     let values = typed.readonly().as_slice().map_err(|e| selection_error(&e.to_string(), ""))?.to_vec();
-    Ok(if typed.ndim() == 0 { Index::At(values.first().copied().unwrap_or_default()) } else { Index::List { shape, values } })
+    Ok(if typed.ndim() == 0 {
+        Index::At(values.first().copied().unwrap_or_default())
+    } else {
+        Index::List { shape, values }
+    })
 }
 
 fn text(value: &Bound<'_, PyAny>) -> String {

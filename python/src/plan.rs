@@ -25,10 +25,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn plan_layout(goal: &str) -> PyResult<String> {
     let goal: Value = serde_json::from_str(goal).unwrap_or(Value::Null);
     let numbers = |value: &Value| -> Option<Vec<u64>> { value.as_array()?.iter().map(Value::as_u64).collect() };
-    let mut wanted = LayoutGoal::new(
-        numbers(&goal["shape"]).unwrap_or_default(),
-        goal["itemsize"].as_u64().unwrap_or(1),
-    );
+    let mut wanted =
+        LayoutGoal::new(numbers(&goal["shape"]).unwrap_or_default(), goal["itemsize"].as_u64().unwrap_or(1));
     wanted.source_chunk = numbers(&goal["source_chunk"]);
     if let Some(range) = numbers(&goal["inner_bytes"]).filter(|r| r.len() == 2) {
         wanted.inner_bytes = (range[0], range[1]);
@@ -54,7 +52,8 @@ fn gather_regions(
     itemsize: u64,
     budget: u64,
 ) -> PyResult<Vec<(Vec<u64>, Vec<u64>)>> {
-    let regions = icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget).or_raise()?;
+    let regions =
+        icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget).or_raise()?;
     Ok(regions.into_iter().map(|r| (r.start, r.shape)).collect())
 }
 

@@ -44,7 +44,8 @@ impl Writer {
             return Ok(Arc::clone(meta));
         }
         let node = self.catalog().nodes().or_raise()?.into_iter().find(|n| n.path == path && n.is_array);
-        let node = node.ok_or_else(|| raise(Error::new(ErrorKind::NotFound, format!("there is no array {path} to write to"))))?;
+        let node = node
+            .ok_or_else(|| raise(Error::new(ErrorKind::NotFound, format!("there is no array {path} to write to"))))?;
         let meta = Arc::new(ArrayMeta::parse(&node.zarr_json).or_raise()?);
         metas.insert(path.to_owned(), Arc::clone(&meta));
         Ok(meta)

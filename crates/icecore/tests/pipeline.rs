@@ -1,4 +1,5 @@
 //! The two pipelines end to end, on repositories in memory: right values, and budgets as counts.
+#![allow(clippy::unwrap_used)] // the helpers of a test file
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

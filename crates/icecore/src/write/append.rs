@@ -38,8 +38,7 @@ impl Packer {
             return Ok(Vec::new());
         }
         let id = writer.put_object(Bytes::from(self.bytes))?;
-        let place =
-            |(path, chunk, offset, length)| (path, chunk, ChunkPlace::Object { id: id.clone(), offset, length });
+        let place = |(path, chunk, offset, length)| (path, chunk, ChunkPlace::Object { id, offset, length });
         Ok(self.members.into_iter().map(place).collect())
     }
 }
