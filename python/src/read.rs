@@ -6,6 +6,7 @@ use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Mode, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Target};
 use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
@@ -21,11 +22,15 @@ pub struct Item<'py> {
 }
 
 impl<'py> Item<'py> {
-    pub fn new(view: Arc<ArrayView>, selection: &Bound<'py, PyAny>, out: Option<Bound<'py, PyAny>>, orthogonal: bool) -> PyResult<Self> {
+    pub fn new(
+        view: Arc<ArrayView>,
+        selection: &Bound<'py, PyAny>,
+        out: Option<Bound<'py, PyAny>>,
+        orthogonal: bool,
+    ) -> PyResult<Self> {
         let mode = if orthogonal { Mode::Orthogonal } else { Mode::Numpy };
-        let selection = Selection::resolve(&view.meta().shape, &indexes(selection)?, mode).map_err(|e| {
-            raise(Error { message: format!("{}: {}", view.path(), e.message), ..e })
-        })?;
+        let selection = Selection::resolve(&view.meta().shape, &indexes(selection)?, mode)
+            .map_err(|e| raise(Error { message: format!("{}: {}", view.path(), e.message), ..e }))?;
         Ok(Self { view, selection, out })
     }
 }
@@ -90,25 +95,38 @@ fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
     let fresh = || -> PyResult<Bound<'py, PyAny>> {
         let bytes = item.selection.out_len().checked_mul(dtype.size() as u64).filter(|b| *b < 1 << 47);
         if bytes.is_none() {
-            let message = format!("{}: the selection has shape {:?}, more than memory can hold", item.view.path(), item.selection.out_shape());
+            let message = format!(
+                "{}: the selection has shape {:?}, more than memory can hold",
+                item.view.path(),
+                item.selection.out_shape()
+            );
             return Err(raise(Error::new(ErrorKind::Memory, message).hint("read a part of it")));
         }
         if dtype.is_vlen() {
-            return numpy.call_method1("empty", (item.selection.out_len(), "V16"));
+            let views = numpy.call_method1("empty", (item.selection.out_len(), "V16"));
+            return views.map_err(|error| no_memory(py, item, error));
         }
-        numpy.call_method1("empty", (&shape, numpy_dtype(py, &dtype)?))
+        numpy.call_method1("empty", (&shape, numpy_dtype(py, &dtype)?)).map_err(|error| no_memory(py, item, error))
     };
     let (array, copy_to) = match &item.out {
         None => (fresh()?, None),
         Some(out) => {
-            let given = out.cast::<PyUntypedArray>().map_err(|_| mismatch(item, "out is not a NumPy array".to_owned()))?;
+            let given =
+                out.cast::<PyUntypedArray>().map_err(|_| mismatch(item, "out is not a NumPy array".to_owned()))?;
             if given.shape().iter().map(|n| *n as u64).ne(item.selection.out_shape().iter().copied()) {
-                return Err(mismatch(item, format!("out has shape {:?}, the selection {:?}", given.shape(), item.selection.out_shape())));
+                return Err(mismatch(
+                    item,
+                    format!("out has shape {:?}, the selection {:?}", given.shape(), item.selection.out_shape()),
+                ));
             }
             if !out.getattr("flags")?.getattr("writeable")?.extract::<bool>()? {
                 return Err(mismatch(item, "out is read-only".to_owned()));
             }
-            let same = !dtype.is_vlen() && given.is_c_contiguous() && given.dtype().as_any().eq(numpy_dtype(py, &dtype)?)?;
+            let (from, to) = (numpy_dtype(py, &dtype)?, given.dtype());
+            if !numpy.call_method1("can_cast", (&from, &to, "same_kind"))?.extract::<bool>()? {
+                return Err(mismatch(item, format!("out has dtype {to}, the array {from}")));
+            }
+            let same = !dtype.is_vlen() && given.is_c_contiguous() && to.as_any().eq(&from)?;
             if same { (out.clone(), None) } else { (fresh()?, Some(out.clone())) }
         }
     };
@@ -116,6 +134,16 @@ fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
     let bytes = untyped.len() * item.view.meta().dtype.size();
     let start = data_pointer(untyped) as usize;
     Ok(Place { array, copy_to, start, bytes })
+}
+
+/// NumPy's MemoryError in our words; any other error as it is.
+fn no_memory(py: Python<'_>, item: &Item<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyMemoryError>(py) {
+        return error;
+    }
+    let (path, shape) = (item.view.path(), item.selection.out_shape());
+    let message = format!("{path}: no memory for a selection of shape {shape:?}");
+    raise(Error::new(ErrorKind::Memory, message).hint("read a part of it"))
 }
 
 fn mismatch(item: &Item<'_>, message: String) -> PyErr {
@@ -167,7 +195,8 @@ fn strings<'py>(py: Python<'py>, item: &Item<'py>, place: &Place<'py>, blobs: Bl
     let views = unsafe { std::slice::from_raw_parts(place.start as *const u8, place.bytes) };
     let mut objects: Vec<Py<PyAny>> = Vec::with_capacity(views.len() / 16);
     for view in views.chunks_exact(16) {
-        let number = |i: usize| view.get(i..i + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes) as usize;
+        let number =
+            |i: usize| view.get(i..i + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes) as usize;
         let (blob, offset, length) = (number(0), number(4), number(8));
         let part = blobs.get(blob).and_then(|b| b.get(offset..offset.checked_add(length)?));
         let part = part.ok_or_else(|| raise(Error::new(ErrorKind::Internal, "a string lies outside of its chunk")))?;
@@ -235,4 +264,3 @@ pub fn plan<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
     dict.set_item("arrays", arrays)?;
     Ok(dict)
 }
-

@@ -50,7 +50,8 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
     let views: Vec<&ArrayView> = queries.iter().map(|q| q.array).collect();
     ArrayView::load_tables(&views)?;
     let cuts = queries.iter().map(|q| Cuts::new(q.selection, q.array.grid())).collect::<Result<Vec<_>>>()?;
-    let mut locator = Locator { options, sources: Sources::default(), pieces: Vec::new(), spans: Vec::new(), keep: false };
+    let mut locator =
+        Locator { options, sources: Sources::default(), pieces: Vec::new(), spans: Vec::new(), keep: false };
     locator.keep = options.cache && partial_bytes(queries, &cuts) <= (super::cache_info().cap / 2) as u64;
     let mut report = Report::default();
     for (number, (query, cuts)) in queries.iter().zip(&cuts).enumerate() {
@@ -71,7 +72,11 @@ fn too_many() -> Error {
 
 /// Bytes of decoded chunks of which only a part is wanted: what the cache would be asked to keep.
 fn partial_bytes(queries: &[Query<'_>], cuts: &[Cuts]) -> u64 {
-    queries.iter().zip(cuts).map(|(q, c)| (c.len() as u64).saturating_mul(largest_chunk(q.array))).fold(0, u64::saturating_add)
+    queries
+        .iter()
+        .zip(cuts)
+        .map(|(q, c)| (c.len() as u64).saturating_mul(largest_chunk(q.array)))
+        .fold(0, u64::saturating_add)
 }
 
 fn largest_chunk(view: &ArrayView) -> u64 {
@@ -137,7 +142,13 @@ impl<'a> Locator<'a> {
             Place::Range { object, offset, length } => {
                 let cached = if self.keep { CHUNKS.get((view.number(), cuts.chunk_flat(cut))) } else { None };
                 match cached {
-                    Some(chunk) => State::Cached(chunk),
+                    Some(chunk) => {
+                        // A linked file that changed is refused, also where what it held is remembered.
+                        if is_link(view.table()?, object) {
+                            self.sources.number(view, view.table()?, object, self.options)?;
+                        }
+                        State::Cached(chunk)
+                    }
                     None => {
                         let object = self.sources.number(view, view.table()?, object, self.options)?;
                         self.spans.push(Span { object, offset, length, tag });
@@ -151,7 +162,12 @@ impl<'a> Locator<'a> {
     }
 
     /// The indexes of all shards that the cuts touch, from the cache or read in one coalesced go.
-    fn indexes(&mut self, view: &'a ArrayView, nest: &Nest, cuts: &Cuts) -> Result<(HashMap<u64, Arc<ShardIndex>>, Report)> {
+    fn indexes(
+        &mut self,
+        view: &'a ArrayView,
+        nest: &Nest,
+        cuts: &Cuts,
+    ) -> Result<(HashMap<u64, Arc<ShardIndex>>, Report)> {
         let table = view.table()?;
         let mut found = HashMap::new();
         let mut wanted: Vec<(u64, u64)> = Vec::new(); // shard, its length
@@ -189,7 +205,14 @@ impl<'a> Locator<'a> {
         Ok((found, report))
     }
 
-    fn read_indexes(&self, view: &ArrayView, nest: &Nest, wanted: &[(u64, u64)], spans: &[Span], found: &mut HashMap<u64, Arc<ShardIndex>>) -> Result<Report> {
+    fn read_indexes(
+        &self,
+        view: &ArrayView,
+        nest: &Nest,
+        wanted: &[(u64, u64)],
+        spans: &[Span],
+        found: &mut HashMap<u64, Arc<ShardIndex>>,
+    ) -> Result<Report> {
         let merges: Vec<Merge> = self.sources.list.iter().map(|s| stores().cost(s).merge()).collect();
         let requests = coalesce::requests(spans, &merges);
         let parsed = std::sync::Mutex::new(Vec::with_capacity(wanted.len()));
@@ -206,6 +229,10 @@ impl<'a> Locator<'a> {
         found.extend(parsed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
         Ok(report)
     }
+}
+
+fn is_link(table: &ChunkTable, object: u32) -> bool {
+    table.objects.get(object as usize).is_some_and(|o| matches!(o.location, Location::Link(_)))
 }
 
 /// A chunk inside a shard, as a place of its own.
@@ -238,8 +265,17 @@ impl<'a> Nest<'a> {
         let shape = meta.grid.chunk_shape(&vec![0; meta.shape.len()]);
         let per_shard = shard.counts(&shape);
         let chunks = per_shard.iter().try_fold(1u64, |n, c| n.checked_mul(*c)).and_then(|n| usize::try_from(n).ok());
-        let chunks = chunks.ok_or_else(|| Error::new(ErrorKind::Format, format!("{}: a shard of {per_shard:?} chunks is too large", view.path())))?;
-        let axes = view.grid().counts().into_iter().zip(per_shard).zip(meta.grid.counts()).map(|((a, b), c)| (a, b.max(1), c)).collect();
+        let chunks = chunks.ok_or_else(|| {
+            Error::new(ErrorKind::Format, format!("{}: a shard of {per_shard:?} chunks is too large", view.path()))
+        })?;
+        let axes = view
+            .grid()
+            .counts()
+            .into_iter()
+            .zip(per_shard)
+            .zip(meta.grid.counts())
+            .map(|((a, b), c)| (a, b.max(1), c))
+            .collect();
         Ok(Self { shard, axes, chunks })
     }
 
@@ -269,7 +305,9 @@ impl<'a> Nest<'a> {
 
     fn slice<'b>(&self, shard: &'b [u8]) -> Result<&'b [u8]> {
         let (at, bytes) = self.span(0, shard.len() as u64)?;
-        shard.get(at as usize..(at + bytes) as usize).ok_or_else(|| Error::new(ErrorKind::Corrupt, "the shard is cut off"))
+        shard
+            .get(at as usize..(at + bytes) as usize)
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "the shard is cut off"))
     }
 
     fn parse(&self, stored: &[u8], shard_bytes: u64) -> Result<Arc<ShardIndex>> {
@@ -286,14 +324,23 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    fn number(&mut self, view: &'a ArrayView, table: &'a Arc<ChunkTable>, object: u32, options: &ReadOptions) -> Result<u32> {
+    fn number(
+        &mut self,
+        view: &'a ArrayView,
+        table: &'a Arc<ChunkTable>,
+        object: u32,
+        options: &ReadOptions,
+    ) -> Result<u32> {
         let key = (Arc::as_ptr(table), object);
         if let Some((known, was, number)) = self.last
             && (known, was) == key
         {
             return Ok(number);
         }
-        let entry = table.objects.get(object as usize).ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk lies in no object", view.path())))?;
+        let entry = table
+            .objects
+            .get(object as usize)
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk lies in no object", view.path())))?;
         let location = match &entry.location {
             Location::Native(name) => (view.repo().url(), true, name.as_str()),
             Location::Link(url) => (view.repo().url(), false, url.as_str()),

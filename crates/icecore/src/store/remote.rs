@@ -181,6 +181,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn digits_in_an_address_or_a_duration_are_no_status() {
+        let kind = |text: &str| {
+            let error = object_store::Error::Generic { store: "HTTP", source: text.into() };
+            describe("http://127.0.0.1:41600/x.h5", true, &error).kind
+        };
+        assert_eq!(kind("GET http://127.0.0.1:41600/x.h5 in 416.2ms: connection refused"), ErrorKind::Network);
+        assert_eq!(kind("Server returned non-2xx status code: 416 Range Not Satisfiable: "), ErrorKind::SourceChanged);
+    }
+
+    #[test]
     fn urls_split_into_host_and_key() {
         assert_eq!(split("http://127.0.0.1:80/a/b.h5").unwrap(), ("http://127.0.0.1:80", "a/b.h5"));
         assert_eq!(split("s3://bucket").unwrap(), ("s3://bucket", ""));
