@@ -52,7 +52,7 @@ def _members(below: dict[str, list[Node]], path: str, depth: int) -> str:
     items = []
     for node in below.get(path, []):
         if node.is_array:
-            label = f"{node.dtype_label} {shape_label(node.shape, node.dims)}"
+            label = " ".join(node.labels)
             items.append(
                 f"<div {_INDENT}>{escape(node.name)} <span style='opacity:.6'>{escape(label)}</span></div>"
             )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from icecore import document, errors
 
 #: groups that icecore keeps for itself: identities of linked files, summaries
 HIDDEN = ("__icecore__", "__summary__")
@@ -25,9 +26,12 @@ class Node:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The metadata document."""
-        document: dict[str, Any] = json.loads(self.zarr_json) if self.zarr_json.strip() else {}
-        return document
+        """The metadata document.
+
+        Raises:
+            Error: ``corrupt`` or ``format`` where it is none.
+        """
+        return document.parse(self.path, self.zarr_json, self.is_array)
 
     @property
     def name(self) -> str:
@@ -66,6 +70,14 @@ class Node:
         return dtype_label(self.document.get("data_type", "?"))
 
     @property
+    def labels(self) -> tuple[str, str]:
+        """Data type and shape in words; a bad document doesn't spoil the list that it is in."""
+        try:
+            return self.dtype_label, shape_label(self.shape, self.dims)
+        except errors.Error as error:
+            return f"unreadable ({error.kind})", ""
+
+    @property
     def grid(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
         """(chunk, shard) shapes; shard is None without sharding, chunk is None on a rectilinear grid."""
         outer = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
@@ -82,6 +94,8 @@ def dtype_label(data_type: Any) -> str:
         return data_type
     name, configuration = data_type.get("name", "?"), data_type.get("configuration", {})
     length = configuration.get("length_bytes", 0)
+    if not isinstance(length, int):
+        return str(name)
     if name == "null_terminated_bytes":
         return f"S{length}"
     if name == "fixed_length_utf32":

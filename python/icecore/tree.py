@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from icecore.nodes import Node, shape_label
+from icecore.nodes import Node
 
 _LIMIT = 400
 
@@ -23,12 +23,12 @@ def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMI
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]
     left = max((len(lead) for lead, _ in shown), default=0)
-    types = max((len(node.dtype_label) for _, node in shown if node.is_array), default=0)
+    types = max((len(node.labels[0]) for _, node in shown if node.is_array), default=0)
     lines = [title]
     for lead, node in shown:
         if node.is_array:
-            label = node.dtype_label.ljust(types)
-            lines.append(f"{lead.ljust(left)}  {label}  {shape_label(node.shape, node.dims)}")
+            kind, shape = node.labels
+            lines.append(f"{lead.ljust(left)}  {kind.ljust(types)}  {shape}".rstrip())
         else:
             lines.append(lead)
     if len(shown) < len(rows):

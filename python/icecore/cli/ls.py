@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.errors import Error
+
+if TYPE_CHECKING:
+    from icecore.nodes import Node
 
 
 def ls(
@@ -32,19 +36,17 @@ def ls(
         plain = f"{item.path}  {item._node.dtype_label}  {shape_label(item.shape, item.dims)}"
     else:
         plain = tree.text(opened._visible(), item.path, item.path if path != "/" else repo, limit=None)
-    rows = [
-        {
-            "path": node.path,
-            "type": "array",
-            "dtype": node.dtype_label,
-            "shape": node.shape,
-            "dims": node.dims,
-        }
-        if node.is_array
-        else {"path": node.path, "type": "group"}
-        for node in below
-    ]
-    emit(rows, json, plain)
+    emit([_row(node) for node in below], json, plain)
+
+
+def _row(node: Node) -> dict[str, Any]:
+    if not node.is_array:
+        return {"path": node.path, "type": "group"}
+    try:
+        known = {"dtype": node.dtype_label, "shape": node.shape, "dims": node.dims}
+    except Error as error:
+        known = {"error": error.kind}
+    return {"path": node.path, "type": "array", **known}
 
 
 def register(app: typer.Typer) -> None:
