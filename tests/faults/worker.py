@@ -38,10 +38,12 @@ def everything(path: str) -> dict[str, Any]:
     """Log, attributes and data of a repository."""
     repo = icecore.open(path)
     found: dict[str, Any] = {"log": [entry["message"] for entry in repo.log()]}
+    found["tree"] = repr(repo).split("\n", 1)[-1] + repo._repr_html_()[:0]
     for name, group in repo.groups.items():
         found[f"{name} attrs"] = group.attrs
     for name, array in repo.arrays.items():
         found[f"{name} attrs"] = array.attrs
+        found[f"{name} label"] = repr(array)
         found[name] = array.read()
     return found
 
