@@ -1,30 +1,44 @@
 //! The one pool of decoding threads of the process.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::ThreadPool;
 
-static POOL: OnceLock<ThreadPool> = OnceLock::new();
+/// The pool and the process that it was made in: threads do not survive a fork, so a child makes its own.
+static POOL: RwLock<Option<(u32, &'static ThreadPool)>> = RwLock::new(None);
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// The pool: as many threads as [`set_threads`], else `ICECORE_THREADS`, else the machine's cores.
 pub fn pool() -> Result<&'static ThreadPool> {
-    if let Some(pool) = POOL.get() {
+    if let Some(pool) = running() {
         return Ok(pool);
+    }
+    let mut current = POOL.write().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if let Some((_, pool)) = current.filter(|(owner, _)| *owner == process) {
+        return Ok(pool); // another thread was faster
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(wanted_threads())
         .thread_name(|i| format!("icecore-{i}"))
         .build()
         .map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the decoding threads: {e}")))?;
-    Ok(POOL.get_or_init(|| pool))
+    let pool: &'static ThreadPool = Box::leak(Box::new(pool));
+    *current = Some((process, pool));
+    Ok(pool)
+}
+
+/// The pool of this process, if it has one.
+fn running() -> Option<&'static ThreadPool> {
+    let current = *POOL.read().unwrap_or_else(PoisonError::into_inner);
+    current.filter(|(owner, _)| *owner == std::process::id()).map(|(_, pool)| pool)
 }
 
 /// Sets the number of threads; refused once the pool runs.
 pub fn set_threads(threads: usize) -> Result<()> {
-    if POOL.get().is_some_and(|p| p.current_num_threads() != threads) {
+    if running().is_some_and(|p| p.current_num_threads() != threads) {
         return Err(Error::new(ErrorKind::Invalid, "the decoding threads run already")
             .hint("set the number before the first read, or ICECORE_THREADS in the environment"));
     }
@@ -68,17 +82,26 @@ impl FirstError {
     }
 }
 
+/// Turns a panic in a job into an error: a defect of ours must neither end the process nor leave others waiting.
+pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).unwrap_or_else(|cause| {
+        let what = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
+        let message = format!("a worker thread failed: {}", what.unwrap_or("for an unknown reason"));
+        Err(Error::new(ErrorKind::Internal, message).hint("this is a defect of icecore: please report it"))
+    })
+}
+
 /// Runs `job(0..count)` on the pool, in order of number, until one fails.
 pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     if count <= 1 {
-        return (0..count).try_for_each(job);
+        return guarded(|| (0..count).try_for_each(job));
     }
     let pool = pool()?;
     let (next, failed) = (AtomicUsize::new(0), FirstError::default());
     let work = || {
         while !failed.stopped() {
             let i = next.fetch_add(1, Ordering::Relaxed);
-            if i >= count || !failed.note(job(i)) {
+            if i >= count || !failed.note(guarded(|| job(i))) {
                 break;
             }
         }
@@ -104,6 +127,13 @@ mod tests {
         })
         .unwrap();
         assert!(runs.iter().all(|r| r.load(Ordering::Relaxed) == 1));
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let error = for_each(10, |i| if i == 7 { panic!("seven") } else { Ok(()) }).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Internal);
+        assert!(error.message.contains("seven"));
     }
 
     #[test]

@@ -185,6 +185,27 @@ fn a_clean_repository_verifies() {
 }
 
 #[test]
+fn of_two_writes_to_a_chunk_the_later_one_stays() {
+    let json = array([4, 2000], [4, 2000], &format!("[{LITTLE}]"));
+    for _ in 0..50 {
+        let repo = repo();
+        let writer = repo.writer("main").unwrap();
+        writer.add_array("/a", json.as_bytes()).unwrap();
+        let writing = Writing::new(Arc::new(writer), WriteOptions::default());
+        let meta = Arc::new(ArrayMeta::parse(json.as_bytes()).unwrap());
+        for turn in 1..=8i32 {
+            let data: Vec<u8> = (0..8000).flat_map(|_| turn.to_ne_bytes()).collect();
+            let region = Region { start: vec![0, 0], shape: vec![4, 2000] };
+            writing.write("/a", &meta, region, Data::Fixed(Box::new(data))).unwrap();
+        }
+        writing.flush().unwrap();
+        writing.writer().commit("eight turns").unwrap();
+        let view = ArrayView::open(&repo, &repo.snapshot(None).unwrap(), "/a").unwrap();
+        assert_eq!(fetch(&view, &[Index::At(3), Index::At(5)], &ReadOptions::default()).unwrap().0, [8]);
+    }
+}
+
+#[test]
 fn data_that_does_not_fit_is_refused() {
     let json = sharded([64, 96], [32, 48], [8, 16]);
     let repo = repo();

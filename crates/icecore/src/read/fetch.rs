@@ -13,7 +13,7 @@ use icecore_grid::{Error, ErrorKind, Request, Result, Span};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{ReadOptions, Report};
-use crate::pool::{FirstError, for_each, pool};
+use crate::pool::{FirstError, for_each, guarded, pool};
 use crate::store::{LocalFile, RangeGet, Source, stores};
 
 /// The part of a request's bytes that belongs to one span.
@@ -92,7 +92,7 @@ fn fetch_remote(
         while !failed.stopped() {
             let Ok((number, bytes, _permit)) = receiver.recv() else { break };
             let Some((request, _)) = requests.get(number) else { break };
-            if !failed.note(bytes.and_then(|b| consume(request, &b))) {
+            if !failed.note(guarded(|| consume(request, &bytes?))) {
                 break;
             }
         }

@@ -104,7 +104,8 @@ impl Stores {
         etag: Option<String>,
         linked: bool,
     ) -> Result<RemoteObject> {
-        let key = format!("{}|{options:?}", host(url));
+        // A child process can't use its parent's connections: the threads that drive them did not survive the fork.
+        let key = format!("{}|{}|{options:?}", std::process::id(), host(url));
         let (fresh, path) = match lock(&self.clients).get(&key) {
             Some(store) => (Arc::clone(store), object_path(url)?),
             None => client(url, options)?,

@@ -14,20 +14,28 @@ const SMALL: usize = 1 << 20;
 /// … that is written when it has grown to this.
 const PACK: usize = 8 << 20;
 
+/// Which chunk, and which of the writes to it: encoding runs out of order, and the last one asked for must win.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Target {
+    pub path: String,
+    pub chunk: u64,
+    pub turn: u64,
+}
+
 /// A chunk's place, to be registered under its path and number.
-pub(crate) type Placed = (String, u64, ChunkPlace);
+pub(crate) type Placed = (Target, ChunkPlace);
 
 /// Collects small chunks for a common object.
 #[derive(Default)]
 pub(crate) struct Packer {
     bytes: Vec<u8>,
-    members: Vec<(String, u64, u64, u64)>, // path, chunk, offset, length
+    members: Vec<(Target, u64, u64)>, // offset, length
 }
 
 impl Packer {
     /// Takes a chunk of up to [`SMALL`] bytes; hands out a full pack to be written.
-    pub fn add(&mut self, path: &str, chunk: u64, encoded: &[u8]) -> Option<Self> {
-        self.members.push((path.to_owned(), chunk, self.bytes.len() as u64, encoded.len() as u64));
+    pub fn add(&mut self, target: Target, encoded: &[u8]) -> Option<Self> {
+        self.members.push((target, self.bytes.len() as u64, encoded.len() as u64));
         self.bytes.extend_from_slice(encoded);
         (self.bytes.len() >= PACK).then(|| std::mem::take(self))
     }
@@ -38,7 +46,7 @@ impl Packer {
             return Ok(Vec::new());
         }
         let id = writer.put_object(Bytes::from(self.bytes))?;
-        let place = |(path, chunk, offset, length)| (path, chunk, ChunkPlace::Object { id, offset, length });
+        let place = |(target, offset, length)| (target, ChunkPlace::Object { id, offset, length });
         Ok(self.members.into_iter().map(place).collect())
     }
 }

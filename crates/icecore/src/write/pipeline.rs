@@ -8,10 +8,10 @@ use icecore_catalog::{ChunkPlace, Writer};
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Error, Region, Result};
 
-use super::append::{Fate, Packer, Placed, fate, object};
+use super::append::{Fate, Packer, Placed, Target, fate, object};
 use super::data::Data;
 use super::{encode, plan};
-use crate::pool::pool;
+use crate::pool::{guarded, pool};
 
 /// Options of a [`Writing`].
 #[derive(Clone, Debug)]
@@ -60,6 +60,8 @@ struct State {
     error: Option<Error>,
     packer: Packer,
     placed: Vec<Placed>,
+    /// Counts the calls of `write`.
+    turn: u64,
     written: Written,
     per_array: HashMap<String, Written>,
 }
@@ -70,29 +72,30 @@ impl Shared {
     }
 
     /// Encodes one chunk and finds it a place.
-    fn chunk(&self, path: &str, meta: &ArrayMeta, flat: u64, region: &Region, data: &Data) -> Result<()> {
-        let Some(encoded) = encode::encode(meta, flat, region, data)? else {
-            self.lock().placed.push((path.to_owned(), flat, ChunkPlace::Missing));
+    fn chunk(&self, target: Target, meta: &ArrayMeta, region: &Region, data: &Data) -> Result<()> {
+        let Some(encoded) = encode::encode(meta, target.chunk, region, data)? else {
+            self.lock().placed.push((target, ChunkPlace::Missing));
             return Ok(());
         };
         let stored = encoded.len() as u64;
-        self.store(path, flat, encoded)?;
+        let path = target.path.clone();
+        self.store(target, encoded)?;
         let mut state = self.lock();
         state.written.add_stored(stored);
-        state.per_array.entry(path.to_owned()).or_default().add_stored(stored);
+        state.per_array.entry(path).or_default().add_stored(stored);
         Ok(())
     }
 
     /// Finds a place for encoded bytes.
-    fn store(&self, path: &str, flat: u64, encoded: Vec<u8>) -> Result<()> {
+    fn store(&self, target: Target, encoded: Vec<u8>) -> Result<()> {
         match fate(&encoded) {
-            Fate::Inline => self.lock().placed.push((path.to_owned(), flat, ChunkPlace::Inline(Bytes::from(encoded)))),
+            Fate::Inline => self.lock().placed.push((target, ChunkPlace::Inline(Bytes::from(encoded)))),
             Fate::Object => {
                 let place = object(&self.writer, encoded)?;
-                self.lock().placed.push((path.to_owned(), flat, place));
+                self.lock().placed.push((target, place));
             }
             Fate::Packed => {
-                let full = self.lock().packer.add(path, flat, &encoded);
+                let full = self.lock().packer.add(target, &encoded);
                 if let Some(pack) = full {
                     let placed = pack.write(&self.writer)?;
                     self.lock().placed.extend(placed);
@@ -100,6 +103,12 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    fn turn(&self) -> u64 {
+        let mut state = self.lock();
+        state.turn += 1;
+        state.turn
     }
 }
 
@@ -128,13 +137,15 @@ impl Writing {
         if chunks.is_empty() {
             self.shared.lock().in_flight -= bytes;
         }
+        let turn = self.shared.turn();
         let left = Arc::new(std::sync::atomic::AtomicUsize::new(chunks.len()));
         for flat in chunks {
             let (shared, job, left) = (Arc::clone(&self.shared), Arc::clone(&job), Arc::clone(&left));
             pool()?.spawn(move || {
                 let (path, meta, region, data) = &*job;
                 let failed = shared.lock().error.is_some();
-                let result = if failed { Ok(()) } else { shared.chunk(path, meta, flat, region, data) };
+                let target = Target { path: path.clone(), chunk: flat, turn };
+                let result = if failed { Ok(()) } else { guarded(|| shared.chunk(target, meta, region, data)) };
                 drop(job);
                 let last = left.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1;
                 let mut state = shared.lock();
@@ -168,7 +179,7 @@ impl Writing {
 
     /// Stores bytes that are one chunk's, encoded already.
     pub fn write_encoded(&self, path: &str, chunk: u64, encoded: Vec<u8>) -> Result<()> {
-        self.shared.store(path, chunk, encoded)
+        self.shared.store(Target { path: path.to_owned(), chunk, turn: self.shared.turn() }, encoded)
     }
 
     /// Waits until everything queued is stored, and registers it with the catalog's writer.
@@ -184,11 +195,15 @@ impl Writing {
         let mut placed = std::mem::take(&mut state.placed);
         drop(state);
         placed.extend(packer.write(&self.shared.writer)?);
-        let mut by_path: BTreeMap<String, Vec<(u64, ChunkPlace)>> = BTreeMap::new();
-        for (path, chunk, place) in placed {
-            by_path.entry(path).or_default().push((chunk, place));
+        placed.sort_by_key(|(target, _)| target.turn);
+        let mut by_path: BTreeMap<String, BTreeMap<u64, ChunkPlace>> = BTreeMap::new();
+        for (target, place) in placed {
+            by_path.entry(target.path).or_default().insert(target.chunk, place);
         }
-        by_path.iter().try_for_each(|(path, chunks)| self.shared.writer.set_chunks(path, chunks))
+        by_path.into_iter().try_for_each(|(path, chunks)| {
+            let chunks: Vec<(u64, ChunkPlace)> = chunks.into_iter().collect();
+            self.shared.writer.set_chunks(&path, &chunks)
+        })
     }
 
     /// How much has gone through, in all and by array.
