@@ -15,7 +15,7 @@ use crate::runtime::run;
 use crate::sound::Which;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{containers, error, identity, seal, sound};
+use crate::{containers, error, history, identity, seal, sound};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -76,6 +76,7 @@ impl Writer {
         if tip == *session.snapshot_id() {
             return Ok(());
         }
+        history::back_from(&self.shared, &tip, |commit| commit.id == *session.snapshot_id()).await?;
         session.rebase(&ConflictDetector).await.map_err(error::session)
     }
 
@@ -168,5 +169,59 @@ async fn record_sources(session: &mut Session, hidden: Option<NodeSnapshot>, pen
         Some(node) if node.user_data == document => Ok(()),
         Some(_) => session.update_group(&at, document).await.map_err(error::session),
         None => session.add_group(at, document).await.map_err(error::session),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::lock::Lock;
+    use crate::open;
+    use crate::repo::Repo;
+    use crate::storage::Storage;
+
+    /// A repository in memory has conditional writes as object stores have them, so it stands in for one.
+    fn without_a_lock(name: &str) -> Repo {
+        let mut shared = run(open::create(&Storage::new(format!("memory://{name}")))).unwrap();
+        shared.lock = Lock::None;
+        Repo(Arc::new(shared))
+    }
+
+    fn commit_group(repo: &Repo, path: &str, attributes: &Value) -> Result<String> {
+        let writer = repo.writer("main")?;
+        writer.add_group(path, attributes)?;
+        writer.commit(path)
+    }
+
+    #[test]
+    fn without_a_lock_conditional_writes_keep_every_commit() {
+        let repo = without_a_lock("compete");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let repo = &repo;
+                scope.spawn(move || {
+                    for i in 0..8 {
+                        commit_group(repo, &format!("/common/t{thread}/g{i}"), &json!({ "i": i })).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(repo.snapshot(None).unwrap().nodes().len(), 2 + 4 + 32);
+        assert_eq!(repo.log(None, None).unwrap().len(), 33);
+    }
+
+    #[test]
+    fn without_a_lock_conflicts_are_named_too() {
+        let repo = without_a_lock("compete-conflict");
+        let late = repo.writer("main").unwrap();
+        late.add_group("/g", &json!({"by": "late"})).unwrap();
+        commit_group(&repo, "/g", &json!({"by": "early"})).unwrap();
+        let error = late.commit("late").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        assert!(error.message.contains("/g"), "{}", error.message);
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use futures::TryStreamExt;
 use icechunk::diff::Diff as IcechunkDiff;
 use icechunk::format::{Path, SnapshotId};
 use icechunk::repository::VersionInfo;
@@ -16,7 +15,7 @@ use crate::runtime::run;
 use crate::snapshot::Snapshot;
 use crate::sound::{self, Which};
 use crate::table::{ChunkTable, Place};
-use crate::{error, resolve};
+use crate::{error, history, resolve};
 
 /// The differences from one version to another; paths are sorted. What icecore keeps for itself is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,9 +52,11 @@ impl Repo {
     }
 
     async fn recorded(&self, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
-        let history: Vec<_> = self.history(to.clone()).await?.try_collect().await?;
-        let Some(end) = history.iter().position(|commit| commit.id == from) else { return Ok(None) };
-        for commit in history.iter().take(end + 1) {
+        let history = history::back_from(&self.0, &to, |commit| commit.id == from).await?;
+        if history.last().is_none_or(|commit| commit.id != from) {
+            return Ok(None);
+        }
+        for commit in &history {
             sound::check(&self.0, &commit.id, &Which::None, &mut HashSet::new()).await?;
         }
         match self.0.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {

@@ -11,6 +11,7 @@ mod diff;
 mod error;
 mod frame;
 mod gc;
+mod history;
 mod identity;
 mod link;
 mod load;
@@ -34,6 +35,7 @@ mod sound;
 mod storage;
 mod table;
 mod time;
+mod tree;
 mod writer;
 
 pub use diff::Diff;

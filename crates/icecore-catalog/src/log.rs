@@ -1,17 +1,14 @@
 //! The history of a version.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use futures::{Stream, StreamExt, TryStreamExt};
-use icechunk::format::SnapshotId;
 use icechunk::format::snapshot::SnapshotInfo;
-use icechunk::repository::VersionInfo;
 use icecore_grid::Result;
 use serde_json::Value;
 
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::{error, resolve};
+use crate::{history, resolve};
 
 /// One commit.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,23 +40,15 @@ impl Repo {
     /// # Errors
     /// NotFound when the reference names nothing; Network, Io, Corrupt.
     pub fn log(&self, reference: Option<&str>, limit: Option<usize>) -> Result<Vec<Commit>> {
+        let limit = limit.unwrap_or(usize::MAX);
         run(async {
             let id = resolve::snapshot_id(&self.0, reference).await?;
-            self.history(id).await?.take(limit.unwrap_or(usize::MAX)).map_ok(Commit::from).try_collect().await
+            let mut count = 0;
+            let commits = history::back_from(&self.0, &id, |_| {
+                count += 1;
+                count >= limit
+            });
+            Ok(commits.await?.into_iter().take(limit).map(Commit::from).collect())
         })
-    }
-
-    /// A version and its ancestors, newest first.
-    pub(crate) async fn history(&self, id: SnapshotId) -> Result<impl Stream<Item = Result<SnapshotInfo>>> {
-        let commits = self.0.repository().ancestry(&VersionInfo::SnapshotId(id)).await.map_err(error::repository)?;
-        let mut seen = HashSet::new();
-        Ok(commits.map(move |commit| {
-            let commit = commit.map_err(error::repository)?;
-            // Damage can bend a history into a circle, and following that would never end.
-            match seen.insert(commit.id.clone()) {
-                true => Ok(commit),
-                false => Err(error::damaged(format!("the history returns to {}", commit.id))),
-            }
-        }))
     }
 }

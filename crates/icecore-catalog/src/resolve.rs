@@ -1,13 +1,13 @@
 //! A reference in a user's words → the snapshot it names.
 
+use chrono::{DateTime, Utc};
 use icechunk::format::SnapshotId;
 use icechunk::format::repo_info::RepoInfo;
-use icechunk::repository::{RepositoryErrorKind, VersionInfo};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::named::{self, Names};
 use crate::shared::Shared;
-use crate::{error, time};
+use crate::{error, history, time};
 
 pub(crate) const MAIN: &str = "main";
 /// Shorter beginnings of a snapshot id are not looked up.
@@ -25,7 +25,7 @@ pub(crate) async fn snapshot_id(shared: &Shared, reference: Option<&str>) -> Res
         return Ok(id);
     }
     match time::parse(reference) {
-        Some(at) => by_time(shared, reference, at).await,
+        Some(at) => by_time(shared, reference, at, &names).await,
         None => Err(unknown(shared, reference, &names)),
     }
 }
@@ -58,15 +58,15 @@ async fn by_id(shared: &Shared, info: Option<&RepoInfo>, text: &str) -> Result<O
     }
 }
 
-async fn by_time(shared: &Shared, text: &str, at: chrono::DateTime<chrono::Utc>) -> Result<SnapshotId> {
-    let version = VersionInfo::AsOf { branch: MAIN.to_owned(), at };
-    shared.repository().resolve_version(&version).await.map_err(|e| match e.kind {
-        RepositoryErrorKind::InvalidAsOfSpec { .. } => {
-            Error::new(ErrorKind::NotFound, format!("{}: main has no commit at or before {text}", shared.url))
-                .hint("see `icecore log` for the times of the commits")
+async fn by_time(shared: &Shared, text: &str, at: DateTime<Utc>, names: &Names) -> Result<SnapshotId> {
+    if let Some(main) = names.branches.get(MAIN) {
+        let commits = history::back_from(shared, main, |commit| commit.flushed_at <= at).await?;
+        if let Some(found) = commits.into_iter().last().filter(|commit| commit.flushed_at <= at) {
+            return Ok(found.id);
         }
-        _ => error::repository(e),
-    })
+    }
+    let message = format!("{}: main has no commit at or before {text}", shared.url);
+    Err(Error::new(ErrorKind::NotFound, message).hint("see `icecore log` for the times of the commits"))
 }
 
 fn unknown(shared: &Shared, reference: &str, names: &Names) -> Error {

@@ -216,7 +216,7 @@ fn a_lock_that_is_not_given_back_ends_in_an_error() {
     let file = std::fs::File::open(home.path().join(".icecore.lock")).unwrap();
     file.lock().unwrap();
     let mut storage = home.storage();
-    storage.options.insert("lock_timeout".into(), "0".into());
+    storage.options.insert("lock_timeout".into(), "1".into());
     let writer = Repo::open(&storage).unwrap().writer("main").unwrap();
     writer.add_array("/a", &array(&[10], &[5])).unwrap();
     let error = writer.commit("late").unwrap_err();

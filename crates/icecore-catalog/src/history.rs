@@ -1,0 +1,60 @@
+//! The commits that lead to a version, from a repository that may be damaged.
+
+use std::collections::{HashMap, HashSet};
+
+use futures::TryStreamExt;
+use icechunk::format::SnapshotId;
+use icechunk::format::repo_info::RepoInfo;
+use icechunk::format::snapshot::SnapshotInfo;
+use icechunk::repository::VersionInfo;
+use icecore_grid::Result;
+
+use crate::error::{self, damaged};
+use crate::shared::Shared;
+
+/// The commits from a version back to the first one, or to the one at which `is_last`. A circle is an error: Icechunk would walk it forever.
+pub(crate) async fn back_from(
+    shared: &Shared,
+    id: &SnapshotId,
+    mut is_last: impl FnMut(&SnapshotInfo) -> bool,
+) -> Result<Vec<SnapshotInfo>> {
+    let version = VersionInfo::SnapshotId(id.clone());
+    let mut commits = std::pin::pin!(shared.repository().ancestry(&version).await.map_err(error::repository)?);
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    while let Some(commit) = commits.try_next().await.map_err(error::repository)? {
+        if !seen.insert(commit.id.clone()) {
+            return Err(circle(shared, &commit.id));
+        }
+        let is_end = is_last(&commit);
+        found.push(commit);
+        if is_end {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses a repository in which some version is its own ancestor, before Icechunk walks through all histories.
+pub(crate) fn check(shared: &Shared, info: &RepoInfo) -> Result<()> {
+    let mut parents: HashMap<SnapshotId, Option<SnapshotId>> = HashMap::new();
+    for commit in info.all_snapshots().map_err(error::format)? {
+        let commit = commit.map_err(error::format)?;
+        parents.insert(commit.id, commit.parent_id);
+    }
+    let mut sound: HashSet<&SnapshotId> = HashSet::new();
+    for start in parents.keys() {
+        let (mut at, mut walk) = (Some(start), HashSet::new());
+        while let Some(id) = at.filter(|id| !sound.contains(id)) {
+            if !walk.insert(id) {
+                return Err(circle(shared, id));
+            }
+            at = parents.get(id).and_then(Option::as_ref);
+        }
+        sound.extend(walk);
+    }
+    Ok(())
+}
+
+fn circle(shared: &Shared, id: &SnapshotId) -> icecore_grid::Error {
+    damaged(format!("{}: the history goes round in a circle at version {id}", shared.url))
+}
