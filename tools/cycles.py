@@ -1,8 +1,8 @@
 """Fails when modules import each other in a circle, in a Rust crate or in the Python package.
 
 Rust: `use` lines are resolved through `pub use` re-exports, so `use super::Query` counts as an edge to the
-file that defines `Query`. Python: every import counts, also those inside functions; `if TYPE_CHECKING:` blocks
-don't.
+file that defines `Query`. Python: every import counts, also those inside functions; `if TYPE_CHECKING:`
+blocks don't.
 """
 
 from __future__ import annotations
