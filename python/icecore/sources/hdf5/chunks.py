@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from icecore.sources.contiguous import Located, grid_of, nothing
+from icecore.sources.hdf5.swizzled import positions
 
 _UNDEFINED = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
@@ -24,6 +25,7 @@ def chunked(
     if not infos:
         return nothing(chunk)
     starts, masks, offsets, lengths = (np.array(column) for column in zip(*infos, strict=True))
+    starts = positions(dsid, starts.reshape(len(infos), len(chunk)), chunk)
     return select(shape, stored, chunk, raw, plain, (starts, masks, offsets, lengths))
 
 

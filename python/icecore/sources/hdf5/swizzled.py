@@ -1,0 +1,55 @@
+"""Chunk positions that the HDF5 library reports wrongly, put right.
+
+Files of the newer format index a dataset with one unlimited axis by an extensible array, in which that axis
+comes first. Where it isn't the first of the dataset, the library (seen in 2.0) counts chunks in the array's
+order but names them as if it were the dataset's: every chunk has position 0 along the axes before the
+unlimited one, however many there are. Reading is not affected, so a chunk's true position is told by which of
+the two the library can read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from h5py import h5s
+
+
+def positions(dsid: Any, starts: np.ndarray, chunk: tuple[int, ...]) -> np.ndarray:
+    """The true first elements of chunks, of shape (chunks, axes); ``starts`` are the reported ones."""
+    limits = dsid.get_space().get_simple_extent_dims(True)
+    free = [axis for axis, limit in enumerate(limits) if limit is None or limit == h5s.UNLIMITED]
+    if len(free) != 1 or free[0] == 0 or starts[:, : free[0]].any():
+        return starts
+    others = [
+        -(-limit // c) for axis, (limit, c) in enumerate(zip(limits, chunk, strict=True)) if axis != free[0]
+    ]
+    lengths = np.array(chunk, "i8")
+    corrected = _corrected(starts // lengths, others, free[0]) * lengths
+    # The first chunk that only one of the two has decides. Both ascend: if there is none, they are the same.
+    for row in np.flatnonzero((corrected != starts).any(axis=1)):
+        if not _exists(dsid, starts[row]):
+            return corrected
+        if not _exists(dsid, corrected[row]):
+            return starts
+    return starts
+
+
+def _corrected(reported: np.ndarray, others: list[int], free: int) -> np.ndarray:
+    """Chunk numbers per axis from reported ones; ``others`` are the counts along all axes but ``free``."""
+    number = reported[:, free].astype("i8")
+    for axis in range(free + 1, reported.shape[1]):
+        number = number * others[axis - 1] + reported[:, axis]
+    result = np.empty(reported.shape, "i8")
+    for place in reversed(range(len(others))):
+        number, result[:, place + (place >= free)] = np.divmod(number, max(others[place], 1))
+    result[:, free] = number
+    return result
+
+
+def _exists(dsid: Any, start: np.ndarray) -> bool:
+    try:
+        dsid.read_direct_chunk(tuple(int(n) for n in start))
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return True
