@@ -15,7 +15,7 @@ use crate::runtime::run;
 use crate::sound::Which;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{containers, error, history, identity, seal, sound};
+use crate::{containers, error, history, identity, named, seal, sound};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -71,7 +71,9 @@ impl Writer {
 
     /// Moves the changes on top of the branch's newest version.
     async fn rebase(&self, session: &mut Session, touched: &HashSet<String>) -> Result<()> {
-        let tip = self.shared.repository().lookup_branch(&self.branch).await.map_err(error::repository)?;
+        let names = named::all(&self.shared).await?;
+        let tip = names.branches.get(&self.branch).cloned();
+        let tip = tip.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch)))?;
         sound::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
         if tip == *session.snapshot_id() {
             return Ok(());

@@ -15,7 +15,7 @@ use crate::runtime::run;
 use crate::seal::FOLDER;
 use crate::sound::{self, Which};
 use crate::storage::Root;
-use crate::{error, history, named};
+use crate::{error, named};
 
 /// Younger objects may belong to a commit that someone is preparing.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -77,7 +77,6 @@ impl Repo {
     /// Refuses to decide on damaged references what is needed.
     async fn sound(&self) -> Result<()> {
         let Some(info) = named::all(&self.0).await?.info else { return Ok(()) };
-        history::check(&self.0, &info)?;
         let mut known = HashSet::new();
         for snapshot in info.all_snapshots().map_err(error::format)? {
             let id = snapshot.map_err(error::format)?.id;

@@ -1,10 +1,9 @@
 //! The commits that lead to a version, from a repository that may be damaged.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use futures::TryStreamExt;
 use icechunk::format::SnapshotId;
-use icechunk::format::repo_info::RepoInfo;
 use icechunk::format::snapshot::SnapshotInfo;
 use icechunk::repository::VersionInfo;
 use icecore_grid::Result;
@@ -12,7 +11,7 @@ use icecore_grid::Result;
 use crate::error::{self, damaged};
 use crate::shared::Shared;
 
-/// The commits from a version back to the first one, or to the one at which `is_last`. A circle is an error: Icechunk would walk it forever.
+/// The commits from a version back to the first one, or to the one at which `is_last`. A circle is an error.
 pub(crate) async fn back_from(
     shared: &Shared,
     id: &SnapshotId,
@@ -32,27 +31,6 @@ pub(crate) async fn back_from(
         }
     }
     Ok(found)
-}
-
-/// Refuses a repository in which some version is its own ancestor, before Icechunk walks through all histories.
-pub(crate) fn check(shared: &Shared, info: &RepoInfo) -> Result<()> {
-    let mut parents: HashMap<SnapshotId, Option<SnapshotId>> = HashMap::new();
-    for commit in info.all_snapshots().map_err(error::format)? {
-        let commit = commit.map_err(error::format)?;
-        parents.insert(commit.id, commit.parent_id);
-    }
-    let mut sound: HashSet<&SnapshotId> = HashSet::new();
-    for start in parents.keys() {
-        let (mut at, mut walk) = (Some(start), HashSet::new());
-        while let Some(id) = at.filter(|id| !sound.contains(id)) {
-            if !walk.insert(id) {
-                return Err(circle(shared, id));
-            }
-            at = parents.get(id).and_then(Option::as_ref);
-        }
-        sound.extend(walk);
-    }
-    Ok(())
 }
 
 fn circle(shared: &Shared, id: &SnapshotId) -> icecore_grid::Error {

@@ -26,6 +26,7 @@ mod prefix;
 mod refs;
 mod repo;
 mod resolve;
+mod root;
 mod runtime;
 mod seal;
 mod shape;

@@ -24,17 +24,18 @@ pub(crate) struct Names {
 pub(crate) async fn all(shared: &Shared) -> Result<Names> {
     let repository = shared.repository();
     let read = match shared.take_first() {
-        Some(info) => of_info(info),
+        Some(info) => of_info(shared, info),
         None if repository.spec_version() >= SpecVersionBin::V2 => {
             let fetched = repository.asset_manager().fetch_repo_info().await;
-            fetched.map_err(error::repository).and_then(|(info, _)| of_info(info))
+            fetched.map_err(error::repository).and_then(|(info, _)| of_info(shared, info))
         }
         None => of_refs(&repository).await,
     };
     read.map_err(error::during(&shared.url))
 }
 
-fn of_info(info: Arc<RepoInfo>) -> Result<Names> {
+fn of_info(shared: &Shared, info: Arc<RepoInfo>) -> Result<Names> {
+    shared.check(&info)?;
     let branches = info.branches().map_err(error::format)?.map(|(name, id)| (name.to_owned(), id)).collect();
     let tags = info.tags().map_err(error::format)?.map(|(name, id)| (name.to_owned(), id)).collect();
     Ok(Names { branches, tags, info: Some(info) })

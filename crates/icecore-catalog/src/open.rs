@@ -14,7 +14,7 @@ use crate::lock::{self, Lock};
 use crate::options::{self, Options, SharedBackend};
 use crate::shared::{Opened, Shared};
 use crate::storage::{Root, Storage};
-use crate::{containers, error, frame, prefix, seal};
+use crate::{containers, error, frame, prefix, root, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -65,11 +65,15 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
         frame::check_file(&path.join("repo"))?;
     }
     let open = Repository::open(Arc::clone(&backend)).config(options::config(&root)).execute();
+    let detect = Repository::fetch_spec_version(backend, None);
     let (repository, first) = if root.is_remote() {
         // The root object is fetched a second time, at the same moment, to have it at hand for the first look-up.
-        let (repository, first) = futures::join!(open, Repository::fetch_spec_version(backend, None));
+        let (repository, first) = futures::join!(open, detect);
         (repository, first.ok().flatten().and_then(info))
     } else {
+        if let Some(info) = detect.await.map_err(|e| missing(&during, e))?.and_then(info) {
+            root::check(&info).map_err(error::during(&during))?;
+        }
         (open.await, None)
     };
     let repository = repository.map_err(|e| missing(&during, e))?;

@@ -52,6 +52,7 @@ impl Repo {
     pub fn delete_branch(&self, name: &str) -> Result<()> {
         run(async {
             let held = self.0.lock.hold()?;
+            named::all(&self.0).await?;
             let done = self.0.repository().delete_branch(name).await.map_err(error::repository);
             drop(held);
             done
@@ -80,6 +81,7 @@ impl Repo {
     pub fn delete_tag(&self, name: &str) -> Result<()> {
         run(async {
             let held = self.0.lock.hold()?;
+            named::all(&self.0).await?;
             let done = self.0.repository().delete_tag(name).await.map_err(error::repository);
             drop(held);
             done

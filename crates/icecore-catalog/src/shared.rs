@@ -11,10 +11,10 @@ use icecore_grid::Result;
 
 use crate::cache::TableCache;
 use crate::containers;
-use crate::error;
 use crate::lock::Lock;
 use crate::options::Options;
 use crate::storage::Root;
+use crate::{error, root};
 
 /// How long after opening the first look-up of a version needs no new look at the root object.
 const FRESH: Duration = Duration::from_secs(5);
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     opened: RwLock<Arc<Opened>>,
     /// The root object as it was read when opening: saves the first look-up of a version a round trip.
     first: Mutex<Option<(Instant, Arc<RepoInfo>)>>,
+    /// The root object that was looked at last.
+    checked: Mutex<Option<Arc<RepoInfo>>>,
 }
 
 /// The repository with its authorised links; replaced when links to new places are recorded.
@@ -70,6 +72,7 @@ impl Shared {
             cache: TableCache::default(),
             is_restricted,
             opened,
+            checked: Mutex::default(),
             first: Mutex::new(first.map(|info| (Instant::now(), info))),
         }
     }
@@ -96,6 +99,16 @@ impl Shared {
     pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
+    }
+
+    /// Refuses a root object that would send Icechunk astray; looks at each only once.
+    pub fn check(&self, info: &Arc<RepoInfo>) -> Result<()> {
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if !checked.as_ref().is_some_and(|known| Arc::ptr_eq(known, info)) {
+            root::check(info)?;
+            *checked = Some(Arc::clone(info));
+        }
+        Ok(())
     }
 
     /// Lets this process read links under further containers too, unless it was opened for certain prefixes only.
