@@ -8,7 +8,8 @@ one edit after the other, each to a copy. Writes one JSON line an edit, ``[edit,
 * ``wrong: …``: something else was read, or
 * ``raised …``: another exception.
 
-A job without ``file`` opens ``repo`` and reads all it can: ``read`` or one of the above.
+A job without ``file`` opens ``repo`` and reads all it can: ``read`` or one of the above. With ``each``
+it does so array by array, a line for each.
 """
 
 from __future__ import annotations
@@ -103,6 +104,20 @@ def damage(job: dict[str, Any]) -> None:
         shutil.rmtree(copy)
 
 
+def one_by_one(path: str) -> None:
+    repo = icecore.open(path)
+    repr(repo)
+    for name, array in repo.arrays.items():
+        try:
+            repr(array), array.attrs, array.read()
+            said = "read"
+        except icecore.Error as error:
+            said = error.kind
+        except BaseException as error:
+            said = f"raised {type(error).__name__}: {error}"
+        print(json.dumps([name, said]), flush=True)
+
+
 if __name__ == "__main__":
     first = True
     for text in sys.stdin:
@@ -114,5 +129,7 @@ if __name__ == "__main__":
             first = False
         if job.get("file"):
             damage(job)
+        elif job.get("each"):
+            one_by_one(job["repo"])
         elif job.get("repo"):
             print(json.dumps([job["repo"], outcome(job["repo"], None)]), flush=True)
