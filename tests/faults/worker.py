@@ -25,8 +25,9 @@ from typing import Any
 import icecore
 import numpy as np
 
-#: bytes of address space a reader of a repository of a few kilobytes may ask for on top of what it has
-ROOM = 1 << 30
+#: bytes of address space that a reader of a small repository may ask for on top of what it has; threads
+#: reserve (but don't use) up to 128 MiB each
+ROOM = 4 << 30
 
 
 def limit_memory() -> None:
