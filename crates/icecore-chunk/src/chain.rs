@@ -1,9 +1,11 @@
 //! A codec chain: how an array chunk becomes the bytes that are stored.
 
+use std::sync::Arc;
+
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose};
+use crate::codecs::{ArrayCodec, BitRound, ByteStep, Delta, Pco, Swap, Transpose};
 use crate::dtype::DType;
 use crate::foreign::Foreign;
 
@@ -36,6 +38,8 @@ pub(crate) enum ArrayStep {
 pub(crate) enum Serializer {
     Bytes(Swap),
     Pco(Pco),
+    /// One of the table in `codecs/array_table.rs`: most have lists of codecs inside.
+    Own(Arc<dyn ArrayCodec>),
     /// u32 count, then u32 length and bytes of each element; UTF-8 is checked.
     Vlen {
         utf8: bool,

@@ -4,7 +4,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
-use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose, table};
+use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose, array_table, is_array_codec, table};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, unsupported};
 use crate::foreign::Foreign;
@@ -55,6 +55,7 @@ fn array_codec(name: &str) -> bool {
 
 fn serializer_codec(name: &str) -> bool {
     matches!(name, "bytes" | "endian" | "pcodec" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes")
+        || is_array_codec(name)
 }
 
 fn misplaced(ext: &Extension) -> Error {
@@ -99,7 +100,10 @@ fn parse_serializer(ext: &Extension, dtype: &DType) -> Result<Serializer> {
         "pcodec" | "numcodecs.pcodec" => Ok(Serializer::Pco(Pco::parse(ext, dtype)?)),
         "vlen-utf8" => Ok(Serializer::Vlen { utf8: true }),
         "vlen-bytes" => Ok(Serializer::Vlen { utf8: false }),
-        other => Err(Error::new(ErrorKind::Format, format!("no array-to-bytes codec follows {other:?}"))),
+        other => match array_table(ext, dtype)? {
+            Some(codec) => Ok(Serializer::Own(codec)),
+            None => Err(Error::new(ErrorKind::Format, format!("no array-to-bytes codec follows {other:?}"))),
+        },
     }
 }
 

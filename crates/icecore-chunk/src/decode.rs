@@ -117,6 +117,11 @@ impl Chain {
                 pco.decode(held.bytes(), out, scratch)?;
                 held.release(scratch);
             }
+            Serializer::Own(codec) => {
+                let held = self.unpack(stored, None, out.len(), 0, scratch)?;
+                codec.decode(held.bytes(), shape, wanted, out, scratch)?;
+                held.release(scratch);
+            }
             Serializer::Foreign(foreign) => {
                 let held = self.unpack(stored, None, out.len(), 0, scratch)?;
                 foreign.decode(held.bytes(), shape, out)?;
@@ -140,6 +145,7 @@ impl Chain {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let raw = out.len();
+        let shapes = self.shapes(shape)?;
         let mut held = match &self.serializer {
             Serializer::Pco(pco) => {
                 let packed = self.unpack(stored, None, raw, 0, scratch)?;
@@ -148,12 +154,19 @@ impl Chain {
                 packed.release(scratch);
                 Held::Buffer(buffer, 0..raw)
             }
+            Serializer::Own(codec) => {
+                let packed = self.unpack(stored, None, raw, 0, scratch)?;
+                let mut buffer = scratch.take();
+                let inner = shapes.last().map_or(shape, Vec::as_slice);
+                codec.decode(packed.bytes(), inner, 0..raw, buffer.sized(raw)?, scratch)?;
+                packed.release(scratch);
+                Held::Buffer(buffer, 0..raw)
+            }
             _ => self.unpack(stored, Some(raw), raw, 0, scratch)?,
         };
         if held.bytes().len() != raw {
             return Err(wrong_length("bytes", held.bytes().len(), raw));
         }
-        let shapes = self.shapes(shape)?;
         for (nth, (index, transpose)) in moves.iter().enumerate().rev() {
             if nth == 0 {
                 transpose.decode(&shapes[*index], self.dtype.size(), held.bytes(), out)?;

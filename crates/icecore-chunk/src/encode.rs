@@ -29,9 +29,14 @@ impl Chain {
             Serializer::Pco(pco) => {
                 let mut packed = Vec::new();
                 pco.encode(data, &mut packed)?;
-                self.pack(&packed, scratch)
+                self.pack_owned(packed, scratch)
             }
-            Serializer::Foreign(foreign) => self.pack(&foreign.encode(data, shape)?, scratch),
+            Serializer::Own(codec) => {
+                let shapes = self.shapes(shape)?;
+                let packed = codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), scratch)?;
+                self.pack_owned(packed, scratch)
+            }
+            Serializer::Foreign(foreign) => self.pack_owned(foreign.encode(data, shape)?, scratch),
             Serializer::Vlen { .. } => Err(Error::new(ErrorKind::Mismatch, "numbers given for a chunk of strings")),
         }
     }
@@ -54,6 +59,10 @@ impl Chain {
             }
         }
         Ok(changed)
+    }
+
+    fn pack_owned(&self, data: Vec<u8>, scratch: &mut Scratch) -> Result<Vec<u8>> {
+        if self.bytes.is_empty() { Ok(data) } else { self.pack(&data, scratch) }
     }
 
     /// Applies the bytes→bytes codecs.

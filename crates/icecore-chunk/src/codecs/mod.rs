@@ -1,5 +1,7 @@
 //! The codecs, one file each.
 
+mod array_codec;
+mod array_table;
 mod bitround;
 mod bitshuffle;
 mod blosc;
@@ -7,6 +9,7 @@ mod blosc_frame;
 mod blosclz;
 mod bz2;
 mod checksum;
+mod choice;
 mod codec;
 mod delta;
 mod gzip;
@@ -24,6 +27,8 @@ mod unshuffle_x86;
 mod zlib;
 mod zstd;
 
+pub(crate) use array_codec::ArrayCodec;
+pub(crate) use array_table::{array_table, is_array_codec};
 pub(crate) use bitround::BitRound;
 pub(crate) use delta::Delta;
 pub(crate) use pco::Pco;

@@ -1,0 +1,28 @@
+//! The table of our own array→bytes codecs. A new one is a file and a row here.
+
+use std::sync::Arc;
+
+use icecore_grid::{Error, ErrorKind, Result};
+
+use super::array_codec::ArrayCodec;
+use super::choice::Choice;
+use crate::dtype::DType;
+use crate::extension::Extension;
+
+/// Is this name in the table?
+pub(crate) fn is_array_codec(name: &str) -> bool {
+    matches!(name, "icecore.choice")
+}
+
+/// The codec of this name for elements of `dtype`; `None` for a name that is not in the table.
+pub(crate) fn array_table(ext: &Extension, dtype: &DType) -> Result<Option<Arc<dyn ArrayCodec>>> {
+    if is_array_codec(ext.name) && dtype.is_vlen() {
+        return Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
+            .hint("it takes elements of fixed length: use `vlen-utf8` or `vlen-bytes`"));
+    }
+    let codec: Arc<dyn ArrayCodec> = match ext.name {
+        "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
+        _ => return Ok(None),
+    };
+    Ok(Some(codec))
+}

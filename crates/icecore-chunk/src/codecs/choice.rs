@@ -1,0 +1,79 @@
+//! `icecore.choice`: several codec lists, one byte per chunk says which of them it took.
+
+use std::ops::Range;
+
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::Value;
+
+use super::array_codec::ArrayCodec;
+use crate::chain::Chain;
+use crate::dtype::DType;
+use crate::extension::Extension;
+use crate::refuse::{bad_config, corrupt};
+use crate::scratch::Scratch;
+
+/// As many as one byte can tell apart.
+const MAX_LISTS: usize = 256;
+
+/// The list in the metadata only ever grows at its end, so that chunks written before keep their meaning.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    chains: Vec<Chain>,
+}
+
+impl Choice {
+    pub fn parse(ext: &Extension, dtype: &DType) -> Result<Choice> {
+        let lists = ext.get("choices").and_then(Value::as_array).filter(|l| (1..=MAX_LISTS).contains(&l.len()));
+        let lists = lists.ok_or_else(|| bad_config(ext, "choices", "1 to 256 lists of codecs"))?;
+        if lists.iter().any(|list| names(list, ext.name)) {
+            return Err(bad_config(ext, "choices", "lists without another icecore.choice"));
+        }
+        let zero = vec![0; dtype.size()];
+        let chains = lists.iter().map(|list| Chain::parse(list, dtype, &zero)).collect::<Result<_>>()?;
+        Ok(Choice { chains })
+    }
+}
+
+fn names(list: &Value, name: &str) -> bool {
+    let parts = list.as_array().into_iter().flatten();
+    parts.filter_map(|codec| Extension::parse(codec, "codec").ok()).any(|codec| codec.name == name)
+}
+
+impl ArrayCodec for Choice {
+    fn decode(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        wanted: Range<usize>,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (which, rest) = stored.split_first().ok_or_else(|| corrupt("icecore.choice", "no data"))?;
+        let chain = self.chains.get(usize::from(*which)).ok_or_else(|| {
+            corrupt("icecore.choice", format!("codec list {which} is used, the metadata has {}", self.chains.len()))
+        })?;
+        chain.decode(rest, shape, (wanted.start as u64, wanted.end as u64), out, scratch)
+    }
+
+    /// The shortest of all. A list that can't encode this chunk (values that a codec can't hold) is passed over.
+    fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let mut best: Option<(u8, Vec<u8>)> = None;
+        let mut failed: Option<Error> = None;
+        for (which, chain) in (0u8..=255).zip(&self.chains) {
+            match chain.encode(raw, shape, scratch) {
+                Ok(bytes) if best.as_ref().is_none_or(|(_, shortest)| bytes.len() < shortest.len()) => {
+                    best = Some((which, bytes));
+                }
+                Ok(_) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        let Some((which, bytes)) = best else {
+            return Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Internal, "icecore.choice without choices")));
+        };
+        let mut out = Vec::with_capacity(bytes.len() + 1);
+        out.push(which);
+        out.extend_from_slice(&bytes);
+        Ok(out)
+    }
+}
