@@ -9,7 +9,9 @@ use futures::future::BoxFuture;
 use icecore_catalog::LinkIdentity;
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{
+    BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig,
+};
 
 /// Something that answers range requests.
 pub trait RangeGet: Send + Sync {
@@ -24,8 +26,8 @@ pub(super) struct RemoteObject {
     pub store: Arc<dyn ObjectStore>,
     pub path: Path,
     pub name: String,
-    /// Sent with each request, so that the server itself refuses when the object is another one now.
-    pub etag: Option<String>,
+    /// The etag goes with each request, so that the server itself refuses when the object is another one now.
+    pub identity: Option<LinkIdentity>,
     pub linked: bool,
 }
 
@@ -35,10 +37,15 @@ impl RangeGet for RemoteObject {
             let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
             let options = GetOptions {
                 range: Some(GetRange::Bounded(offset..end)),
-                if_match: self.etag.clone(),
+                if_match: self.identity.as_ref().and_then(|i| i.etag.clone()),
                 ..Default::default()
             };
             let result = self.store.get_opts(&self.path, options).await.map_err(|e| self.error(e))?;
+            if let Some(identity) = &self.identity
+                && let Some(how) = difference(identity, &result.meta)
+            {
+                return Err(self.changed(&how));
+            }
             let bytes = result.bytes().await.map_err(|e| self.error(e))?;
             if bytes.len() as u64 != length {
                 return Err(self.short(offset, length, bytes.len() as u64));
@@ -59,9 +66,30 @@ impl RemoteObject {
             .hint("the object is shorter than its references say: link it again, or run `icecore verify`")
     }
 
+    fn changed(&self, how: &str) -> Error {
+        Error::new(ErrorKind::SourceChanged, format!("{} changed since it was linked: {how}", self.name))
+            .hint("link it again with --replace")
+    }
+
     fn error(&self, error: object_store::Error) -> Error {
         describe(&self.name, self.linked, &error)
     }
+}
+
+/// What tells the object that answered from the one that was linked: many servers ignore conditions, but say what they send.
+fn difference(was: &LinkIdentity, now: &ObjectMeta) -> Option<String> {
+    if was.size != now.size {
+        return Some(format!("it had {} bytes when it was linked and has {} now", was.size, now.size));
+    }
+    let strong = now.e_tag.as_deref().map(|tag| tag.trim_start_matches("W/"));
+    if let (Some(was), Some(now)) = (was.etag.as_deref(), strong) {
+        return (was != now).then(|| format!("its etag was {was} when it was linked and is {now} now"));
+    }
+    // Dates have whole seconds; without one the store says 1970.
+    let (then, date) = (was.mtime_ns.div_euclid(1_000_000_000), now.last_modified.timestamp());
+    let known = was.mtime_ns > 0 && date > 0;
+    (known && then != date)
+        .then(|| format!("it was modified at {then} (seconds since 1970) when it was linked, at {date} now"))
 }
 
 /// The error of an object store in our words.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use icecore_catalog::{Location, Native, Object, Repo, Snapshot};
+use icecore_catalog::{LinkIdentity, Location, Native, Object, Repo, Snapshot};
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
 
@@ -78,7 +78,7 @@ impl Stores {
                     Native::Url { options, .. } => options,
                     _ => BTreeMap::new(),
                 };
-                Ok(Source::Remote(Arc::new(self.object(url, &options, identity.and_then(|i| i.etag), true)?)))
+                Ok(Source::Remote(Arc::new(self.object(url, &options, identity, true)?)))
             }
         }
     }
@@ -101,7 +101,7 @@ impl Stores {
         &self,
         url: &str,
         options: &BTreeMap<String, String>,
-        etag: Option<String>,
+        identity: Option<LinkIdentity>,
         linked: bool,
     ) -> Result<RemoteObject> {
         // A child process can't use its parent's connections: the threads that drive them did not survive the fork.
@@ -111,7 +111,7 @@ impl Stores {
             None => client(url, options)?,
         };
         let store = Arc::clone(lock(&self.clients).entry(key).or_insert(fresh));
-        Ok(RemoteObject { store, path, name: url.to_owned(), etag, linked })
+        Ok(RemoteObject { store, path, name: url.to_owned(), identity, linked })
     }
 
     /// What a request to this source costs, as far as is known.
