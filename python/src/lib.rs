@@ -1,6 +1,7 @@
 //! The native half of the Python package: it turns Python's values into the engine's and back, and decides nothing.
 
 mod array;
+mod codecs;
 mod error;
 mod index;
 mod plan;
@@ -15,5 +16,6 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<repo::Repo>()?;
     module.add_class::<array::Array>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<codecs::PyChain>()?;
     plan::register(module)
 }

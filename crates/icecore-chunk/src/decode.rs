@@ -71,6 +71,16 @@ impl Chain {
         self.decode_moved(stored, shape, &moves, out, scratch)
     }
 
+    /// Undoes the bytes→bytes codecs alone. `expected` is what the length is measured by: far more than that is refused.
+    ///
+    /// Errors: `Corrupt` for damaged data.
+    pub fn unpack_bytes(&self, stored: &[u8], expected: usize, scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let held = self.unpack(stored, None, expected, 0, scratch)?;
+        let bytes = held.bytes().to_vec();
+        held.release(scratch);
+        Ok(bytes)
+    }
+
     /// The wanted bytes within the chunk, widened to whole elements.
     fn whole_elements(&self, wanted: (u64, u64), raw: usize) -> Range<usize> {
         let size = self.dtype.size().max(1);

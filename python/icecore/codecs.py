@@ -1,0 +1,114 @@
+"""Our codecs for plain zarr-python, by its entry points ``zarr.codecs``: thin classes over the same Rust.
+
+One class per kind of codec; the name comes with the metadata, so a new codec of a known kind is one line in
+``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec
+from zarr.core.common import parse_named_configuration
+
+from icecore import _icecore
+
+if TYPE_CHECKING:
+    from zarr.core.array_spec import ArraySpec
+    from zarr.core.buffer import Buffer, NDBuffer
+
+#: what stands before a bytes→bytes codec in a chain of its own
+_RAW = {"name": "bytes", "configuration": {"endian": "little"}}
+
+
+@lru_cache(maxsize=256)
+def _chain(codecs: str, data_type: str) -> _icecore.Chain:
+    """A parsed chain; each array's is asked for once per chunk."""
+    return _icecore.Chain(codecs, data_type)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A codec as the metadata name it; the configuration as JSON text, so that codecs can be compared."""
+
+    name: str
+    configuration: str = "{}"
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """From an element of the ``codecs`` list."""
+        name, configuration = parse_named_configuration(data, require_configuration=False)
+        return cls(name, json.dumps(configuration or {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As an element of the ``codecs`` list."""
+        return {"name": self.name, "configuration": json.loads(self.configuration)}
+
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
+        """Unknown: the length depends on the content."""
+        raise NotImplementedError
+
+    async def _decode_single(self, chunk_data: Any, chunk_spec: ArraySpec) -> Any:
+        return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
+
+    async def _encode_single(self, chunk_data: Any, chunk_spec: ArraySpec) -> Any:
+        return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
+
+    def _decode_sync(self, chunk_data: Any, chunk_spec: ArraySpec) -> Any:
+        raise NotImplementedError
+
+    def _encode_sync(self, chunk_data: Any, chunk_spec: ArraySpec) -> Any:
+        raise NotImplementedError
+
+
+class ArrayToBytes(_Named, ArrayBytesCodec):
+    """An array→bytes codec: ``icecore.choice`` and its like."""
+
+    is_fixed_size = False
+
+    def _of(self, spec: ArraySpec) -> _icecore.Chain:
+        data_type = json.dumps(spec.dtype.to_json(zarr_format=3))
+        return _chain(json.dumps([self.to_dict()]), data_type)
+
+    def _decode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
+        out = np.empty(chunk_spec.shape, _native(chunk_spec))
+        self._of(chunk_spec).decode(_bytes(chunk_data.as_numpy_array()), chunk_spec.shape, _bytes(out))
+        return chunk_spec.prototype.nd_buffer.from_numpy_array(out)
+
+    def _encode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> Buffer:
+        raw = np.ascontiguousarray(chunk_data.as_numpy_array(), dtype=_native(chunk_spec))
+        stored = self._of(chunk_spec).encode(_bytes(raw), chunk_spec.shape)
+        return chunk_spec.prototype.buffer.from_bytes(stored)
+
+
+class BytesToBytes(_Named, BytesBytesCodec):
+    """A bytes→bytes codec: HDF5's filters, ``icecore.h5bitshuffle`` and its like."""
+
+    is_fixed_size = False
+
+    def _of(self) -> _icecore.Chain:
+        return _chain(json.dumps([_RAW, self.to_dict()]), '"uint8"')
+
+    def _decode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
+        expected = prod(chunk_spec.shape) * _native(chunk_spec).itemsize
+        raw = self._of().unpack(_bytes(chunk_data.as_numpy_array()), expected)
+        return chunk_spec.prototype.buffer.from_bytes(raw)
+
+    def _encode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
+        raw = _bytes(chunk_data.as_numpy_array())
+        return chunk_spec.prototype.buffer.from_bytes(self._of().encode(raw, (raw.size,)))
+
+
+def _native(spec: ArraySpec) -> np.dtype[Any]:
+    return spec.dtype.to_native_dtype().newbyteorder("=")
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """A C-contiguous array's memory."""
+    return array.reshape(-1).view(np.uint8)

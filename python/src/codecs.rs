@@ -1,0 +1,67 @@
+//! Codec chains by themselves, for zarr-python's codec classes.
+
+use icecore::chunk::{Chain, DType, Scratch};
+use icecore::grid::{Error, ErrorKind};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::Value;
+
+use crate::error::{OrRaise, raise};
+
+/// A list of codecs for elements of one data type. All data are one-dimensional arrays of bytes.
+#[pyclass(name = "Chain", frozen, module = "icecore._icecore")]
+pub struct PyChain {
+    chain: Chain,
+}
+
+#[pymethods]
+impl PyChain {
+    #[new]
+    fn new(codecs_json: &str, dtype_json: &str) -> PyResult<Self> {
+        let json = |text: &str| {
+            serde_json::from_str::<Value>(text)
+                .map_err(|e| raise(Error::new(ErrorKind::Invalid, format!("not JSON: {e}"))))
+        };
+        let dtype = DType::parse(&json(dtype_json)?).or_raise()?;
+        let zero = vec![0; dtype.size()];
+        Ok(Self { chain: Chain::parse(&json(codecs_json)?, &dtype, &zero).or_raise()? })
+    }
+
+    /// The stored bytes of a chunk of `shape`, given in C order and native byte order.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        raw: PyReadonlyArray1<'_, u8>,
+        shape: Vec<u64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let raw = raw.as_slice()?;
+        let stored = py.detach(|| self.chain.encode(raw, &shape, &mut Scratch::new())).or_raise()?;
+        Ok(PyBytes::new(py, &stored))
+    }
+
+    /// Fills `out`, exactly the chunk of `shape`.
+    fn decode(
+        &self,
+        py: Python<'_>,
+        stored: PyReadonlyArray1<'_, u8>,
+        shape: Vec<u64>,
+        mut out: PyReadwriteArray1<'_, u8>,
+    ) -> PyResult<()> {
+        let (stored, out) = (stored.as_slice()?, out.as_slice_mut()?);
+        let whole = (0, out.len() as u64);
+        py.detach(|| self.chain.decode(stored, &shape, whole, out, &mut Scratch::new())).or_raise()
+    }
+
+    /// Undoes the bytes→bytes codecs only; `expected` bounds the length that is taken for meant.
+    fn unpack<'py>(
+        &self,
+        py: Python<'py>,
+        stored: PyReadonlyArray1<'_, u8>,
+        expected: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let stored = stored.as_slice()?;
+        let raw = py.detach(|| self.chain.unpack_bytes(stored, expected, &mut Scratch::new())).or_raise()?;
+        Ok(PyBytes::new(py, &raw))
+    }
+}
