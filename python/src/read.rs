@@ -1,12 +1,15 @@
 //! Reading: one or many (array, selection, target) in one plan, with the GIL released.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Mode, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Target};
 use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
@@ -138,9 +141,14 @@ fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
 
 /// NumPy's MemoryError in our words; any other error as it is.
 fn no_memory(py: Python<'_>, item: &Item<'_>, error: PyErr) -> PyErr {
-    if !error.is_instance_of::<PyMemoryError>(py) {
+    // A ValueError says that the lengths of the axes alone are too much for NumPy, even where one of them is 0.
+    if !error.is_instance_of::<PyMemoryError>(py) && !error.is_instance_of::<PyValueError>(py) {
         return error;
     }
+    too_large(item)
+}
+
+fn too_large(item: &Item<'_>) -> PyErr {
     let (path, shape) = (item.view.path(), item.selection.out_shape());
     let message = format!("{path}: no memory for a selection of shape {shape:?}");
     raise(Error::new(ErrorKind::Memory, message).hint("read a part of it"))
@@ -160,7 +168,10 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
         .zip(&blobs)
         .map(|((item, place), blobs)| (item.view.as_ref(), &item.selection, place.start, place.bytes, blobs))
         .collect();
-    py.detach(|| {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let options = &ReadOptions { cancel: Some(Arc::clone(&cancel)), ..options.clone() };
+    let watched = places.iter().map(|place| place.bytes).sum::<usize>() >= WATCHED;
+    interruptible(py, watched, &cancel, || {
         let queries: Vec<Query<'_>> = parts
             .iter()
             .map(|(array, selection, start, bytes, blobs)| {
@@ -170,10 +181,46 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
             })
             .collect();
         icecore::read::read(&queries, options).map(|_| ())
-    })
+    })?
     .or_raise()?;
     let finished = items.iter().zip(places).zip(blobs);
     finished.map(|((item, place), blobs)| finish(py, item, place, blobs)).collect()
+}
+
+/// Bytes of result from which a read may take long enough for someone to lose patience: a thread more costs nothing then.
+const WATCHED: usize = 16 << 20;
+
+/// Runs `work` with the GIL released. A `watched` one ends on Ctrl-C (or any signal whose handler raises): `cancel` is set,
+/// `work` returns, and the handler's exception is the result.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    watched: bool,
+    cancel: &AtomicBool,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    if !watched {
+        return Ok(py.detach(work));
+    }
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, finished) = std::sync::mpsc::channel::<()>();
+            let running = scope.spawn(move || {
+                let _done = done; // dropped, and so noticed, also where `work` panics
+                work()
+            });
+            let mut raised = None;
+            while finished.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                if raised.is_none()
+                    && let Err(error) = Python::attach(|py| py.check_signals())
+                {
+                    cancel.store(true, Ordering::Relaxed);
+                    raised = Some(error);
+                }
+            }
+            let result = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            raised.map_or(Ok(result), Err)
+        })
+    })
 }
 
 fn finish<'py>(py: Python<'py>, item: &Item<'py>, place: Place<'py>, blobs: Blobs) -> PyResult<Bound<'py, PyAny>> {
@@ -193,7 +240,8 @@ fn strings<'py>(py: Python<'py>, item: &Item<'py>, place: &Place<'py>, blobs: Bl
     let text = matches!(item.view.meta().dtype, DType::VlenUtf8);
     // SAFETY: the views' array is alive in `place` and has this many bytes.
     let views = unsafe { std::slice::from_raw_parts(place.start as *const u8, place.bytes) };
-    let mut objects: Vec<Py<PyAny>> = Vec::with_capacity(views.len() / 16);
+    let mut objects: Vec<Py<PyAny>> = Vec::new();
+    objects.try_reserve_exact(views.len() / 16).map_err(|_| too_large(item))?;
     for view in views.chunks_exact(16) {
         let number =
             |i: usize| view.get(i..i + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes) as usize;
@@ -210,7 +258,8 @@ fn strings<'py>(py: Python<'py>, item: &Item<'py>, place: &Place<'py>, blobs: Bl
         });
     }
     let flat = PyArray1::from_vec(py, objects);
-    flat.call_method1("reshape", (PyTuple::new(py, item.selection.out_shape())?,))
+    let shaped = flat.call_method1("reshape", (PyTuple::new(py, item.selection.out_shape())?,));
+    shaped.map_err(|error| no_memory(py, item, error))
 }
 
 /// What reading the items would do, as a dict.

@@ -68,6 +68,11 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "chunks that overflow": regular(2**33, 2**33),
     "chunks larger than memory": {"shape": [2**36, 10], **regular(2**36, 10)},
     "many axes": {"shape": [2] * 60, **regular(*[1] * 60)},
+    "nothing and too much": {"shape": [0, HUGE], **regular(1, 1)},
+    "no text and too much": {
+        **{"shape": [HUGE, 0], "data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}]},
+        **regular(1, 1),
+    },
     "zero chunks": regular(0, 10),
     "negative chunks": regular(-1, 10),
     "fractional chunks": regular(1.5, 10),

@@ -42,11 +42,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// All pieces that need no request: missing chunks, inline ones, cached ones.
-    pub fn without_bytes(&self, _options: &ReadOptions) -> Result<()> {
+    pub fn without_bytes(&self, options: &ReadOptions) -> Result<()> {
         const BATCH: usize = 64;
         let pieces: Vec<&Piece> = self.located.pieces.iter().filter(|p| !matches!(p.state, State::Stored)).collect();
         let batches: Vec<&[&Piece]> = pieces.chunks(BATCH).collect();
         for_each(batches.len(), |i| {
+            options.go_on()?;
             let batch = batches.get(i).copied().unwrap_or_default();
             with_worker(|worker| batch.iter().try_for_each(|piece| self.piece(piece, None, worker)))
         })

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use crossbeam_channel::RecvTimeoutError;
 use futures::StreamExt;
 use icecore_grid::{Error, ErrorKind, Request, Result, Span};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -41,6 +42,7 @@ pub(crate) fn fetch(
             None => return Err(Error::new(ErrorKind::Internal, "a request names no source")),
         }
     }
+    let consume = |request: &Request, bytes: &[u8]| options.go_on().and_then(|()| consume(request, bytes));
     for_each(local.len(), |i| match local.get(i) {
         Some((request, file)) => read_local(request, file, &consume),
         None => Ok(()),
@@ -78,6 +80,9 @@ fn too_large(bytes: u64) -> Error {
     Error::new(ErrorKind::Memory, format!("no memory for a request of {bytes} bytes"))
 }
 
+/// How long a thread waits for bytes before it looks whether anyone still wants them.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 type Arrived = (usize, Result<Bytes>, OwnedSemaphorePermit);
 
 fn fetch_remote(
@@ -90,7 +95,11 @@ fn fetch_remote(
     let failed = FirstError::default();
     let work = || {
         while !failed.stopped() {
-            let Ok((number, bytes, _permit)) = receiver.recv() else { break };
+            let (number, bytes, _permit) = match receiver.recv_timeout(PATIENCE) {
+                Ok(arrived) => arrived,
+                Err(RecvTimeoutError::Timeout) if failed.note(options.go_on()) => continue,
+                Err(_) => break,
+            };
             let Some((request, _)) = requests.get(number) else { break };
             if !failed.note(guarded(|| consume(request, &bytes?))) {
                 break;

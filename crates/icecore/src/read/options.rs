@@ -1,5 +1,10 @@
 //! How to read: one plain struct with defaults.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use icecore_grid::{Error, ErrorKind, Result};
+
 use crate::store::Wrap;
 
 /// Options of a read.
@@ -13,10 +18,24 @@ pub struct ReadOptions {
     pub cache: bool,
     /// Put in front of every source: counts and faults of the tests.
     pub wrap: Option<Wrap>,
+    /// Set it to end the read early, with `interrupted`.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+impl ReadOptions {
+    /// `interrupted` once the read was cancelled.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        match &self.cancel {
+            Some(cancel) if cancel.load(Ordering::Relaxed) => {
+                Err(Error::new(ErrorKind::Interrupted, "the read was interrupted"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { memory: 64 << 20, concurrency: 64, cache: true, wrap: None }
+        Self { memory: 64 << 20, concurrency: 64, cache: true, wrap: None, cancel: None }
     }
 }
