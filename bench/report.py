@@ -125,8 +125,8 @@ def keep(workload: ModuleType, measured: dict[str, Any], machine: str, quick: bo
     (OUT / name).write_text(json.dumps(kept, indent=1))
 
 
-def assemble(workloads: list[str], quick: bool) -> Path:
-    """RESULTS.md (full size) or out/RESULTS-quick.md, from the latest run of each workload."""
+def assemble(workloads: list[str], quick: bool, study: str = "") -> Path:
+    """RESULTS{study}.md (full size) or out/RESULTS{study}-quick.md, from the latest run of each workload."""
     kind = "quick" if quick else "full"
     kept = [json.loads(f.read_text()) for w in workloads if (f := OUT / f"{kind}-{w}.json").exists()]
     parts = ["# Speed, beside the peers", INTRODUCTION]
@@ -136,7 +136,7 @@ def assemble(workloads: list[str], quick: bool) -> Path:
             parts.append(one["machine"])
             previous = one["machine"]
         parts.append(one["section"])
-    path = OUT / "RESULTS-quick.md" if quick else HERE / "RESULTS.md"
+    path = OUT / f"RESULTS{study}-quick.md" if quick else HERE / f"RESULTS{study}.md"
     path.write_text("\n\n".join(parts) + "\n")
     return path
 

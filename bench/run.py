@@ -1,6 +1,6 @@
 """Every measured claim beside its peers.
 
-`python bench/run.py [w1|w2|w3|small|link|import|all|peers] [--quick]`
+`python bench/run.py [w1|w2|w3|small|link|import|all|prefetch|scaling|ingest|pstore|peers] [--quick]`
 
 `peers` makes .venv-bench with the pinned peers; `all` does so too if it is missing. Without that environment
 the peers that this Python has take part, and the others are reported as absent.
@@ -25,6 +25,7 @@ WORKLOADS = {
     "link": "w5_link",
     "import": "w6_import",
 }
+PSTORE = {"prefetch": "pstore_prefetch", "scaling": "pstore_scaling", "ingest": "pstore_ingest"}
 
 
 def main() -> int:
@@ -32,7 +33,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "what", nargs="*", default=["all"], choices=[*WORKLOADS, "all", "peers"], metavar="WHAT"
+        "what",
+        nargs="*",
+        default=["all"],
+        choices=[*WORKLOADS, "all", *PSTORE, "pstore", "peers"],
+        metavar="WHAT",
     )
     parser.add_argument(
         "--quick", action="store_true", help="small data, two repetitions: does it work, not how fast"
@@ -42,6 +47,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     wanted = [w for w in WORKLOADS if w in args.what or "all" in args.what]
+    wanted += [w for w in PSTORE if w in args.what or "pstore" in args.what]
     if "peers" in args.what or ("all" in args.what and not peers_python().exists()):
         make_peers()
     if wanted and peers_python().exists() and Path(sys.prefix) != peers_python().parents[1]:
@@ -82,18 +88,20 @@ def measure(wanted: list[str], quick: bool, reps: int | None) -> int:
     import report
     from harness import measure as run
 
-    if {"w1", "w2"} & set(wanted) and "ICECORE_EXAMPLES" not in os.environ:
+    if {"w1", "w2", "prefetch"} & set(wanted) and "ICECORE_EXAMPLES" not in os.environ:
         build_examples()
     facts = machine.facts()
     wrong = 0
     for name in wanted:
-        workload = import_module(WORKLOADS[name])
+        workload = import_module((WORKLOADS | PSTORE)[name])
         print(f"\n{workload.TITLE}", flush=True)
         measured = run(workload, quick, reps)
         report.keep(workload, measured, facts, quick)
         print("\n" + report.section(workload, measured) + "\n", flush=True)
         wrong += sum(bool(o.wrong or o.error) for o in measured["outcomes"])
-    print(f"written: {report.assemble(list(WORKLOADS.values()), quick)}")
+    for title, workloads in (("", WORKLOADS), ("-pstore", PSTORE)):
+        if set(wanted) & set(workloads):
+            print(f"written: {report.assemble(list(workloads.values()), quick, title)}")
     return 1 if wrong else 0
 
 
