@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 from icecore.cli import (
+    bench,
     branch,
     demo,
     diff,
@@ -36,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for verb in (demo, link, pack, ls, info, read, explain, plot, log, diff, tag, branch, gc, verify):
+for verb in (demo, link, pack, ls, info, read, explain, plot, log, diff, tag, branch, gc, verify, bench):
     verb.register(app)
 
 _SELECTING = ("read", "explain", "plot")

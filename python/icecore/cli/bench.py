@@ -1,0 +1,41 @@
+"""``icecore bench``: one of the studies, beside its peers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from icecore.cli.console import Json, emit, examples, talk
+
+
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The study: pds.")],
+    source: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="What to measure with; made where it is left out.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where tables and figures go.")
+    ] = Path("icecore-bench"),
+    json: Json = False,
+) -> None:
+    """Run a study again, side by side with its peers: tables and figures.
+
+    Peers are what the machine has; one that is missing is named.
+    """
+    from icecore.studies import study
+
+    run = study(name)
+    output.mkdir(parents=True, exist_ok=True)
+    outcome = run(output, source, talk)
+    outcome.write(output)
+    emit(asdict(outcome), json, str(outcome))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples("icecore bench pds -o figures", "icecore bench pds 200908010000_RDR.TAB --json")
+    )(bench)

@@ -1,0 +1,114 @@
+"""The compressors that a machine has as programs: what people do to whole files."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from icecore import errors
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A program that packs one file and prints it again.
+
+    ``pack`` and ``unpack`` are command lines in which ``{level}``, ``{source}`` and ``{packed}`` are filled
+    in; ``unpack`` writes the file to stdout, and so does ``pack`` unless ``makes_file``.
+    """
+
+    name: str
+    pack: tuple[str, ...]
+    unpack: tuple[str, ...]
+    levels: tuple[str, ...]
+    makes_file: bool = False
+
+    @property
+    def present(self) -> bool:
+        """Is the program installed?"""
+        return shutil.which(self.pack[0]) is not None and shutil.which(self.unpack[0]) is not None
+
+
+UTILITIES = (
+    Utility(
+        "lz4", ("lz4", "-{level}", "-c", "-q", "{source}"), ("lz4", "-d", "-c", "-q", "{packed}"), ("1", "9")
+    ),
+    Utility(
+        "zip",
+        ("zip", "-{level}", "-j", "-q", "{packed}", "{source}"),
+        ("unzip", "-p", "{packed}"),
+        ("6", "9"),
+        makes_file=True,
+    ),
+    Utility("gzip", ("gzip", "-{level}", "-c", "{source}"), ("gzip", "-d", "-c", "{packed}"), ("6", "9")),
+    Utility("pigz", ("pigz", "-{level}", "-c", "{source}"), ("pigz", "-d", "-c", "{packed}"), ("6",)),
+    Utility("bzip2", ("bzip2", "-{level}", "-c", "{source}"), ("bzip2", "-d", "-c", "{packed}"), ("9",)),
+    Utility(
+        "zstd",
+        ("zstd", "-{level}", "-T1", "-c", "-q", "{source}"),
+        ("zstd", "-d", "-c", "-q", "{packed}"),
+        ("3", "15", "19"),
+    ),
+    Utility(
+        "brotli",
+        ("brotli", "-q", "{level}", "-c", "{source}"),
+        ("brotli", "-d", "-c", "{packed}"),
+        ("9", "11"),
+    ),
+    Utility(
+        "lzma",
+        ("xz", "--format=lzma", "-{level}", "-c", "{source}"),
+        ("xz", "--format=lzma", "-d", "-c", "{packed}"),
+        ("6", "9e"),
+    ),
+    Utility("xz", ("xz", "-{level}", "-T1", "-c", "{source}"), ("xz", "-d", "-c", "{packed}"), ("6",)),
+    Utility(
+        "7z",
+        ("7z", "a", "-mx={level}", "-bso0", "-bsp0", "{packed}", "{source}"),
+        ("7z", "x", "-so", "-bsp0", "{packed}"),
+        ("9",),
+        makes_file=True,
+    ),
+    Utility(
+        "rar",
+        ("rar", "a", "-m{level}", "-ep", "-inul", "{packed}", "{source}"),
+        ("rar", "p", "-inul", "{packed}"),
+        ("5",),
+        makes_file=True,
+    ),
+    Utility(
+        "rzip",
+        ("rzip", "-{level}", "-k", "-o", "{packed}", "{source}"),
+        ("sh", "-c", 'rzip -d -k -o "$0.out" "$0" && cat "$0.out" && rm "$0.out"', "{packed}"),
+        ("9",),
+        makes_file=True,
+    ),
+)
+
+
+def command(parts: tuple[str, ...], level: str, source: Path, packed: Path) -> list[str]:
+    """A utility's command line."""
+    return [part.format(level=level, source=source, packed=packed) for part in parts]
+
+
+def pack(utility: Utility, level: str, source: Path, packed: Path) -> float:
+    """Pack ``source`` into ``packed``; wall seconds.
+
+    Raises:
+        Error: ``io`` with what the program said, where it fails.
+    """
+    packed.unlink(missing_ok=True)
+    line = command(utility.pack, level, source, packed)
+    began = time.perf_counter()
+    if utility.makes_file:
+        done = subprocess.run(line, capture_output=True, check=False)
+    else:
+        with open(packed, "wb") as out:
+            done = subprocess.run(line, stdout=out, stderr=subprocess.PIPE, check=False)
+    seconds = time.perf_counter() - began
+    if done.returncode or not packed.exists():
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise errors.make("io", f"{' '.join(line)} failed ({done.returncode}): {said[-300:]}")
+    return seconds
