@@ -5,7 +5,7 @@ use std::sync::Arc;
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use crate::codecs::{ArrayCodec, BitRound, ByteStep, Delta, Pco, Swap, Transpose};
+use crate::codecs::{ArrayCodec, BitRound, ByteStep, Delta, Pco, Planes, Swap, Transpose};
 use crate::dtype::DType;
 use crate::foreign::Foreign;
 
@@ -75,6 +75,16 @@ impl Chain {
         }
         let raw = self.raw_len(shape).ok()?;
         self.bytes.iter().try_fold(raw, |len, step| step.encoded_len(len))
+    }
+
+    /// The planes of a chunk, where its first planes can be fetched and decoded without the rest: `icecore.byteplanes` of
+    /// floats as the last codec, behind nothing that mixes numbers with each other.
+    pub fn planes(&self) -> Option<&dyn Planes> {
+        let mixed = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
+        match &self.serializer {
+            Serializer::Own(codec) if self.bytes.is_empty() && !mixed => codec.planes(),
+            _ => None,
+        }
     }
 
     /// Bytes of a decoded chunk.

@@ -57,6 +57,21 @@ impl Chain {
         out: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<()> {
+        self.decode_top(stored, usize::MAX, shape, wanted, out, scratch)
+    }
+
+    /// As [`Chain::decode`], from the first `planes` planes only, where the chain has [`Chain::planes`]: `stored` may then end
+    /// behind them ([`Planes::prefix_len`](crate::Planes::prefix_len)), and floats are right within
+    /// [`Planes::bound`](crate::Planes::bound). Without planes all of `stored` is decoded, exactly.
+    pub fn decode_top(
+        &self,
+        stored: &[u8],
+        planes: usize,
+        shape: &[u64],
+        wanted: (u64, u64),
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let raw = self.raw_len(shape)?;
         if out.len() != raw || self.dtype.is_vlen() {
             let what =
@@ -64,11 +79,12 @@ impl Chain {
             return Err(Error::new(ErrorKind::Mismatch, what));
         }
         let wanted = self.whole_elements(wanted, raw);
+        let planes = if self.planes().is_some() { planes } else { usize::MAX };
         let moves: Vec<(usize, &Transpose)> = self.moves();
         if moves.is_empty() {
-            return self.decode_in_place(stored, shape, wanted, out, scratch);
+            return self.decode_in_place(stored, planes, shape, wanted, out, scratch);
         }
-        self.decode_moved(stored, shape, &moves, out, scratch)
+        self.decode_moved(stored, planes, shape, &moves, out, scratch)
     }
 
     /// Undoes the bytes→bytes codecs alone. `expected` is what the length is measured by: far more than that is refused.
@@ -110,6 +126,7 @@ impl Chain {
     fn decode_in_place(
         &self,
         stored: &[u8],
+        planes: usize,
         shape: &[u64],
         wanted: Range<usize>,
         out: &mut [u8],
@@ -129,7 +146,7 @@ impl Chain {
             }
             Serializer::Own(codec) => {
                 let held = self.unpack(stored, None, out.len(), 0, scratch)?;
-                codec.decode(held.bytes(), shape, wanted, out, scratch)?;
+                codec.decode_top(held.bytes(), planes, shape, wanted, out, scratch)?;
                 held.release(scratch);
             }
             Serializer::Foreign(foreign) => {
@@ -149,6 +166,7 @@ impl Chain {
     fn decode_moved(
         &self,
         stored: &[u8],
+        planes: usize,
         shape: &[u64],
         moves: &[(usize, &Transpose)],
         out: &mut [u8],
@@ -168,7 +186,7 @@ impl Chain {
                 let packed = self.unpack(stored, None, raw, 0, scratch)?;
                 let mut buffer = scratch.take();
                 let inner = shapes.last().map_or(shape, Vec::as_slice);
-                codec.decode(packed.bytes(), inner, 0..raw, buffer.sized(raw)?, scratch)?;
+                codec.decode_top(packed.bytes(), planes, inner, 0..raw, buffer.sized(raw)?, scratch)?;
                 packed.release(scratch);
                 Held::Buffer(buffer, 0..raw)
             }

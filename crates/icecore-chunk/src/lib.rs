@@ -20,6 +20,7 @@ mod shard;
 mod vlen;
 
 pub use chain::Chain;
+pub use codecs::Planes;
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};
 pub use meta::ArrayMeta;

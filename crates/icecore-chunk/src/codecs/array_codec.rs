@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
+use super::planes::Planes;
 use crate::scratch::Scratch;
 
 /// An array→bytes codec of fixed-length elements, for one data type.
@@ -22,4 +23,23 @@ pub(crate) trait ArrayCodec: Debug + Send + Sync {
 
     /// The encoded bytes of `raw`: exactly the chunk of `shape`, C order, native byte order.
     fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>>;
+
+    /// As `decode`, from no more than the first `planes` planes (see [`Planes`]); `stored` may end behind them.
+    /// Codecs without planes decode everything.
+    fn decode_top(
+        &self,
+        stored: &[u8],
+        _planes: usize,
+        shape: &[u64],
+        wanted: Range<usize>,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.decode(stored, shape, wanted, out, scratch)
+    }
+
+    /// The codec as one whose first planes can be read alone.
+    fn planes(&self) -> Option<&dyn Planes> {
+        None
+    }
 }

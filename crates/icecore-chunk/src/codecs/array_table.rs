@@ -5,13 +5,14 @@ use std::sync::Arc;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::array_codec::ArrayCodec;
+use super::byteplanes::BytePlanes;
 use super::choice::Choice;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
-    matches!(name, "icecore.choice")
+    matches!(name, "icecore.byteplanes" | "icecore.choice")
 }
 
 /// The codec of this name for elements of `dtype`; `None` for a name that is not in the table.
@@ -21,6 +22,7 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType) -> Result<Option<Arc<d
             .hint("it takes elements of fixed length: use `vlen-utf8` or `vlen-bytes`"));
     }
     let codec: Arc<dyn ArrayCodec> = match ext.name {
+        "icecore.byteplanes" => Arc::new(BytePlanes::parse(ext, dtype)?),
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
         _ => return Ok(None),
     };

@@ -112,7 +112,7 @@ impl Golden {
     }
 }
 
-fn folder() -> std::path::PathBuf {
+pub fn folder() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
@@ -122,12 +122,21 @@ pub fn golden_text(file: &str) -> Vec<Value> {
 }
 
 pub fn golden() -> Vec<Golden> {
+    golden_in("")
+}
+
+/// Chunks that earlier versions of this crate stored.
+pub fn golden_own() -> Vec<Golden> {
+    golden_in("own/")
+}
+
+fn golden_in(below: &str) -> Vec<Golden> {
     let case = |value: &Value| {
         let name = value["name"].as_str().unwrap().to_string();
-        let stored = std::fs::read(folder().join(format!("{name}.bin"))).unwrap();
+        let stored = std::fs::read(folder().join(format!("{below}{name}.bin"))).unwrap();
         Golden { name, meta: value["meta"].clone(), stored }
     };
-    golden_text("cases.json").iter().map(case).collect()
+    golden_text(&format!("{below}cases.json")).iter().map(case).collect()
 }
 
 /// Numbers without pattern, the same on every run.

@@ -1,0 +1,177 @@
+//! Numbers to planes and back: loops that the compiler turns into vector instructions.
+
+use std::ops::Range;
+
+/// Numbers that are worked on at a time, so that they stay in the first cache while one plane after the other comes in.
+const BLOCK: usize = 2048;
+
+/// A decoded plane: numbers of `width` bytes in native order that sit `shift` bits up in the whole number.
+#[derive(Clone, Copy)]
+pub(crate) struct Layer<'a> {
+    pub data: &'a [u8],
+    pub width: usize,
+    pub shift: u32,
+}
+
+/// Low bits of floats, and the bits of the exponent: numbers in which these are all zeros or all ones are not normal, and
+/// their low bits are treated apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pattern {
+    pub exponent: u64,
+    pub low: u64,
+}
+
+macro_rules! kernels {
+    ($number:ty, $fill:ident, $odd:ident, $(($part:ty, $up:ident, $down:ident)),*) => {
+        $(
+            #[inline(always)]
+            fn $up(data: &[u8], shift: u32, first: bool, out: &mut [u8]) {
+                let numbers = out.as_chunks_mut::<{ size_of::<$number>() }>().0.iter_mut();
+                let parts = data.as_chunks::<{ size_of::<$part>() }>().0;
+                let lift = |part: &[u8; size_of::<$part>()]| (<$part>::from_ne_bytes(*part) as $number) << shift;
+                if first {
+                    numbers.zip(parts).for_each(|(number, part)| *number = lift(part).to_ne_bytes());
+                } else {
+                    numbers.zip(parts).for_each(|(number, part)| {
+                        *number = (<$number>::from_ne_bytes(*number) | lift(part)).to_ne_bytes();
+                    });
+                }
+            }
+
+            #[inline(always)]
+            fn $down(numbers: &[u8], shift: u32, out: &mut [u8]) {
+                let parts = out.as_chunks_mut::<{ size_of::<$part>() }>().0.iter_mut();
+                let numbers = numbers.as_chunks::<{ size_of::<$number>() }>().0;
+                parts.zip(numbers).for_each(|(part, number)| {
+                    *part = ((<$number>::from_ne_bytes(*number) >> shift) as $part).to_ne_bytes();
+                });
+            }
+        )*
+
+        #[inline(always)]
+        fn $fill(pattern: Pattern, out: &mut [u8]) {
+            let (exponent, low) = (pattern.exponent as $number, pattern.low as $number);
+            for number in out.as_chunks_mut::<{ size_of::<$number>() }>().0 {
+                let bits = <$number>::from_ne_bytes(*number);
+                let field = bits & exponent;
+                let plain = (field != 0) & (field != exponent);
+                *number = (bits | if plain { low } else { 0 }).to_ne_bytes();
+            }
+        }
+
+        #[inline(always)]
+        fn $odd(pattern: Pattern, numbers: &[u8]) -> bool {
+            let (exponent, low) = (pattern.exponent as $number, pattern.low as $number);
+            let numbers = numbers.as_chunks::<{ size_of::<$number>() }>().0.iter();
+            numbers.fold(false, |found, number| {
+                let bits = <$number>::from_ne_bytes(*number);
+                let field = bits & exponent;
+                found | ((field == 0 || field == exponent) & (bits & low != 0))
+            })
+        }
+    };
+}
+
+kernels!(u8, fill_1, odd_1, (u8, up_1_1, down_1_1));
+kernels!(u16, fill_2, odd_2, (u8, up_2_1, down_2_1), (u16, up_2_2, down_2_2));
+kernels!(u32, fill_4, odd_4, (u8, up_4_1, down_4_1), (u16, up_4_2, down_4_2), (u32, up_4_4, down_4_4));
+kernels!(
+    u64,
+    fill_8,
+    odd_8,
+    (u8, up_8_1, down_8_1),
+    (u16, up_8_2, down_8_2),
+    (u32, up_8_4, down_8_4),
+    (u64, up_8_8, down_8_8)
+);
+
+/// Numbers of this many bytes can be split, into parts of these.
+pub(crate) const UNITS: [usize; 4] = [1, 2, 4, 8];
+
+#[inline(always)]
+fn up(unit: usize, layer: Layer<'_>, first: bool, out: &mut [u8]) {
+    let Layer { data, width, shift } = layer;
+    match (unit, width) {
+        (1, _) => up_1_1(data, shift, first, out),
+        (2, 1) => up_2_1(data, shift, first, out),
+        (2, _) => up_2_2(data, shift, first, out),
+        (4, 1) => up_4_1(data, shift, first, out),
+        (4, 2) => up_4_2(data, shift, first, out),
+        (4, _) => up_4_4(data, shift, first, out),
+        (_, 1) => up_8_1(data, shift, first, out),
+        (_, 2) => up_8_2(data, shift, first, out),
+        (_, 4) => up_8_4(data, shift, first, out),
+        _ => up_8_8(data, shift, first, out),
+    }
+}
+
+#[inline(always)]
+fn fill(unit: usize, pattern: Pattern, out: &mut [u8]) {
+    match unit {
+        1 => fill_1(pattern, out),
+        2 => fill_2(pattern, out),
+        4 => fill_4(pattern, out),
+        _ => fill_8(pattern, out),
+    }
+}
+
+/// Puts the numbers of `range` together from the first planes, most significant first. `out` holds all numbers, of
+/// `unit` bytes each.
+pub(crate) fn merge(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { merge_avx2(unit, layers, pattern, range, out) };
+    }
+    merge_blocks(unit, layers, pattern, range, out);
+}
+
+/// The same loops, for twice as wide registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn merge_avx2(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+    merge_blocks(unit, layers, pattern, range, out);
+}
+
+#[inline(always)]
+fn merge_blocks(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+    let mut start = range.start;
+    while start < range.end {
+        let end = range.end.min(start + BLOCK);
+        let block = &mut out[start * unit..end * unit];
+        for (nth, layer) in layers.iter().enumerate() {
+            let data = &layer.data[start * layer.width..end * layer.width];
+            up(unit, Layer { data, ..*layer }, nth == 0, block);
+        }
+        if let Some(pattern) = pattern {
+            fill(unit, pattern, block);
+        }
+        start = end;
+    }
+}
+
+/// One plane of numbers of `unit` bytes: `width` bytes each, `shift` bits up.
+pub(crate) fn split(unit: usize, numbers: &[u8], width: usize, shift: u32, out: &mut [u8]) {
+    match (unit, width) {
+        (1, _) => down_1_1(numbers, shift, out),
+        (2, 1) => down_2_1(numbers, shift, out),
+        (2, _) => down_2_2(numbers, shift, out),
+        (4, 1) => down_4_1(numbers, shift, out),
+        (4, 2) => down_4_2(numbers, shift, out),
+        (4, _) => down_4_4(numbers, shift, out),
+        (_, 1) => down_8_1(numbers, shift, out),
+        (_, 2) => down_8_2(numbers, shift, out),
+        (_, 4) => down_8_4(numbers, shift, out),
+        _ => down_8_8(numbers, shift, out),
+    }
+}
+
+/// Whether any of the numbers has bits `low` although its bits `exponent` are all zeros or all ones.
+pub(crate) fn any_odd(unit: usize, pattern: Pattern, numbers: &[u8]) -> bool {
+    match unit {
+        1 => odd_1(pattern, numbers),
+        2 => odd_2(pattern, numbers),
+        4 => odd_4(pattern, numbers),
+        _ => odd_8(pattern, numbers),
+    }
+}

@@ -1,0 +1,30 @@
+//! Which planes are worth a codec: PStore's test by the frequencies of bytes.
+
+/// Bytes looked at, in pieces spread over the plane: enough for the frequencies of 256 values, also where they change.
+const PIECES: usize = 16;
+const PIECE: usize = 512;
+/// Bits a byte from which no codec is tried: noise is above, what zstd could still shorten by a percent is below.
+const NOISE: f64 = 7.93;
+
+/// Whether neither the bytes of a plane nor the steps from one number to the next have frequent values.
+/// Steps are looked at too because a counter's low bytes are all equally frequent, yet no noise.
+pub(crate) fn is_noise(plane: &[u8], width: usize) -> bool {
+    if plane.len() < PIECES * PIECE {
+        return false; // too few to tell; encoding them costs nothing
+    }
+    let stride = plane.len() / PIECES / width * width;
+    let pieces = || (0..PIECES).map(move |nth| &plane[nth * stride..nth * stride + PIECE]);
+    let steps = pieces().flat_map(|piece| piece.iter().zip(&piece[width..]).map(|(a, b)| b.wrapping_sub(*a)));
+    entropy(pieces().flatten().copied()) > NOISE && entropy(steps) > NOISE
+}
+
+/// Shannon's entropy of the bytes' frequencies, in bits a byte, with Miller and Madow's correction for the sample's size.
+fn entropy(bytes: impl Iterator<Item = u8>) -> f64 {
+    let mut counts = [0u32; 256];
+    bytes.for_each(|byte| counts[usize::from(byte)] += 1);
+    let total: f64 = counts.iter().map(|n| f64::from(*n)).sum();
+    let seen = counts.iter().filter(|n| **n > 0).count() as f64;
+    let bits: f64 =
+        counts.iter().filter(|n| **n > 0).map(|n| -(f64::from(*n) / total) * (f64::from(*n) / total).log2()).sum();
+    bits + (seen - 1.0) / (2.0 * total * std::f64::consts::LN_2)
+}

@@ -1,0 +1,83 @@
+//! Chunks of our own codecs as earlier versions stored them: what was written once is read for ever.
+//!
+//! A new codec adds its cases to `cases()` and runs `cargo test -p icecore-chunk --test golden_own -- --ignored`, which
+//! writes the files that are not there yet and never changes one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{folder, golden_own, sample};
+use icecore_chunk::{ArrayMeta, Chain, DType, Scratch};
+use serde_json::{Value, json};
+
+const SHAPE: [u64; 2] = [20, 31];
+
+/// The data of a case: by formula, and for floats with every kind of number that is not normal.
+fn data(dtype: &DType) -> Vec<u8> {
+    let mut raw = sample(dtype, (SHAPE[0] * SHAPE[1]) as usize);
+    let odd: &[u64] = match dtype {
+        DType::Float16 => &[0x8000, 1, 0x7c00, 0xfc00, 0x7e00, 0x7c01],
+        DType::Float32 => &[0x8000_0000, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001],
+        DType::Float64 => &[1 << 63, 1, 0x7ff0 << 48, 0xfff0 << 48, 0x7ff8 << 48, 0x7ff0 << 48 | 1],
+        _ => &[],
+    };
+    for (slot, bits) in raw.chunks_mut(dtype.size()).step_by(7).zip(odd) {
+        slot.copy_from_slice(&bits.to_ne_bytes()[..dtype.size()]); // the files were written where the low byte is first
+    }
+    raw
+}
+
+fn byteplanes(widths: &[usize], fill: &str) -> Value {
+    let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let shuffle = |width| json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": width}});
+    let zstd = json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}});
+    let planes = widths.iter().map(|w| json!({"bytes": w, "codecs": [little, shuffle(w), zstd]}));
+    let planes: Vec<Value> = planes.collect();
+    json!([{"name": "icecore.byteplanes", "configuration": {"planes": planes, "fill": fill}}])
+}
+
+fn cases() -> Vec<(&'static str, DType, Value)> {
+    vec![
+        ("byteplanes_f2", DType::Float16, byteplanes(&[1, 1], "midpoint")),
+        ("byteplanes_f4", DType::Float32, byteplanes(&[2, 1, 1], "midpoint")),
+        ("byteplanes_f4_zero", DType::Float32, byteplanes(&[2, 2], "zero")),
+        ("byteplanes_f8", DType::Float64, byteplanes(&[2, 1, 1, 4], "midpoint")),
+        ("byteplanes_i8", DType::Int64, byteplanes(&[4, 2, 1, 1], "zero")),
+        ("byteplanes_c8", DType::Complex64, byteplanes(&[2, 1, 1], "midpoint")),
+    ]
+}
+
+#[test]
+#[cfg(target_endian = "little")]
+fn what_was_written_is_read() {
+    let golden = golden_own();
+    assert_eq!(golden.len(), cases().len(), "run the ignored test of this file, and commit what it writes");
+    for case in golden {
+        let meta = ArrayMeta::parse(&case.document()).unwrap_or_else(|e| panic!("{}: {e:?}", case.name));
+        let expected = data(&meta.dtype);
+        let mut out = vec![0xaa; expected.len()];
+        let whole = (0, out.len() as u64);
+        meta.chain.decode(&case.stored, &case.shape(), whole, &mut out, &mut Scratch::new()).unwrap();
+        assert!(out == expected, "{}: other values", case.name);
+    }
+}
+
+#[test]
+#[ignore = "writes golden files"]
+fn write() {
+    let own = folder().join("own");
+    std::fs::create_dir_all(&own).unwrap();
+    let mut lines = Vec::new();
+    for (name, dtype, codecs) in cases() {
+        let file = own.join(format!("{name}.bin"));
+        if !file.exists() {
+            let chain = Chain::parse(&codecs, &dtype, &vec![0; dtype.size()]).unwrap();
+            std::fs::write(file, chain.encode(&data(&dtype), &SHAPE, &mut Scratch::new()).unwrap()).unwrap();
+        }
+        let grid = json!({"name": "regular", "configuration": {"chunk_shape": SHAPE}});
+        let fill = if matches!(dtype, DType::Complex64 | DType::Complex128) { json!([0, 0]) } else { json!(0) };
+        let meta = json!({"shape": SHAPE, "data_type": dtype.to_json(), "fill_value": fill, "codecs": codecs, "chunk_grid": grid});
+        lines.push(json!({"name": name, "meta": meta}).to_string());
+    }
+    std::fs::write(own.join("cases.json"), format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
+}
