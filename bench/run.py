@@ -1,6 +1,6 @@
 """Every measured claim beside its peers.
 
-`python bench/run.py [w1|w2|w3|small|link|import|all|prefetch|scaling|ingest|pstore|peers] [--quick]`
+`python bench/run.py [w1|w2|w3|small|link|import|all|partial|prefetch|scaling|ingest|pstore|peers] [--quick]`
 
 `peers` makes .venv-bench with the pinned peers; `all` does so too if it is missing. Without that environment
 the peers that this Python has take part, and the others are reported as absent.
@@ -25,7 +25,12 @@ WORKLOADS = {
     "link": "w5_link",
     "import": "w6_import",
 }
-PSTORE = {"prefetch": "pstore_prefetch", "scaling": "pstore_scaling", "ingest": "pstore_ingest"}
+PSTORE = {
+    "partial": "pstore_partial",
+    "prefetch": "pstore_prefetch",
+    "scaling": "pstore_scaling",
+    "ingest": "pstore_ingest",
+}
 
 
 def main() -> int:
