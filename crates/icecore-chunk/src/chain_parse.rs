@@ -1,10 +1,12 @@
 //! The `codecs` list of the metadata, to a chain.
 
+use std::sync::Arc;
+
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
-use crate::codecs::{BitRound, ByteStep, Delta, Pco, Swap, Transpose, array_table, is_array_codec, table};
+use crate::codecs::{BitRound, ByteStep, Decimal, Delta, Pco, Swap, Transpose, array_table, is_array_codec, table};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, unsupported};
 use crate::foreign::Foreign;
@@ -21,6 +23,9 @@ impl Chain {
         let list = codecs.as_array().filter(|l| !l.is_empty() && l.len() <= MAX_CODECS).ok_or_else(|| {
             Error::new(ErrorKind::Format, format!("`codecs` is not a list of 1 to {MAX_CODECS} codecs"))
         })?;
+        if let Some(at) = list.iter().position(changes_type) {
+            return parse_decimal(codecs, list, at, dtype);
+        }
         let mut front = Vec::new();
         let mut bytes = Vec::new();
         let mut names = Vec::new();
@@ -42,6 +47,21 @@ impl Chain {
         check_vlen(dtype, &arrays, &serializer, &bytes)?;
         Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes, codecs: codecs.clone(), names })
     }
+}
+
+fn changes_type(codec: &Value) -> bool {
+    Extension::parse(codec, "codec").is_ok_and(|ext| ext.name == "icecore.decimal")
+}
+
+/// A chain whose codec number `at` changes the element type: the codecs behind it are a chain of their own.
+fn parse_decimal(codecs: &Value, list: &[Value], at: usize, dtype: &DType) -> Result<Chain> {
+    let front = list[..=at].iter().map(|value| Extension::parse(value, "codec")).collect::<Result<Vec<_>>>()?;
+    let decimal = Decimal::parse(&front[at], dtype, &list[at + 1..])?;
+    let mut names: Vec<String> = front.iter().map(|ext| ext.name.to_string()).collect();
+    names.extend(decimal.names());
+    let arrays = parse_array_steps(&front[..at], dtype)?;
+    let serializer = Serializer::Own(Arc::new(decimal));
+    Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes: Vec::new(), codecs: codecs.clone(), names })
 }
 
 /// Array codecs that are implemented here.
@@ -76,13 +96,18 @@ fn parse_front(front: &[(&Value, Extension)], dtype: &DType, fill: &[u8]) -> Res
         return Err(Error::new(ErrorKind::Format, "`codecs` has no array-to-bytes codec")
             .hint("`bytes` must stand before the compressors"));
     };
-    let arrays = before.iter().map(|(_, ext)| parse_array_step(ext, dtype)).collect::<Result<Vec<_>>>()?;
+    let before: Vec<Extension> = before.iter().map(|(_, ext)| *ext).collect();
+    Ok((parse_array_steps(&before, dtype)?, parse_serializer(last, dtype)?))
+}
+
+fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArrayStep>> {
+    let arrays = before.iter().map(|ext| parse_array_step(ext, dtype)).collect::<Result<Vec<_>>>()?;
     let moved = arrays.iter().position(|a| matches!(a, ArrayStep::Transpose(t) if !t.is_identity()));
     let delta = arrays.iter().rposition(|a| matches!(a, ArrayStep::Delta(_)));
     if moved.is_some_and(|moved| delta.is_some_and(|delta| delta > moved)) {
         return Err(Error::new(ErrorKind::Unsupported, "codec numcodecs.delta behind transpose"));
     }
-    Ok((arrays, parse_serializer(last, dtype)?))
+    Ok(arrays)
 }
 
 fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {

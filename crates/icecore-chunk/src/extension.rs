@@ -60,6 +60,11 @@ pub(crate) fn config_u64(ext: &Extension, key: &str) -> Result<u64> {
     ext.get(key).and_then(Value::as_u64).ok_or_else(|| missing(ext, key, "a non-negative integer"))
 }
 
+/// A required integer of the configuration.
+pub(crate) fn config_i64(ext: &Extension, key: &str) -> Result<i64> {
+    ext.get(key).and_then(Value::as_i64).ok_or_else(|| missing(ext, key, "an integer"))
+}
+
 /// A required string of the configuration.
 pub(crate) fn config_str<'a>(ext: &Extension<'a>, key: &str) -> Result<&'a str> {
     ext.get(key).and_then(Value::as_str).ok_or_else(|| missing(ext, key, "a string"))
