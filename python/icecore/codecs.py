@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec
+from zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec
 from zarr.core.common import parse_named_configuration
+from zarr.core.dtype import parse_dtype
 
 from icecore import _icecore
 
@@ -85,6 +87,36 @@ class ArrayToBytes(_Named, ArrayBytesCodec):
         raw = np.ascontiguousarray(chunk_data.as_numpy_array(), dtype=_native(chunk_spec))
         stored = self._of(chunk_spec).encode(_bytes(raw), chunk_spec.shape)
         return chunk_spec.prototype.buffer.from_bytes(stored)
+
+
+class ToIntegers(_Named, ArrayArrayCodec):
+    """An array→array codec that makes integers of the type that ``dtype`` names: ``icecore.decimal``."""
+
+    is_fixed_size = False
+
+    def resolve_metadata(self, chunk_spec: ArraySpec) -> ArraySpec:
+        """What the codecs behind it see."""
+        return replace(chunk_spec, dtype=parse_dtype(self._integers(), zarr_format=3), fill_value=0)
+
+    def _integers(self) -> np.dtype[Any]:
+        return np.dtype(json.loads(self.configuration)["dtype"])
+
+    def _of(self, spec: ArraySpec) -> _icecore.Chain:
+        data_type = json.dumps(spec.dtype.to_json(zarr_format=3))
+        native = {"name": "bytes", "configuration": {"endian": sys.byteorder}}
+        return _chain(json.dumps([self.to_dict(), native]), data_type)
+
+    def _decode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
+        integers = np.ascontiguousarray(chunk_data.as_numpy_array(), dtype=self._integers())
+        out = np.empty(chunk_spec.shape, _native(chunk_spec))
+        self._of(chunk_spec).decode(_bytes(integers), chunk_spec.shape, _bytes(out))
+        return chunk_spec.prototype.nd_buffer.from_numpy_array(out)
+
+    def _encode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
+        raw = np.ascontiguousarray(chunk_data.as_numpy_array(), dtype=_native(chunk_spec))
+        stored = self._of(chunk_spec).encode(_bytes(raw), chunk_spec.shape)
+        integers = np.frombuffer(stored, self._integers()).reshape(chunk_spec.shape)
+        return chunk_spec.prototype.nd_buffer.from_numpy_array(integers)
 
 
 class BytesToBytes(_Named, BytesBytesCodec):

@@ -82,6 +82,24 @@ def test_we_read_what_they_write(repo_path: str, dtype: str, chain: str) -> None
     assert zoo.same(ours.read(), data), zoo.difference(ours.read(), data)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_decimals_both_ways(repo_path: str, dtype: str) -> None:
+    data = (np.arange(23 * 17).reshape(SHAPE) / 100).astype(dtype)
+    data[3, 4] = np.nan
+    decimal = own("icecore.decimal", scale=2, dtype="int32", escapes=["NaN"])
+    icecore.create(repo_path)
+    peer = Peer(repo_path)
+    with peer.writing() as group, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = group.create_array("a", shape=SHAPE, chunks=CHUNKS, dtype=dtype, filters=[decimal])
+        theirs[...] = data
+    assert zoo.same(icecore.open(repo_path)["/a"].read(), data)
+    with icecore.open(repo_path).writer() as writer:
+        ours = writer.array("/b", dtype=data.dtype, shape=SHAPE, chunks=CHUNKS, codec=[decimal, BYTES, ZSTD])
+        ours[...] = data
+    assert zoo.same(Peer(repo_path).group()["b"][...], data)
+
+
 def test_damage_is_an_error_of_a_kind(repo_path: str) -> None:
     from icecore import _icecore
 
