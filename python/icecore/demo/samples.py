@@ -80,9 +80,8 @@ def grid(path: Path) -> None:
     noise = _smooth(rng.normal(0, 3, (times, ny, nx)))
     t2m = np.round((warm + day + noise - 273.15) / 0.01).astype("i2")
     t2m[::48, 10:12, 20:25] = -32768
-    wind = (8 * np.cos(np.radians(3 * lat))[:, None] + _smooth(rng.normal(0, 5, (times, ny, nx)))).astype(
-        "f4"
-    )
+    jets = 8 * np.cos(np.radians(3 * lat))[:, None]
+    wind = np.round(jets + _smooth(rng.normal(0, 5, (times, ny, nx))), 2).astype("f4")
     with h5py.File(path, "w", track_order=True) as file:
         file.attrs["Conventions"] = "CF-1.8"
         file.attrs["title"] = "icecore sample: ten days of hourly fields"
@@ -152,7 +151,11 @@ def terrain(ny: int, nx: int) -> np.ndarray:
 
 
 def _smooth(noise: np.ndarray) -> np.ndarray:
-    """Neighbours made alike along every axis, so that the fields compress as real ones do."""
+    """Weather of a few grid lengths and hours, with the deviation of ``noise``: fields that compress as real
+    ones do.
+    """
+    spread = noise.std()
     for axis in range(noise.ndim):
-        noise = (np.roll(noise, 1, axis) + 2 * noise + np.roll(noise, -1, axis)) / 4
-    return np.round(noise, 2)
+        for _ in range(16):
+            noise = (np.roll(noise, 1, axis) + 2 * noise + np.roll(noise, -1, axis)) / 4
+    return np.round(noise * (spread / noise.std()), 2)
