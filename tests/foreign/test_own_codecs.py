@@ -82,6 +82,21 @@ def test_we_read_what_they_write(repo_path: str, dtype: str, chain: str) -> None
     assert zoo.same(ours.read(), data), zoo.difference(ours.read(), data)
 
 
+@pytest.mark.parametrize("codec", ["icecore.predict", "icecore.fpc"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "M8[s]"])
+def test_predictions_both_ways(repo_path: str, dtype: str, codec: str) -> None:
+    data = zoo.values(dtype, SHAPE)
+    with icecore.create(repo_path).writer() as writer:
+        writer.array("/a", dtype=data.dtype, shape=SHAPE, chunks=CHUNKS, codec=[own(codec)])[...] = data
+    peer = Peer(repo_path)
+    assert zoo.same(peer.group()["a"][...], data)
+    with peer.writing() as group, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"shape": SHAPE, "chunks": CHUNKS, "dtype": data.dtype, "compressors": None}
+        group.create_array("b", serializer=own(codec), **options)[...] = data
+    assert zoo.same(icecore.open(repo_path)["/b"].read(), data)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_decimals_both_ways(repo_path: str, dtype: str) -> None:
     data = (np.arange(23 * 17).reshape(SHAPE) / 100).astype(dtype)

@@ -7,12 +7,14 @@ use icecore_grid::{Error, ErrorKind, Result};
 use super::array_codec::ArrayCodec;
 use super::byteplanes::BytePlanes;
 use super::choice::Choice;
+use super::fpc::Fpc;
+use super::predict::Predict;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
-    matches!(name, "icecore.byteplanes" | "icecore.choice")
+    matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
 }
 
 /// The codec of this name for elements of `dtype`; `None` for a name that is not in the table.
@@ -24,6 +26,8 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType) -> Result<Option<Arc<d
     let codec: Arc<dyn ArrayCodec> = match ext.name {
         "icecore.byteplanes" => Arc::new(BytePlanes::parse(ext, dtype)?),
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
+        "icecore.fpc" => Arc::new(Fpc::parse(ext, dtype)?),
+        "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
         _ => return Ok(None),
     };
     Ok(Some(codec))

@@ -123,7 +123,7 @@ fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) 
     Ok(())
 }
 
-fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]) -> Result<()> {
+pub(super) fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]) -> Result<()> {
     let len = size_of_val(numbers);
     let progress =
         pco::standalone::simple_decompress_into(input, numbers).map_err(|e| corrupt("pcodec", e.to_string()))?;

@@ -1,0 +1,120 @@
+//! One value that is very frequent (land, fill, zero), kept apart as runs so that predictions go around it.
+
+use icecore_grid::Result;
+
+use super::NAME;
+use super::side::{Side, put_list};
+use super::word::Word;
+use crate::refuse::corrupt;
+
+/// Where the value lies: lengths of runs, other elements first, then by turns.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mask<W> {
+    value: W,
+    runs: Vec<u64>,
+    /// Elements with another value.
+    pub others: usize,
+}
+
+/// Elements looked at to find the most frequent one.
+const SAMPLE: usize = 2048;
+/// A mask is worth its runs where one element of this many has the value.
+const RARE: usize = 32;
+
+impl<W: Word> Mask<W> {
+    /// The mask of the most frequent value; `None` where no value is frequent, or nothing else is there.
+    pub fn find(words: &[W]) -> Option<Mask<W>> {
+        let step = (words.len() / SAMPLE).max(1);
+        let mut sample: Vec<W> = words.iter().copied().step_by(step).collect();
+        sample.sort_unstable();
+        let longest = sample.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;
+        let value = *longest.first().filter(|_| longest.len() * RARE > sample.len() && longest.len() > 1)?;
+        let mut mask = Mask { value, runs: Vec::new(), others: 0 };
+        let (mut kind, mut len) = (false, 0u64);
+        for word in words {
+            if (*word == value) != kind {
+                mask.runs.push(std::mem::take(&mut len));
+                kind = !kind;
+            }
+            len += 1;
+            mask.others += usize::from(!kind);
+        }
+        mask.runs.push(len);
+        (mask.others > 0 && mask.others < words.len()).then_some(mask)
+    }
+
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&self.value.to_u64().to_le_bytes()[..size_of::<W>()]);
+        put_list(out, &self.runs)
+    }
+
+    /// The mask of a chunk of `count` elements.
+    pub fn read(side: &mut Side, count: usize) -> Result<Mask<W>> {
+        let mut bits = [0; 8];
+        bits[..size_of::<W>()].copy_from_slice(side.bytes(size_of::<W>())?);
+        let runs = side.list(count.saturating_add(1))?;
+        let total = runs.iter().try_fold(0u64, |n, run| n.checked_add(*run));
+        if total != Some(count as u64) {
+            return Err(corrupt(NAME, format!("a mask of {total:?} elements in a chunk of {count}")));
+        }
+        let others = runs.iter().step_by(2).sum::<u64>() as usize;
+        Ok(Mask { value: W::from_u64(u64::from_le_bytes(bits)), runs, others })
+    }
+
+    /// Calls `visit` with each run and whether it has the value.
+    fn each_run(&self, mut visit: impl FnMut(std::ops::Range<usize>, bool)) {
+        let mut at = 0;
+        for (index, run) in self.runs.iter().enumerate() {
+            let end = at + *run as usize;
+            visit(at..end, index % 2 == 1);
+            at = end;
+        }
+    }
+
+    /// Marks the elements with the value.
+    pub fn mark(&self, hole: &mut [bool]) {
+        self.each_run(|run, masked| hole[run].fill(masked));
+    }
+
+    /// The other elements of `words`.
+    pub fn compact(&self, words: &[W]) -> Vec<W> {
+        let mut out = Vec::with_capacity(self.others);
+        self.each_run(|run, masked| {
+            if !masked {
+                out.extend_from_slice(&words[run]);
+            }
+        });
+        out
+    }
+
+    /// Spreads `others` over `out`; zeros elsewhere.
+    pub fn expand(&self, others: &[W], out: &mut [W]) {
+        let mut from = 0;
+        self.each_run(|run, masked| {
+            if masked {
+                return out[run].fill(W::default());
+            }
+            let len = run.len();
+            out[run].copy_from_slice(&others[from..from + len]);
+            from += len;
+        });
+    }
+
+    /// Puts the value where it belongs.
+    pub fn apply(&self, out: &mut [W]) {
+        self.fill(out, self.value);
+    }
+
+    /// Zeros there, where predictions ran on.
+    pub fn clear(&self, out: &mut [W]) {
+        self.fill(out, W::default());
+    }
+
+    fn fill(&self, out: &mut [W], value: W) {
+        self.each_run(|run, masked| {
+            if masked {
+                out[run].fill(value);
+            }
+        });
+    }
+}

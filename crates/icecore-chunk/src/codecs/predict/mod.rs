@@ -1,0 +1,124 @@
+//! `icecore.predict`: elements predicted from their neighbours; what is stored is where they differ.
+
+mod differences;
+mod encode;
+mod fit;
+mod frame;
+mod lattice;
+mod lpc;
+mod mask;
+mod mode;
+mod side;
+mod stencil;
+mod values;
+mod word;
+
+use std::ops::Range;
+
+use icecore_grid::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+
+use super::array_codec::ArrayCodec;
+use crate::chain::Chain;
+use crate::dtype::DType;
+use crate::extension::{Extension, config_bool_or};
+use crate::refuse::{bad_config, corrupt};
+use crate::scratch::Scratch;
+use encode::encode;
+use frame::decode;
+use mode::{Mode, parse_modes};
+
+const NAME: &str = "icecore.predict";
+/// As many as one byte can tell apart.
+const MAX_LISTS: usize = 256;
+
+/// Each chunk says how it was predicted; the configuration says what to try.
+#[derive(Debug)]
+pub(crate) struct Predict {
+    float: bool,
+    size: usize,
+    modes: Vec<Mode>,
+    mask: bool,
+    lists: Vec<List>,
+}
+
+/// A list of codecs for residuals.
+#[derive(Debug)]
+struct List {
+    chain: Chain,
+    /// Takes signed integers (pco's way), else folded ones.
+    signed: bool,
+}
+
+impl Predict {
+    pub fn parse(ext: &Extension, dtype: &DType) -> Result<Predict> {
+        let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);
+        let times = matches!(dtype, DType::DateTime64 { .. } | DType::TimeDelta64 { .. });
+        let signed = matches!(dtype, DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64);
+        let unsigned = matches!(dtype, DType::UInt8 | DType::UInt16 | DType::UInt32 | DType::UInt64);
+        if !(float || signed || unsigned || times) {
+            return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))
+                .hint("it takes real numbers and times"));
+        }
+        let modes = parse_modes(ext, float)?;
+        let mask = config_bool_or(ext, "mask", true)?;
+        let default = json!([[{"name": "numcodecs.pcodec", "configuration": {"level": 8}}]]);
+        let lists = ext.get("codecs").unwrap_or(&default).as_array().filter(|l| (1..=MAX_LISTS).contains(&l.len()));
+        let lists = lists.ok_or_else(|| bad_config(ext, "codecs", "1 to 256 lists of codecs"))?;
+        let lists = lists.iter().map(|list| List::parse(list, dtype.size())).collect::<Result<_>>()?;
+        Ok(Predict { float, size: dtype.size(), modes, mask, lists })
+    }
+}
+
+impl List {
+    fn parse(list: &Value, size: usize) -> Result<List> {
+        let first = list.get(0).and_then(|codec| Extension::parse(codec, "codec").ok());
+        let signed = first.is_some_and(|codec| matches!(codec.name, "pcodec" | "numcodecs.pcodec"));
+        let dtype = match (size, signed) {
+            (1, true) => DType::Int8,
+            (2, true) => DType::Int16,
+            (4, true) => DType::Int32,
+            (_, true) => DType::Int64,
+            (1, false) => DType::UInt8,
+            (2, false) => DType::UInt16,
+            (4, false) => DType::UInt32,
+            (_, false) => DType::UInt64,
+        };
+        Ok(List { chain: Chain::parse(list, &dtype, &vec![0; size])?, signed })
+    }
+}
+
+/// Calls a generic function with the word type of the elements.
+macro_rules! for_size {
+    ($size:expr, $call:ident ( $($arg:expr),* )) => {
+        match $size {
+            1 => $call::<u8>($($arg),*),
+            2 => $call::<u16>($($arg),*),
+            4 => $call::<u32>($($arg),*),
+            _ => $call::<u64>($($arg),*),
+        }
+    };
+}
+
+impl ArrayCodec for Predict {
+    fn decode(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        _: Range<usize>,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if out.is_empty() {
+            return if stored.is_empty() { Ok(()) } else { Err(corrupt(NAME, "data of a chunk without elements")) };
+        }
+        for_size!(self.size, decode(stored, shape, self.float, &self.lists, out, scratch))
+    }
+
+    fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+        if raw.is_empty() {
+            return Ok(Vec::new());
+        }
+        for_size!(self.size, encode(raw, shape, self.float, (&self.modes, self.mask), &self.lists, scratch))
+    }
+}
