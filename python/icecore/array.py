@@ -141,24 +141,47 @@ class Array:
         result = self._native.read(index, None, False, None)
         return result[()] if selection.scalar(index, self.ndim) else result
 
-    def read(self, sel: Any = None, out: np.ndarray | None = None, rtol: float | None = None) -> np.ndarray:
+    def read(
+        self,
+        sel: Any = None,
+        out: np.ndarray | None = None,
+        rtol: float | None = None,
+        bytes: int | None = None,
+    ) -> np.ndarray:
         """Read a selection into a new array, or into ``out``.
+
+        Floating-point numbers that are stored in byte planes (``icecore.byteplanes``) can be read in part:
+        only the planes that ``rtol`` or ``bytes`` asks for are fetched. :meth:`bound` says what relative
+        error that comes to. Zero, subnormal numbers, infinities and NaN are always exact; arrays without
+        planes are read exactly.
 
         Args:
             sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.
             out: a writable array of the result's shape and of this dtype, filled and returned.
-            rtol: the largest relative error you accept; needs an array stored in byte planes.
+            rtol: the largest relative error of a number (of each part of a complex one) that you accept.
+            bytes: instead, how many of the most significant bytes of each number to read.
 
         Raises:
-            Error: ``selection``, ``mismatch`` (``out``), ``unsupported`` (``rtol``), or any error of reading.
+            Error: ``selection``, ``mismatch`` (``out``), ``unsupported`` (``rtol`` of what is no float),
+                ``invalid`` (a negative ``rtol``), or any error of reading.
         """
-        self._precision(rtol)
-        return self._native.read(selection.normalize(sel, self.dims), out, False, None)
+        index = selection.normalize(sel, self.dims)
+        return self._native.read(index, out, False, precision(rtol, bytes))
 
-    def plan(self, sel: Any = None, rtol: float | None = None) -> Plan:
-        """What reading ``sel`` would do: requests, bytes, chunks. Nothing but references is read."""
-        self._precision(rtol)
-        return Plan(**self._native.plan(selection.normalize(sel, self.dims), False, None))
+    def plan(self, sel: Any = None, rtol: float | None = None, bytes: int | None = None) -> Plan:
+        """What reading ``sel`` would do: requests, bytes, chunks, error.
+
+        Only what tells where the bytes lie is read: references, indexes of shards, tables of planes.
+        """
+        index = selection.normalize(sel, self.dims)
+        return Plan(**self._native.plan(index, False, precision(rtol, bytes)))
+
+    def bound(self, rtol: float | None = None, bytes: int | None = None) -> float:
+        """The largest relative error of any number that a read with this ``rtol`` or ``bytes`` gives.
+
+        It is proven, not measured: a property of the planes that are read. 0 where every bit is right.
+        """
+        return self._native.bound(precision(rtol, bytes))
 
     def points(self, coordinates: Any) -> np.ndarray:
         """Single elements in one coalesced read.
@@ -187,14 +210,6 @@ class Array:
     def oindex(self) -> Orthogonal:
         """Indexing in which every list selects along its own axis: ``a.oindex[[0, 5], :, [1, 2, 3]]``."""
         return Orthogonal(self)
-
-    def _precision(self, rtol: float | None) -> None:
-        if rtol is not None and not any(codec.get("name") == "icecore.byteplanes" for codec in self.codecs):
-            raise errors.make(
-                "unsupported",
-                f"{self.path}: no partial precision stored, so rtol={rtol} can't save anything",
-                "leave rtol out",
-            )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -245,6 +260,12 @@ class Orthogonal:
         index = selection.normalize(sel, array.dims)
         result = array._native.read(index, None, True, None)
         return result[()] if selection.scalar(index, array.ndim) else result
+
+
+def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | None:
+    """The engine's options for a read of part of the precision."""
+    given = {"rtol": rtol, "bytes": bytes}
+    return {name: value for name, value in given.items() if value is not None} or None
 
 
 def _reopen(repo: Repo, path: str) -> Array:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 Sel = tuple[Any, ...]
 
 
-def save(array: Array, sel: Sel, path: str) -> np.ndarray:
+def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
     """Read ``sel`` and write it to ``path`` in the format of its suffix; the file appears only when it is
     complete.
 
     ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension,
     and the value.
+    ``precision`` is the ``rtol`` or ``bytes`` of :meth:`Array.read`.
     ``.nc`` and ``.h5`` get the array with its attributes, and the coordinates and attributes of its group.
 
     Returns:
@@ -39,7 +40,7 @@ def save(array: Array, sel: Sel, path: str) -> np.ndarray:
         raise errors.make(
             "unsupported", f"can't write {suffix or path!r} files", f"one of {', '.join(_FORMATS)}"
         )
-    data = array.read(sel)
+    data = array.read(sel, **precision)
     part = f"{path}.part{suffix}"
     try:
         write(array, sel, data, part)

@@ -23,7 +23,8 @@ class Plan:
         chunks_missing: of these, never written: they read as the fill value.
         chunks_inline: of these, kept inside their references.
         chunks_cached: of these, decoded before and still in memory.
-        index_requests, index_bytes: what reading the indexes of shards costs before that.
+        index_requests, index_bytes: what reading the indexes of shards and the tables of planes costs before.
+        rtol_bound: the largest relative error of a number of the result; 0 where every bit is right.
         objects: per file or object: name, requests, bytes_wanted, bytes_fetched.
         arrays: per array: path, shape of the result, codecs.
     """
@@ -39,6 +40,7 @@ class Plan:
     chunks_cached: int
     index_requests: int
     index_bytes: int
+    rtol_bound: float = 0.0
     objects: list[dict[str, Any]] = field(default_factory=list)
     arrays: list[dict[str, Any]] = field(default_factory=list)
 
@@ -50,7 +52,7 @@ class Plan:
             ("cached", self.chunks_cached),
         ]
         chunks = ", ".join([f"{self.chunks:,}", *(f"{count:,} {name}" for name, count in others if count)])
-        index = f" (and {self.index_requests:,} for shard indexes, {text.size(self.index_bytes)})"
+        index = f" (and {self.index_requests:,} for indexes, {text.size(self.index_bytes)})"
         head = text.pairs(
             [
                 ("requests", f"{self.requests:,}{index if self.index_requests else ''}"),
@@ -59,6 +61,7 @@ class Plan:
                 ("bytes decoded", text.size(self.bytes_decoded)),
                 ("bytes out", text.size(self.bytes_out)),
                 ("chunks", chunks),
+                *([("relative error", f"at most {self.rtol_bound:.2g}")] if self.rtol_bound else []),
             ]
         )
         return "\n\n".join([head, self._arrays(), *([self._objects()] if self.objects else [])])

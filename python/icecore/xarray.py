@@ -15,7 +15,7 @@ from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, 
 from xarray.core import indexing
 
 from icecore import errors, reference
-from icecore.array import Array
+from icecore.array import Array, precision
 from icecore.attributes import fill, typed
 from icecore.group import Group
 from icecore.repo import Repo
@@ -52,6 +52,7 @@ class IcecoreBackend(BackendEntrypoint):
         ref: str | None = None,
         storage: Mapping[str, str] | None = None,
         allow_links: list[str] | None = None,
+        rtol: float | None = None,
     ) -> xr.Dataset:
         """One group as a dataset.
 
@@ -64,10 +65,12 @@ class IcecoreBackend(BackendEntrypoint):
             ref: a branch, tag, snapshot id or ISO time, instead of one after ``@``.
             storage: credentials and settings of the object store.
             allow_links: URL prefixes that linked files may be read from.
+            rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
+                encoding's ``rtol_bound`` says what each variable comes to. Other variables are exact.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         return StoreBackendEntrypoint().open_dataset(
-            _Store(root),
+            _Store(root, rtol),
             mask_and_scale=mask_and_scale,
             decode_times=decode_times,
             concat_characters=concat_characters,
@@ -86,6 +89,7 @@ class IcecoreBackend(BackendEntrypoint):
         ref: str | None = None,
         storage: Mapping[str, str] | None = None,
         allow_links: list[str] | None = None,
+        rtol: float | None = None,
         **decoding: Any,
     ) -> dict[str, xr.Dataset]:
         """Every group below ``group`` (the root by default) as a dataset: path relative to it → dataset."""
@@ -94,7 +98,9 @@ class IcecoreBackend(BackendEntrypoint):
         for path, below in root.repo.groups.items():
             if path == root.path or root.path == "/" or path.startswith(root.path + "/"):
                 name = "/" + path[len(root.path) :].strip("/")
-                datasets[name] = self.open_dataset(below, drop_variables=drop_variables, **decoding)
+                datasets[name] = self.open_dataset(
+                    below, drop_variables=drop_variables, rtol=rtol, **decoding
+                )
         return datasets
 
     def open_datatree(
@@ -112,6 +118,7 @@ class IcecoreBackend(BackendEntrypoint):
         ref: str | None = None,
         storage: Mapping[str, str] | None = None,
         allow_links: list[str] | None = None,
+        rtol: float | None = None,
     ) -> xr.DataTree:
         """All groups as a tree; the arguments are those of :meth:`open_dataset`."""
         groups = self.open_groups_as_dict(
@@ -121,6 +128,7 @@ class IcecoreBackend(BackendEntrypoint):
             ref=ref,
             storage=storage,
             allow_links=allow_links,
+            rtol=rtol,
             mask_and_scale=mask_and_scale,
             decode_times=decode_times,
             concat_characters=concat_characters,
@@ -158,8 +166,9 @@ def _group(
 class _Store(AbstractDataStore):
     """One group's variables, attributes and dimensions, as xarray's decoders take them."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, rtol: float | None) -> None:
         self._group = group
+        self._rtol = rtol
         self._names = _dimension_names(group)
 
     def get_variables(self) -> dict[str, xr.Variable]:
@@ -203,14 +212,18 @@ class _Store(AbstractDataStore):
         if array.dtype.kind != "O":
             # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
             encoding["dtype"] = array.dtype
-        return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array)), attrs, encoding)
+        rtol = self._rtol if array.dtype.kind in "fc" else None
+        if rtol is not None:
+            encoding["rtol_bound"] = array.bound(rtol=rtol)
+        return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array, rtol)), attrs, encoding)
 
 
 class _Lazy(BackendArray):
     """An array that xarray indexes and icecore reads; pickled, it opens its snapshot again."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array, rtol: float | None) -> None:
         self._array = array
+        self._precision = precision(rtol)
         self.shape = array.shape
         self.dtype = _TEXT if array._node.dtype_label == "string" else array.dtype
 
@@ -218,7 +231,7 @@ class _Lazy(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        return self._array._native.read(key, None, True, None)
+        return self._array._native.read(key, None, True, self._precision)
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:

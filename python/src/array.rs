@@ -106,6 +106,12 @@ impl Array {
         read::plan(py, &[item], &read::options(options.as_ref())?)
     }
 
+    /// The largest relative error of what a read with these options gives; 0 where every bit is right.
+    #[pyo3(signature = (options=None))]
+    fn bound(&self, options: Option<Bound<'_, PyDict>>) -> PyResult<f64> {
+        Ok(read::options(options.as_ref())?.precision.of(&self.view).or_raise()?.bound)
+    }
+
     /// Where the bytes lie: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =

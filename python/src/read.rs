@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Mode, Selection};
-use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Target};
+use icecore::read::{ArrayView, Blobs, Precision, Query, ReadOptions, Target};
 use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ impl<'py> Item<'py> {
     }
 }
 
-/// `memory`, `concurrency` and `cache` of a dict.
+/// `memory`, `concurrency`, `cache`, and `rtol` or `bytes` (the precision) of a dict.
 pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
     let mut options = ReadOptions::default();
     for (key, value) in dict.into_iter().flatten() {
@@ -46,9 +46,14 @@ pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
             "memory" => options.memory = value.extract()?,
             "concurrency" => options.concurrency = value.extract()?,
             "cache" => options.cache = value.extract()?,
+            "rtol" | "bytes" if options.precision != Precision::Exact => {
+                return Err(raise(Error::new(ErrorKind::Invalid, "both rtol and bytes").hint("give one of them")));
+            }
+            "rtol" => options.precision = Precision::Rtol(value.extract()?),
+            "bytes" => options.precision = Precision::Bytes(value.extract()?),
             other => {
                 let error = Error::new(ErrorKind::Invalid, format!("there is no read option {other:?}"));
-                return Err(raise(error.hint("memory, concurrency, cache")));
+                return Err(raise(error.hint("memory, concurrency, cache, rtol, bytes")));
             }
         }
     }
@@ -292,6 +297,7 @@ pub fn plan<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
     for (name, value) in counts {
         dict.set_item(name, value)?;
     }
+    dict.set_item("rtol_bound", plan.rtol_bound)?;
     let objects = PyList::empty(py);
     for object in &plan.objects {
         let entry = PyDict::new(py);

@@ -145,12 +145,6 @@ def test_what_is_no_selection(repo: icecore.Repo, sel: object) -> None:
     assert caught.value.kind == "selection"
 
 
-def test_rtol_needs_byte_planes(repo: icecore.Repo) -> None:
-    with pytest.raises(icecore.Error, match="no partial precision stored") as caught:
-        repo["/wrf/t2m"].read(rtol=0.01)
-    assert caught.value.kind == "unsupported"
-
-
 def test_many_arrays_in_one_read(repo: icecore.Repo) -> None:
     got = repo.read({"/wrf/t2m": (0, slice(2, 5)), "/wrf/lat": None, "names": [0, 2]})
     assert list(got) == ["/wrf/t2m", "/wrf/lat", "names"]

@@ -20,6 +20,14 @@ SelArgument = Annotated[
     str | None,
     typer.Argument(metavar="SEL", help='"0:10, :, ::4" or "time=0:10, lat=3"; everything without it.'),
 ]
+RtolOption = Annotated[
+    float | None,
+    typer.Option("--rtol", metavar="R", help="Accept this relative error of floats stored in byte planes."),
+]
+BytesOption = Annotated[
+    int | None,
+    typer.Option("--bytes", metavar="K", help="Read the K most significant bytes of such floats."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StorageOption = Annotated[
     list[str] | None,

@@ -8,9 +8,11 @@ import typer
 
 from icecore.cli.console import (
     AllowLinks,
+    BytesOption,
     Json,
     PathArgument,
     RepoArgument,
+    RtolOption,
     SelArgument,
     StorageOption,
     emit,
@@ -23,18 +25,20 @@ def explain(
     repo: RepoArgument,
     path: PathArgument,
     sel: SelArgument = None,
+    rtol: RtolOption = None,
+    bytes: BytesOption = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
     """Show the plan of a read.
 
-    Requests, bytes wanted and fetched, chunks, codecs. No data is read.
+    Requests, bytes wanted and fetched, chunks, codecs, relative error. No data is read.
     """
     from icecore.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
-    plan = array.plan(parse(sel, array.dims))
+    plan = array.plan(parse(sel, array.dims), rtol=rtol, bytes=bytes)
     emit(asdict(plan), json, str(plan))
 
 

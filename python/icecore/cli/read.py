@@ -9,9 +9,11 @@ import typer
 from icecore import errors
 from icecore.cli.console import (
     AllowLinks,
+    BytesOption,
     Json,
     PathArgument,
     RepoArgument,
+    RtolOption,
     SelArgument,
     StorageOption,
     emit,
@@ -36,9 +38,8 @@ def read(
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write .npy, .csv, .parquet, .nc or .h5."),
     ] = None,
-    rtol: Annotated[
-        float | None, typer.Option(help="The largest relative error you accept; needs byte planes.")
-    ] = None,
+    rtol: RtolOption = None,
+    bytes: BytesOption = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -52,25 +53,34 @@ def read(
 
     array = open_repo(repo, storage, allow_links)._array(path)
     index = parse(sel, array.dims)
-    if rtol is not None:
-        array.plan(index, rtol=rtol)
+    precision: dict[str, Any] = {"rtol": rtol, "bytes": bytes}
+    bound = array.bound(**precision)
     if output is None:
-        data = array.read(index, rtol=rtol)
+        data = array.read(index, **precision)
         if json and data.size > _MOST_JSON:
             raise errors.make("memory", f"{data.size:,} elements are too many for JSON", "-o out.npy")
-        emit(_facts(array, data, True) if json else None, json, "" if json else _text(array, data))
+        emit(_facts(array, data, bound, True) if json else None, json, "" if json else _text(array, data))
+        _say(bound)
         return
     from icecore.export import save
 
-    data = save(array, index, output)
+    data = save(array, index, output, **precision)
     if json:
-        emit({**_facts(array, data, False), "file": output}, True, "")
+        emit({**_facts(array, data, bound, False), "file": output}, True, "")
     else:
         talk(f"{output}: {data.dtype} {data.shape}, {text.size(data.nbytes)}")
+    _say(bound)
 
 
-def _facts(array: Array, data: np.ndarray, values: bool) -> dict[str, Any]:
+def _say(bound: float) -> None:
+    """On stderr: the data may go to a file or a pipe."""
+    if bound:
+        typer.echo(f"every number is within a relative error of {bound:.2g}", err=True)
+
+
+def _facts(array: Array, data: np.ndarray, bound: float, values: bool) -> dict[str, Any]:
     facts = {"path": array.path, "dtype": str(data.dtype), "shape": data.shape, **_range(data)}
+    facts["rtol_bound"] = bound
     return {**facts, "data": _jsonable(data)} if values else facts
 
 

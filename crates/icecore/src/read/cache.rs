@@ -6,6 +6,11 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 /// Which chunk: the number of its array (see [`super::ArrayView`]) and its place in the grid.
 pub(crate) type Key = (u64, u64);
 
+/// The key of a decoded chunk: its numbers differ with the planes that were read.
+pub(crate) fn chunk_key(array: u64, planes: usize, flat: u64) -> Key {
+    (array << 4 | if planes < 15 { planes as u64 } else { 15 }, flat)
+}
+
 /// Least recently used values go first when the cap is reached.
 pub(crate) struct ByteCache<V: ?Sized> {
     inner: Mutex<Inner<V>>,
@@ -112,6 +117,8 @@ impl<V: ?Sized> Inner<V> {
 pub(crate) type ShardIndex = [Option<(u64, u64)>];
 
 pub(crate) static CHUNKS: LazyLock<ByteCache<[u8]>> = LazyLock::new(|| ByteCache::new(initial_cap()));
+/// Tables of chunks in planes.
+pub(crate) static HEADS: LazyLock<ByteCache<[u8]>> = LazyLock::new(|| ByteCache::new(16 << 20));
 pub(crate) static INDEXES: LazyLock<ByteCache<ShardIndex>> = LazyLock::new(|| ByteCache::new(64 << 20));
 
 const DEFAULT_CAP: usize = 16 << 20;

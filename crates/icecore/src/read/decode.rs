@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icecore_chunk::Scratch;
 use icecore_grid::{Cut, Error, ErrorKind, Request, Result};
 
-use super::cache::CHUNKS;
+use super::cache::{CHUNKS, chunk_key};
 use super::locate::{Located, Piece, State};
 use super::{Query, ReadOptions, fetch};
 use crate::pool::for_each;
@@ -71,13 +71,14 @@ impl<'a> Decoder<'a> {
         else {
             return Err(Error::new(ErrorKind::Internal, "a piece names no query"));
         };
+        let planes = self.located.depths.get(piece.query as usize).map_or(usize::MAX, |depth| depth.planes);
         let mut cut = std::mem::take(&mut worker.cut);
         cuts.cut_into(piece.cut as usize, &mut cut);
         let result = match (&piece.state, stored) {
             (State::Missing, _) => self.fill(query, &cut),
             (State::Cached(chunk), _) => self.copy(query, &cut, chunk),
-            (State::Inline(bytes), _) => self.decode(query, &cut, bytes, worker),
-            (State::Stored, Some(bytes)) => self.decode(query, &cut, bytes, worker),
+            (State::Inline(bytes), _) => self.decode(query, planes, &cut, bytes, worker),
+            (State::Stored, Some(bytes)) => self.decode(query, planes, &cut, bytes, worker),
             (State::Stored, None) => Err(Error::new(ErrorKind::Internal, "a piece came without its bytes")),
         };
         let result = result.map_err(|e| named(query, &cut, e));
@@ -107,7 +108,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn decode(&self, query: &Query<'_>, cut: &Cut, stored: &[u8], worker: &mut Worker) -> Result<()> {
+    fn decode(&self, query: &Query<'_>, planes: usize, cut: &Cut, stored: &[u8], worker: &mut Worker) -> Result<()> {
         let chain = &query.array.meta().chain;
         if query.dtype().is_vlen() {
             return self.decode_vlen(query, cut, stored, worker);
@@ -122,21 +123,22 @@ impl<'a> Decoder<'a> {
             // SAFETY: in bounds by the check above; cuts of one selection never overlap in the target, and the query
             // has exclusive use of it.
             let out = unsafe { std::slice::from_raw_parts_mut(query.target.pointer().add(at), bytes) };
-            return chain.decode(stored, &cut.shape, (0, bytes as u64), out, &mut worker.scratch);
+            return chain.decode_top(stored, planes, &cut.shape, (0, bytes as u64), out, &mut worker.scratch);
         }
         if self.located.keep && CHUNKS.takes(bytes) {
             let mut chunk: Arc<[u8]> = std::iter::repeat_n(0u8, bytes).collect();
             if let Some(out) = Arc::get_mut(&mut chunk) {
-                chain.decode(stored, &cut.shape, (0, bytes as u64), out, &mut worker.scratch)?;
+                chain.decode_top(stored, planes, &cut.shape, (0, bytes as u64), out, &mut worker.scratch)?;
             }
             self.place(query, cut, &chunk);
-            CHUNKS.put((query.array.number(), query.array.grid().flat(&cut.chunk)), chunk, bytes);
+            let key = chunk_key(query.array.number(), planes, query.array.grid().flat(&cut.chunk));
+            CHUNKS.put(key, chunk, bytes);
             return Ok(());
         }
         let (low, high) = cut.copy.source_span();
         let wanted = (low * itemsize as u64, high * itemsize as u64);
         let out = room(&mut worker.chunk, bytes)?;
-        chain.decode(stored, &cut.shape, wanted, out, &mut worker.scratch)?;
+        chain.decode_top(stored, planes, &cut.shape, wanted, out, &mut worker.scratch)?;
         self.place(query, cut, out);
         Ok(())
     }

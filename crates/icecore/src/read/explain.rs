@@ -20,8 +20,11 @@ pub struct Plan {
     pub chunks_missing: u64,
     pub chunks_inline: u64,
     pub chunks_cached: u64,
+    /// Requests for what must be known before: indexes of shards, tables of planes.
     pub index_requests: u64,
     pub index_bytes: u64,
+    /// The largest relative error of a number of the result; 0: every bit is right.
+    pub rtol_bound: f64,
     pub objects: Vec<ObjectPlan>,
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn explain(queries: &[Query<'_>], located: &Located, requests: &[Requ
         chunks: located.pieces.len() as u64,
         index_requests: located.report.requests,
         index_bytes: located.report.bytes_fetched,
+        rtol_bound: located.report.rtol_bound,
         objects: objects(located, requests),
         ..Plan::default()
     };

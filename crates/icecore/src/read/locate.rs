@@ -7,8 +7,8 @@ use bytes::Bytes;
 use icecore_catalog::{ChunkTable, Location, Place};
 use icecore_grid::{Cuts, Error, ErrorKind, Merge, Result, Span};
 
-use super::cache::{CHUNKS, INDEXES, ShardIndex};
-use super::{ArrayView, Query, ReadOptions, Report, coalesce, fetch};
+use super::cache::{CHUNKS, INDEXES, ShardIndex, chunk_key};
+use super::{ArrayView, Depth, Query, ReadOptions, Report, coalesce, fetch};
 use crate::store::{Source, stores};
 
 /// One chunk of one query.
@@ -39,6 +39,8 @@ pub(crate) struct Located {
     pub sources: Vec<Source>,
     /// How requests to each source merge.
     pub merges: Vec<Merge>,
+    /// How much is read of each query's chunks.
+    pub depths: Vec<Depth>,
     /// Keep what is decoded in part.
     pub keep: bool,
     /// What reading the shard indexes took.
@@ -50,10 +52,12 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
     let views: Vec<&ArrayView> = queries.iter().map(|q| q.array).collect();
     ArrayView::load_tables(&views)?;
     let cuts = queries.iter().map(|q| Cuts::new(q.selection, q.array.grid())).collect::<Result<Vec<_>>>()?;
-    let mut locator =
-        Locator { options, sources: Sources::default(), pieces: Vec::new(), spans: Vec::new(), keep: false };
-    locator.keep = options.cache && partial_bytes(queries, &cuts) <= (super::cache_info().cap / 2) as u64;
-    let mut report = Report::default();
+    let depths = queries.iter().map(|q| options.precision.of(q.array)).collect::<Result<Vec<_>>>()?;
+    let keep = options.cache && partial_bytes(queries, &cuts) <= (super::cache_info().cap / 2) as u64;
+    let bound = depths.iter().map(|d| d.bound).fold(0.0, f64::max);
+    let (pieces, spans) = (Vec::new(), Vec::new());
+    let mut locator = Locator { options, sources: Sources::default(), pieces, spans, depths, keep };
+    let mut report = Report { rtol_bound: bound, ..Report::default() };
     for (number, (query, cuts)) in queries.iter().zip(&cuts).enumerate() {
         let number = u32::try_from(number).map_err(|_| too_many())?;
         match query.array.meta().shard {
@@ -61,9 +65,9 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
             Some(_) => report += locator.shards(number, query.array, cuts)?,
         }
     }
-    let Locator { sources, pieces, spans, keep, .. } = locator;
+    let Locator { sources, pieces, spans, depths, keep, .. } = locator;
     let merges = sources.list.iter().map(|s| stores().cost(s).merge()).collect();
-    Ok(Located { cuts, pieces, spans, sources: sources.list, merges, keep, report })
+    Ok(Located { cuts, pieces, spans, sources: sources.list, merges, depths, keep, report })
 }
 
 fn too_many() -> Error {
@@ -89,6 +93,7 @@ struct Locator<'a> {
     sources: Sources<'a>,
     pieces: Vec<Piece>,
     spans: Vec<Span>,
+    depths: Vec<Depth>,
     keep: bool,
 }
 
@@ -140,7 +145,9 @@ impl<'a> Locator<'a> {
             Place::Missing => State::Missing,
             Place::Inline(bytes) => State::Inline(bytes),
             Place::Range { object, offset, length } => {
-                let cached = if self.keep { CHUNKS.get((view.number(), cuts.chunk_flat(cut))) } else { None };
+                let planes = self.depths.get(query as usize).map_or(usize::MAX, |depth| depth.planes);
+                let key = chunk_key(view.number(), planes, cuts.chunk_flat(cut));
+                let cached = if self.keep { CHUNKS.get(key) } else { None };
                 match cached {
                     Some(chunk) => {
                         // A linked file that changed is refused, also where what it held is remembered.

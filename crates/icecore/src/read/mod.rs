@@ -10,6 +10,8 @@ mod explain;
 mod fetch;
 mod locate;
 mod options;
+mod precision;
+mod prefix;
 mod query;
 mod report;
 
@@ -17,6 +19,7 @@ pub use array::ArrayView;
 pub use cache::{CacheInfo, cache_info, set_cache_bytes};
 pub use explain::{ObjectPlan, Plan};
 pub use options::ReadOptions;
+pub use precision::{Depth, Precision};
 pub use query::{Blobs, Query, Target};
 pub use report::Report;
 
@@ -27,7 +30,7 @@ use icecore_grid::Result;
 /// # Errors
 /// Whatever the first failing stage says; targets are then partly written.
 pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
-    let located = locate::locate(queries, options)?;
+    let located = located(queries, options)?;
     let requests = coalesce::requests(&located.spans, &located.merges);
     let decoder = decode::Decoder::new(queries, &located);
     decoder.without_bytes(options)?;
@@ -38,7 +41,13 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
 
 /// What [`read`] would do, without touching data (shard indexes are read: the plan depends on them).
 pub fn plan(queries: &[Query<'_>], options: &ReadOptions) -> Result<Plan> {
-    let located = locate::locate(queries, options)?;
+    let located = located(queries, options)?;
     let requests = coalesce::requests(&located.spans, &located.merges);
     Ok(explain::explain(queries, &located, &requests))
+}
+
+fn located(queries: &[Query<'_>], options: &ReadOptions) -> Result<locate::Located> {
+    let mut located = locate::locate(queries, options)?;
+    prefix::shorten(queries, &mut located, options)?;
+    Ok(located)
 }

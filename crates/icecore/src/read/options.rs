@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use icecore_grid::{Error, ErrorKind, Result};
 
+use super::Precision;
 use crate::store::Wrap;
 
 /// Options of a read.
@@ -18,6 +19,8 @@ pub struct ReadOptions {
     pub cache: bool,
     /// Put in front of every source: counts and faults of the tests.
     pub wrap: Option<Wrap>,
+    /// How precise floating-point numbers must be.
+    pub precision: Precision,
     /// Set it to end the read early, with `interrupted`.
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -36,6 +39,6 @@ impl ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { memory: 64 << 20, concurrency: 64, cache: true, wrap: None, cancel: None }
+        Self { memory: 64 << 20, concurrency: 64, cache: true, wrap: None, precision: Precision::Exact, cancel: None }
     }
 }

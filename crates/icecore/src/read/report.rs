@@ -7,11 +7,14 @@ pub struct Report {
     pub requests: u64,
     /// Bytes that came back.
     pub bytes_fetched: u64,
+    /// The largest relative error of a number that was read; 0: every bit is right.
+    pub rtol_bound: f64,
 }
 
 impl std::ops::AddAssign for Report {
     fn add_assign(&mut self, other: Self) {
         self.requests += other.requests;
         self.bytes_fetched += other.bytes_fetched;
+        self.rtol_bound = self.rtol_bound.max(other.rtol_bound);
     }
 }

@@ -1,0 +1,69 @@
+//! How precise a read must be, and what that comes to for an array.
+
+use icecore_chunk::DType;
+use icecore_grid::{Error, ErrorKind, Result};
+
+use super::ArrayView;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Precision {
+    /// Every bit.
+    #[default]
+    Exact,
+    /// The largest relative error of a floating-point number that is accepted.
+    Rtol(f64),
+    /// So many of the most significant bytes of each number.
+    Bytes(usize),
+}
+
+/// What is read of an array's chunks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Depth {
+    /// The first planes of each chunk; `usize::MAX` for everything.
+    pub planes: usize,
+    /// The largest relative error of a normal number; 0: every bit.
+    pub bound: f64,
+}
+
+impl Depth {
+    const WHOLE: Self = Self { planes: usize::MAX, bound: 0.0 };
+}
+
+impl Precision {
+    /// What this comes to for `view`. Floats that are not stored in planes are read exactly.
+    ///
+    /// # Errors
+    /// `unsupported` for elements without a relative error (integers, times, strings), `invalid` for a request that can't be.
+    pub fn of(self, view: &ArrayView) -> Result<Depth> {
+        let refused = |kind, what: String, hint: &str| Err(Error::new(kind, what).hint(hint));
+        let asked = match self {
+            Self::Exact => return Ok(Depth::WHOLE),
+            Self::Rtol(rtol) if !(rtol >= 0.0 && rtol.is_finite()) => {
+                let what = format!("a relative tolerance of {rtol}");
+                return refused(ErrorKind::Invalid, what, "give a number from 0 (exact) up, such as 0.001");
+            }
+            Self::Bytes(0) => {
+                return refused(ErrorKind::Invalid, "no bytes of each number".into(), "give at least 1");
+            }
+            Self::Rtol(rtol) => format!("rtol={rtol}"),
+            Self::Bytes(bytes) => format!("bytes={bytes}"),
+        };
+        if !is_float(&view.meta().dtype) {
+            let what = format!("{}: {asked} of elements of type {}", view.path(), view.meta().dtype.to_json());
+            return refused(ErrorKind::Unsupported, what, "only floating-point numbers are read in part: leave it out");
+        }
+        let Some(planes) = view.meta().chain.planes() else { return Ok(Depth::WHOLE) };
+        let count = match self {
+            Self::Rtol(rtol) => planes.for_rtol(rtol),
+            Self::Bytes(bytes) => planes.for_bytes(bytes),
+            Self::Exact => planes.count(),
+        };
+        Ok(if count == planes.count() { Depth::WHOLE } else { Depth { planes: count, bound: planes.bound(count) } })
+    }
+}
+
+fn is_float(dtype: &DType) -> bool {
+    use DType::{Complex64, Complex128, Float16, Float32, Float64};
+    matches!(dtype, Float16 | Float32 | Float64 | Complex64 | Complex128)
+}

@@ -1,0 +1,148 @@
+"""Part of the precision for part of the bytes: within the bound, and cheaper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import icecore
+import numpy as np
+import pytest
+from icecore import cli
+
+RNG = np.random.default_rng(23)
+SHAPE = (4, 300, 200)
+SMOOTH = np.cumsum(RNG.normal(0, 1e-3, SHAPE).astype("f4"), axis=2) + 280
+MIXED = (RNG.normal(0, 1, SHAPE) * 10.0 ** RNG.integers(-30, 30, SHAPE)).astype("f4")
+MIXED.reshape(-1)[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, -1e-45, np.float32(1.0)]
+MIXED.view("u4").reshape(-1)[8] = 0x7F800001  # a NaN that only its last bit tells from infinity
+
+
+def planes(*widths: int) -> list[dict[str, Any]]:
+    """Byte planes of these widths, each shuffled and compressed."""
+    codecs = [
+        [
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": "numcodecs.shuffle", "configuration": {"elementsize": width}},
+            {"name": "zstd", "configuration": {"level": 1, "checksum": False}},
+        ]
+        for width in widths
+    ]
+    split = [{"bytes": width, "codecs": inner} for width, inner in zip(widths, codecs, strict=True)]
+    return [{"name": "icecore.byteplanes", "configuration": {"planes": split}}]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("precision") / "r.icecore"
+    dims = ("time", "lat", "lon")
+    with icecore.create(place).writer() as w:
+        for name, data in {"smooth": SMOOTH, "mixed": MIXED}.items():
+            kind = {"chunks": (1, 150, 200), "shards": (2, 300, 200), "codec": planes(2, 1, 1)}
+            w.array(f"/g/{name}", "f4", SHAPE, dims, **kind)[...] = data
+        w.array("/g/plain", "f4", SHAPE, dims)[...] = SMOOTH
+        w.array("/g/double", "f8", (1000,), codec=planes(2, 1, 1, 4))[...] = MIXED.reshape(-1)[:1000]
+        w.array("/g/complex", "c8", (500,), codec=planes(2, 1, 1))[...] = MIXED.reshape(-1)[:1000].view("c8")
+        w.array("/g/whole", "i4", (1000,), codec=planes(2, 1, 1))[...] = np.arange(1000)
+    return str(place)
+
+
+def check(got: np.ndarray, want: np.ndarray, bound: float) -> None:
+    """Normal numbers within the bound, all others bit for bit."""
+    if got.dtype.kind == "c":
+        got, want = (np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // 2}") for x in (got, want))
+    bits = f"u{want.dtype.itemsize}"
+    normal = np.isfinite(want) & (np.abs(want) >= np.finfo(want.dtype).tiny)
+    exact = want[normal].astype("f8")
+    assert np.all(np.abs(got[normal].astype("f8") - exact) <= bound * np.abs(exact))
+    assert np.array_equal(got[~normal].view(bits), want[~normal].view(bits))
+
+
+@pytest.mark.parametrize("rtol", [0.5, 2**-8, 1e-3, 1.6e-5, 1e-5, 1e-7, 0.0])
+@pytest.mark.parametrize("name", ["smooth", "mixed", "plain"])
+def test_within_the_bound(path: str, name: str, rtol: float) -> None:
+    array = icecore.open(path)[f"/g/{name}"]
+    want = MIXED if name == "mixed" else SMOOTH
+    bound = array.bound(rtol=rtol)
+    assert bound <= rtol
+    sel = (slice(1, 4), slice(10, 290, 3), slice(None, None, -1))
+    assert array.plan(sel, rtol=rtol).rtol_bound == bound
+    check(array.read(rtol=rtol), want, bound)
+    check(array.read(sel, rtol=rtol), want[sel], bound)
+    out = np.empty(SHAPE, "f4")
+    check(array.read(out=out, rtol=rtol), want, bound)
+    assert np.array_equal(array.read().view("u4"), want.view("u4"))
+
+
+def test_bounds(path: str) -> None:
+    group = icecore.open(path)["/g"]
+    assert [group["smooth"].bound(bytes=n) for n in (1, 2, 3, 4)] == [2**-8, 2**-8, 2**-16, 0.0]
+    assert [group["double"].bound(bytes=n) for n in (2, 3, 4, 5, 8)] == [2**-5, 2**-13, 2**-21, 0.0, 0.0]
+    assert group["complex"].bound(rtol=0.01) == 2**-8
+    assert group["plain"].bound(rtol=0.01) == group["smooth"].bound() == 0.0
+    for name, count in {"double": (2, 3, 4), "complex": (2, 3)}.items():
+        for n in count:
+            array = group[name]
+            check(array.read(bytes=n), array.read(), array.bound(bytes=n))
+
+
+def test_fewer_bytes_are_fetched(path: str) -> None:
+    array = icecore.open(path)["/g/smooth"]
+    top, third, whole = (array.plan(bytes=n).bytes_fetched for n in (2, 3, 4))
+    assert top < third < whole
+    assert top < 0.35 * whole
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "kind"),
+    [
+        ("whole", {"rtol": 0.1}, "unsupported"),
+        ("whole", {"bytes": 2}, "unsupported"),
+        ("smooth", {"rtol": -1.0}, "invalid"),
+        ("smooth", {"rtol": float("nan")}, "invalid"),
+        ("smooth", {"bytes": 0}, "invalid"),
+        ("smooth", {"rtol": 0.1, "bytes": 2}, "invalid"),
+    ],
+)
+def test_refused(path: str, name: str, asked: dict[str, Any], kind: str) -> None:
+    array = icecore.open(path)[f"/g/{name}"]
+    for ask in (array.read, array.plan, array.bound):
+        with pytest.raises(icecore.Error) as caught:
+            ask(**asked)
+        assert caught.value.kind == kind
+
+
+def test_command_line(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[str, str]:
+        assert cli.run(list(arguments)) == 0
+        return capsys.readouterr()
+
+    out, err = run("read", path, "/g/smooth", "0, :2, :3", "--rtol", "0.01", "--json")
+    facts = json.loads(out)
+    assert facts["rtol_bound"] == 2**-8
+    assert "0.0039" in err
+    check(np.array(facts["data"], "f4"), SMOOTH[0, :2, :3], 2**-8)
+    file = tmp_path / "part.npy"
+    run("read", path, "/g/mixed", "--bytes", "3", "-o", str(file))
+    check(np.load(file), MIXED, 2**-16)
+    out, err = run("read", path, "/g/plain", "0, :2, :3", "--rtol", "0.01", "--json")
+    assert json.loads(out)["rtol_bound"] == 0
+    assert err == ""
+    part, whole = (
+        json.loads(run("explain", path, "/g/smooth", "--json", *more)[0]) for more in (["--rtol", "0.01"], [])
+    )
+    assert part["bytes_fetched"] < 0.35 * whole["bytes_fetched"]
+    assert "at most 0.0039" in run("explain", path, "/g/smooth", "--bytes", "2")[0]
+
+
+def test_xarray(path: str) -> None:
+    xr = pytest.importorskip("xarray")
+    with xr.open_dataset(path, engine="icecore", group="/g", rtol=0.01) as ds:
+        assert ds.smooth.encoding["rtol_bound"] == 2**-8
+        assert ds.plain.encoding["rtol_bound"] == 0
+        assert "rtol_bound" not in ds.whole.encoding
+        check(ds.smooth.values, SMOOTH, 2**-8)
+        assert not np.array_equal(ds.smooth.values, SMOOTH)
+        assert np.array_equal(ds.whole.values, np.arange(1000))
+        check(ds.mixed[1:3, ::7].values, MIXED[1:3, ::7], 2**-8)
