@@ -1,4 +1,4 @@
-"""Codecs as users name them: ``auto``, ``zstd``, ``shuffle+gzip:6``, or a Zarr v3 list."""
+"""Codecs as users name them: ``default``, ``zstd``, ``shuffle+gzip:6``, or a Zarr v3 list."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _COMPRESSORS: dict[str, tuple[int, Callable[[int, int], Codec]]] = {
     "zstd": (3, lambda level, _: _named("zstd", level=level, checksum=False)),
     "lz4": (1, lambda level, _: _named("numcodecs.lz4", acceleration=level)),
     "bz2": (9, lambda level, _: _named("numcodecs.bz2", level=level)),
+    "lzma": (6, lambda level, _: _named("numcodecs.lzma", format=1, check=-1, preset=level, filters=None)),
     "blosc": (
         5,
         lambda level, itemsize: _named(
@@ -45,10 +46,9 @@ def resolve(
     """The Zarr v3 ``codecs`` list of a chunk.
 
     Args:
-        spec: ``auto`` (chosen by the data type), ``none``, a compressor (``gzip``, ``zlib``, ``zstd``,
-            ``lz4``,
-            ``bz2``, ``blosc``), optionally as ``shuffle+NAME`` and ``NAME:LEVEL``, or a Zarr v3 list (or
-            its JSON).
+        spec: ``default`` (by the data type; so is ``auto`` where nothing can be measured), ``none``, a
+            compressor (``gzip``, ``zlib``, ``zstd``, ``lz4``, ``bz2``, ``lzma``, ``blosc``), optionally as
+            ``shuffle+NAME`` and ``NAME:LEVEL``, or a Zarr v3 list (or its JSON).
         data_type: the Zarr v3 ``data_type`` of the array.
         dtype: its NumPy dtype.
         chunk: shape of a chunk.
@@ -62,13 +62,13 @@ def resolve(
     text = spec.strip()
     if text.startswith(("[", "{")):
         return _checked(_parse(text))
-    if text == "auto":
+    if text in ("auto", "default"):
         return json.loads(_default(data_type, chunk, portable))
     if text == "none":
         return [bytes_codec(dtype)]
     match = _NAME.fullmatch(text)
     if match is None or match["name"] not in _COMPRESSORS:
-        known = ", ".join(["auto", "none", *_COMPRESSORS])
+        known = ", ".join(["auto", "default", "none", *_COMPRESSORS])
         raise errors.make(
             "codec", f"no codec is named {spec!r}", f"{known}; shuffle+NAME, NAME:LEVEL, or a JSON list"
         )

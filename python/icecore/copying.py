@@ -10,9 +10,10 @@ import numpy as np
 
 from icecore import codecspec, layout
 from icecore.arraywriter import ArrayWriter
+from icecore.assayplan import Planned
 from icecore.assemble import Step
 from icecore.nodes import Node
-from icecore.sources.arraymap import Reader
+from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sourcing import ours
 from icecore.writer import Writer
 
@@ -24,7 +25,7 @@ def copy_new(
     step: Step,
     read: Reader,
     where: layout.Layout,
-    codecs: list[dict[str, Any]],
+    planned: Planned,
     budget: int,
     progress: Progress,
 ) -> None:
@@ -34,8 +35,9 @@ def copy_new(
     from icecore import _icecore
 
     entry, path = step.entry, step.path
+    kept = ours(entry) | ({"codec": planned.record} if planned.record else {})
     document = layout.document(
-        entry.shape, entry.data_type, entry.fill_value, where, codecs, entry.dims, entry.attrs, ours(entry)
+        entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
     )
     writer._parents(path)
     writer._native.add_array(path, document)
@@ -46,9 +48,23 @@ def copy_new(
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
     itemsize = layout.itemsize(entry.dtype)
     for start, extent in _icecore.gather_regions(entry.shape, where.unit, source, itemsize, max(budget, 1)):
-        data = read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True)))
+        data = np.asarray(read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True))), order="C")
         writer._native.write(path, tuple(start), data)
         progress(path, data.nbytes)
+
+
+def at_once(entry: ArrayEntry, read: Reader) -> Reader:
+    """A reader that reads the whole array when it is first asked, and keeps it: sampling and copying then
+    read the source once.
+    """
+    held: list[np.ndarray] = []
+
+    def reading(region: tuple[slice, ...]) -> np.ndarray:
+        if not held:
+            held.append(read(tuple(slice(0, n) for n in entry.shape)))
+        return held[0][region]
+
+    return reading
 
 
 def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> None:

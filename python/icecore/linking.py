@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from icecore import copying, errors, linkplan, references
+from icecore.assayplan import Planned
 from icecore.assemble import Existing, assemble
 from icecore.into import destination, groups, may_commit, notes, summary
 from icecore.linkplan import LinkPlan
@@ -124,7 +125,7 @@ class _Linking:
             return
         where = copying.own_layout(step)
         codecs = copying.own_codecs(step, where)
-        copying.copy_new(self._writer, step, step.entry.read, where, codecs, _BUDGET, self._progress)
+        copying.copy_new(self._writer, step, step.entry.read, where, Planned(codecs), _BUDGET, self._progress)
 
     def _link(self, plan: LinkPlan) -> None:
         entry, path = plan.step.entry, plan.step.path

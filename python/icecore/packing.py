@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from icecore import codecspec, copying, layout, text
+from icecore import assayplan, codecspec, copying, layout, text
+from icecore.assaymeasure import Goal
+from icecore.assaysample import Kind
 from icecore.assemble import Existing, Step, assemble
 from icecore.into import destination, groups, may_commit, notes, summary
 from icecore.linkedread import linked_readers
 from icecore.repo import Repo
 from icecore.report import Report, Row
-from icecore.sources.arraymap import ArrayEntry
+from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sourcing import gather
 from icecore.writer import Writer
 
@@ -32,6 +34,8 @@ def pack(
     chunk: Shape | None = None,
     shard: Shape | None = None,
     codec: codecspec.Spec = "auto",
+    goal: str = "balanced",
+    bandwidth: str | float | None = None,
     portable: bool = False,
     memory: int | str = "1GB",
     append: bool = False,
@@ -52,7 +56,11 @@ def pack(
         chunk: shape of the unit of decoding (for arrays of as many axes), or dimension name → length.
             Planned where None.
         shard: the same for the unit of I/O.
-        codec: see :func:`icecore.codecspec.resolve`.
+        codec: ``auto`` measures on samples of each array and chooses for the goal; else see
+            :func:`icecore.codecspec.resolve`.
+        goal: of ``auto``: ``archive`` (least bytes), ``speed`` (fastest to decode) or ``balanced`` (least
+            time to data); see :class:`icecore.assaymeasure.Goal`.
+        bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
         portable: use only codecs that other Zarr readers have.
         memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
         append: continue arrays that exist along ``concat``.
@@ -72,6 +80,7 @@ def pack(
     began = time.perf_counter()
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
+    wished = Goal.of(goal, bandwidth)
     budget = text.parse_size(memory)
     indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}))
     repo = destination(into, storage, make=False)
@@ -84,7 +93,7 @@ def pack(
         with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
-            packing.pack(_Wanted(chunk, shard, codec, portable))
+            packing.pack(_Wanted(chunk, shard, codec, portable, wished))
         report.snapshot = writer.snapshot_id
         report.bytes_stored = writer.bytes_stored
         report.rows += packing.rows()
@@ -101,6 +110,7 @@ class _Wanted:
     shard: Shape | None
     codec: codecspec.Spec
     portable: bool
+    goal: Goal
 
     def layout(self, entry: ArrayEntry) -> layout.Layout:
         """Chunk and shard of an array."""
@@ -108,9 +118,13 @@ class _Wanted:
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
         return layout.plan(entry.shape, layout.itemsize(entry.dtype), chunk, shard, source)
 
-    def codecs(self, entry: ArrayEntry, chunk: Sequence[int]) -> list[codecspec.Codec]:
-        """The codecs of its chunks."""
-        return codecspec.resolve(self.codec, entry.data_type, entry.dtype, chunk, self.portable)
+    def codecs(self, entry: ArrayEntry, read: Reader, chunk: Sequence[int]) -> assayplan.Planned:
+        """The codecs of its chunks: measured, or as they were named."""
+        if self.codec == "auto":
+            kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+            return assayplan.plan(kind, entry.shape, chunk, read, self.goal, self.portable)
+        codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, chunk, self.portable)
+        return assayplan.Planned(codecs)
 
 
 class _Packing:
@@ -137,8 +151,10 @@ class _Packing:
                 copying.copy_after(self._writer, step, read, self._progress)
                 continue
             where = wanted.layout(step.entry)
-            codecs = wanted.codecs(step.entry, where.chunk)
-            copying.copy_new(self._writer, step, read, where, codecs, self._budget, self._progress)
+            if step.entry.nbytes <= self._budget:
+                read = copying.at_once(step.entry, read)
+            planned = wanted.codecs(step.entry, read, where.chunk)
+            copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress)
 
     def rows(self) -> list[Row]:
         """What became of each array."""

@@ -1,6 +1,7 @@
 //! The native half of the Python package: it turns Python's values into the engine's and back, and decides nothing.
 
 mod array;
+mod assay;
 mod codecs;
 mod error;
 mod index;
@@ -17,5 +18,6 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<array::Array>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<codecs::PyChain>()?;
+    assay::register(module)?;
     plan::register(module)
 }

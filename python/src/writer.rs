@@ -78,14 +78,23 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-fn fixed(py: Python<'_>, meta: &ArrayMeta, data: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Data)> {
+/// The shape and the elements of a NumPy array, as an array of `dtype` has them.
+pub fn elements(py: Python<'_>, dtype: &DType, data: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Data)> {
+    match dtype {
+        DType::VlenUtf8 => variable(py, data, true),
+        DType::VlenBytes => variable(py, data, false),
+        _ => fixed(py, dtype, data),
+    }
+}
+
+fn fixed(py: Python<'_>, dtype: &DType, data: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Data)> {
     let keywords = pyo3::types::PyDict::new(py);
-    keywords.set_item("dtype", numpy_dtype(py, &meta.dtype)?)?;
+    keywords.set_item("dtype", numpy_dtype(py, dtype)?)?;
     keywords.set_item("order", "C")?;
     let array = py.import("numpy")?.call_method("asarray", (data,), Some(&keywords))?;
     let untyped = array.cast::<PyUntypedArray>()?;
     let shape = untyped.shape().iter().map(|n| *n as u64).collect();
-    let bytes = untyped.len() * meta.dtype.size();
+    let bytes = untyped.len() * dtype.size();
     let start = data_pointer(untyped).cast_const();
     let start = if bytes == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr().cast_const() } else { start };
     Ok((shape, Data::Fixed(Box::new(Held { _array: array.unbind(), start, bytes }))))
@@ -187,11 +196,7 @@ impl Writer {
     /// The data must not be changed before `flush` or `commit`.
     fn write(&self, py: Python<'_>, path: &str, start: Vec<u64>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let meta = self.meta(path)?;
-        let (shape, data) = match meta.dtype {
-            DType::VlenUtf8 => variable(py, data, true)?,
-            DType::VlenBytes => variable(py, data, false)?,
-            _ => fixed(py, &meta, data)?,
-        };
+        let (shape, data) = elements(py, &meta.dtype, data)?;
         py.detach(|| self.writing.write(path, &meta, Region { start, shape }, data)).or_raise()
     }
 

@@ -34,7 +34,7 @@ fn zstd() -> Value {
     json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})
 }
 
-fn bytes_codec(dtype: &DType) -> Value {
+pub(crate) fn bytes_codec(dtype: &DType) -> Value {
     // Elements of single bytes have no order.
     match dtype.swap_units().iter().all(|(unit, _)| *unit == 1) {
         true => json!({"name": "bytes"}),
@@ -43,10 +43,11 @@ fn bytes_codec(dtype: &DType) -> Value {
 }
 
 /// The size that blosc groups bytes by, and how.
-fn grouping(dtype: &DType) -> (usize, &'static str) {
+pub(crate) fn grouping(dtype: &DType) -> (usize, &'static str) {
     match dtype {
         DType::Bool => (1, "bitshuffle"),
         DType::Int8 | DType::UInt8 | DType::Bytes(_) => (1, "noshuffle"),
+        DType::VlenUtf8 | DType::VlenBytes => (1, "noshuffle"),
         // Most characters have three zero bytes.
         DType::Utf32(_) => (4, "shuffle"),
         DType::Complex64 => (4, "shuffle"),

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 
 /// One element in native order. For the variable-length types: the bytes of the string itself.
 /// `null` is a zero (an empty string).
-pub(crate) fn parse_fill(value: &Value, dtype: &DType) -> Result<Vec<u8>> {
+pub fn parse_fill(value: &Value, dtype: &DType) -> Result<Vec<u8>> {
     if value.is_null() {
         return Ok(vec![0; if dtype.is_vlen() { 0 } else { dtype.size() }]);
     }

@@ -1,8 +1,12 @@
 //! Everything inside a chunk: data types, codec chains, shard indexes, array metadata. Pure CPU: bytes in, bytes out.
 
+mod block;
 mod buffer;
+mod candidates;
 mod chain;
 mod chain_parse;
+mod choose;
+mod clock;
 mod codecs;
 mod contexts;
 mod decode;
@@ -13,17 +17,27 @@ mod extension;
 mod fill;
 mod foreign;
 mod grid_meta;
+mod measure;
+mod measured;
 mod meta;
 mod refuse;
+mod sample;
 mod scratch;
 mod shard;
 mod vlen;
 
+pub use block::{Block, Elements};
+pub use candidates::{Candidate, Class, candidates};
 pub use chain::Chain;
+pub use choose::{Choice, Goal, choose, frontier};
 pub use codecs::Planes;
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};
+pub use fill::parse_fill;
+pub use measure::{Options, measure};
+pub use measured::{Figure, Measured, State};
 pub use meta::ArrayMeta;
+pub use sample::sample;
 pub use scratch::Scratch;
 pub use shard::Shard;
 pub use vlen::Places;

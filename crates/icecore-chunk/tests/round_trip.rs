@@ -23,6 +23,8 @@ fn byte_codecs(size: usize) -> Vec<Value> {
         json!([codec("imagecodecs_lz4h5", json!({}))]),
         json!([codec("icecore.h5lzf", json!({}))]),
         json!([codec("numcodecs.bz2", json!({"level": 1}))]),
+        json!([codec("numcodecs.lzma", json!({"preset": 1}))]),
+        json!([codec("zstd", json!({})), codec("numcodecs.lzma", json!({"format": 2, "preset": 0}))]),
         json!([codec("numcodecs.shuffle", json!({"elementsize": size})), codec("numcodecs.zlib", json!({}))]),
         json!([codec("numcodecs.fletcher32", json!({}))]),
         json!(["crc32c", codec("numcodecs.adler32", json!({})), codec("crc32", json!({"location": "end"}))]),

@@ -42,6 +42,7 @@ def _array(array: Array) -> dict[str, Any]:
         "chunks": array.chunks if array.chunks is not None else array._native.chunks,
         "shards": array.shards,
         "codecs": array.codecs,
+        "measured": array._node.ours.get("codec", {}),
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
         "references": {name: stored[name] for name in ("cells", "native", "linked", "inline", "missing")},
@@ -76,6 +77,9 @@ def _text(facts: dict[str, Any]) -> str:
     for name, value in facts.items():
         if name == "attributes":
             continue
+        if name == "measured":
+            rows += _measured(value)
+            continue
         if name == "codecs":
             value = " → ".join(_codec(codec) for codec in value)
         elif name == "references":
@@ -95,6 +99,27 @@ def _text(facts: dict[str, Any]) -> str:
     attributes = [(f"  {name}", text.shorten(str(value), 100)) for name, value in facts["attributes"].items()]
     head = text.pairs(rows)
     return f"{head}\nattributes\n{text.pairs(attributes)}" if attributes else head
+
+
+def _measured(record: Any) -> list[tuple[str, Any]]:
+    """Why the codecs are what they are, as far as the pack that chose them kept it."""
+    from icecore import text
+
+    try:
+        goal = record["goal"] + (f" at {text.size(record['bandwidth'])}/s" if "bandwidth" in record else "")
+        speeds = (
+            f"ratio {record['ratio']:g}, writes {record['write']} MB/s, reads {record['read']} MB/s a core"
+        )
+        sample = record["sample"]
+        where = f"{sample['chunks']:,} of {sample['of']:,} chunks"
+        rows = [("chosen", f"{record['chosen']} for {goal}: {speeds} on {where}")]
+        losers = [f"{name} ({ratio:g}, {write}, {read})" for name, ratio, write, read in record["losers"]]
+        rows.append(("instead of", ", ".join(losers[:4]) or "nothing"))
+        if "drift" in record:
+            rows.append(("drift", record["drift"]))
+        return rows
+    except (KeyError, TypeError, ValueError):
+        return []  # written by a version that keeps something else
 
 
 def _codec(codec: dict[str, Any]) -> str:

@@ -36,9 +36,23 @@ def pack(
     codec: Annotated[
         str,
         typer.Option(
-            help="auto, none, gzip, zlib, zstd, lz4, bz2, blosc, shuffle+NAME, NAME:LEVEL, or JSON."
+            help="auto (measured), default (by type), none, gzip, zlib, zstd, lz4, bz2, lzma, blosc, "
+            "shuffle+NAME, NAME:LEVEL, or JSON."
         ),
     ] = "auto",
+    goal: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="GOAL",
+            help="What auto looks for: archive (least bytes), balanced (least time to data) or speed "
+            "(fastest to read).",
+        ),
+    ] = "balanced",
+    bandwidth: Annotated[
+        str | None,
+        typer.Option(metavar="SPEED", help="Of the store, for --for balanced.", show_default="200MB/s"),
+    ] = None,
     portable: Annotated[
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
     ] = False,
@@ -67,6 +81,8 @@ def pack(
             chunk=lengths(chunk),
             shard=lengths(shard),
             codec=codec,
+            goal=goal,
+            bandwidth=bandwidth,
             portable=portable,
             memory=memory,
             append=append,
@@ -84,7 +100,8 @@ def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(
         epilog=examples(
-            "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace",
+            "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "
+            "--for archive",
             "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
             "--codec shuffle+zstd:9",
         )

@@ -8,9 +8,10 @@ use bzip2::read::{BzEncoder, MultiBzDecoder};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::codec::BytesCodec;
-use crate::buffer::{Buffer, first_guess};
+use super::stream::{read_into, read_unsized};
+use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or};
-use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::refuse::bad_config;
 use crate::scratch::Scratch;
 
 #[derive(Debug)]
@@ -27,44 +28,13 @@ impl Bz2 {
     }
 }
 
-/// Reads until `out` is full or the data end.
-fn fill(reader: &mut impl Read, out: &mut [u8]) -> Result<usize> {
-    let mut done = 0;
-    while done < out.len() {
-        match reader.read(&mut out[done..]) {
-            Ok(0) => break,
-            Ok(n) => done += n,
-            Err(e) => return Err(corrupt("bz2", e.to_string())),
-        }
-    }
-    Ok(done)
-}
-
 impl BytesCodec for Bz2 {
     fn decode_into(&self, input: &[u8], out: &mut [u8], _: Range<usize>, _: &mut Scratch) -> Result<()> {
-        let mut reader = MultiBzDecoder::new(input);
-        let done = fill(&mut reader, out)?;
-        if done < out.len() {
-            return Err(wrong_length("bz2", done, out.len()));
-        }
-        // The end is read too: the checksum of the stream stands there.
-        match fill(&mut reader, &mut [0])? {
-            0 => Ok(()),
-            _ => Err(wrong_length("bz2", "more", out.len())),
-        }
+        read_into("bz2", MultiBzDecoder::new(input), out)
     }
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, _: &mut Scratch) -> Result<usize> {
-        let mut reader = MultiBzDecoder::new(input);
-        let (mut room, mut done) = (first_guess(input.len(), cap), 0);
-        loop {
-            done += fill(&mut reader, &mut out.sized(room)?[done..])?;
-            match (done < room, room < cap) {
-                (true, _) => return Ok(done),
-                (false, true) => room = room.saturating_mul(2).min(cap),
-                (false, false) => return Err(corrupt("bz2", format!("decodes to more than {cap} bytes"))),
-            }
-        }
+        read_unsized("bz2", MultiBzDecoder::new(input), input.len(), out, cap)
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {

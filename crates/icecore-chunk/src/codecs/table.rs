@@ -13,6 +13,7 @@ use super::h5bitshuffle::H5BitShuffle;
 use super::h5lz4::H5Lz4;
 use super::lz4::Lz4;
 use super::lzf::Lzf;
+use super::lzma::Lzma;
 use super::shuffle::Shuffle;
 use super::zlib::Zlib;
 use super::zstd::Zstd;
@@ -52,6 +53,7 @@ pub(crate) fn table(ext: &Extension, itemsize: usize) -> Result<Option<ByteStep>
         "icecore.h5bitshuffle" => Arc::new(H5BitShuffle::parse(ext)?),
         "icecore.h5lzf" | "imagecodecs_lzf" => Arc::new(Lzf::parse(ext)?),
         "bz2" | "numcodecs.bz2" => Arc::new(Bz2::parse(ext)?),
+        "numcodecs.lzma" => Arc::new(Lzma::parse(ext)?),
         _ => return Ok(None),
     };
     Ok(Some(ByteStep::Codec(codec)))

@@ -1,0 +1,226 @@
+//! The codec chains that are measured against each other.
+
+use serde_json::{Value, json};
+
+use crate::chain::Chain;
+use crate::defaults::{bytes_codec, grouping};
+use crate::dtype::DType;
+
+/// What a chain costs, as far as its kind alone says: which of them are tried at all, and which the goal `speed` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Decodes near memory speed and encodes at hundreds of MB/s.
+    Fast,
+    /// Encodes at tens to hundreds of MB/s.
+    Usual,
+    /// Encodes at a few MB/s, or decodes slowly: for archives.
+    Slow,
+}
+
+impl Class {
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Fast => "fast",
+            Class::Usual => "usual",
+            Class::Slow => "slow",
+        }
+    }
+}
+
+/// A codec chain with a short name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    pub label: String,
+    /// The `codecs` list of a chunk, a checksum at its end.
+    pub codecs: Value,
+    pub class: Class,
+    /// Also tried where there is little time: small arrays.
+    pub short: bool,
+    /// The label of a quick relative: where that one is far behind, so will this one be.
+    pub kin: Option<&'static str>,
+}
+
+/// The chains that can store chunks of `rank` axes of `dtype`; with `portable` only codecs of core Zarr v3.
+pub fn candidates(dtype: &DType, rank: usize, portable: bool) -> Vec<Candidate> {
+    let mut list = List { dtype, rank, found: Vec::new() };
+    list.core();
+    if !portable {
+        list.compressors();
+        list.shuffled();
+        list.pco();
+        list.planes();
+    }
+    list.found
+}
+
+struct List<'a> {
+    dtype: &'a DType,
+    rank: usize,
+    found: Vec<Candidate>,
+}
+
+fn codec(name: &str, configuration: Value) -> Value {
+    json!({"name": name, "configuration": configuration})
+}
+
+fn zstd(level: i64) -> Value {
+    codec("zstd", json!({"level": level, "checksum": false}))
+}
+
+fn lz4() -> Value {
+    codec("numcodecs.lz4", json!({"acceleration": 1}))
+}
+
+fn zlib() -> Value {
+    codec("numcodecs.zlib", json!({"level": 6}))
+}
+
+fn lzma() -> Value {
+    codec("numcodecs.lzma", json!({"format": 1, "check": -1, "preset": 6, "filters": null}))
+}
+
+/// The quick relative of a slow chain: the same arrangement of the bytes.
+fn kin(label: &str) -> Option<&'static str> {
+    let arranged = [
+        ("shuffle+", "shuffle+zstd-3"),
+        ("blosc shuffle", "shuffle+zstd-3"),
+        ("blosc bitshuffle", "blosc bitshuffle zstd-3"),
+        ("pco", "pco-8"),
+        ("bwc", "bwc+zstd-3"),
+    ];
+    let plain = ["zstd", "bzip2", "lzma", "blosc zstd"];
+    arranged
+        .iter()
+        .find(|(start, _)| label.starts_with(start))
+        .map(|(_, kin)| *kin)
+        .or_else(|| plain.iter().any(|start| label.starts_with(start)).then_some("zstd-3"))
+}
+
+impl List<'_> {
+    /// Takes in a chain, where it suits the type.
+    fn add(&mut self, label: impl Into<String>, class: Class, short: bool, front: Value, bytes: &[Value]) {
+        let codecs: Vec<Value> =
+            std::iter::once(front).chain(bytes.iter().cloned()).chain([json!({"name": "crc32c"})]).collect();
+        let codecs = Value::Array(codecs);
+        let fill = vec![0; if self.dtype.is_vlen() { 0 } else { self.dtype.size() }];
+        if Chain::parse(&codecs, self.dtype, &fill).is_ok() {
+            let label = label.into();
+            let kin = if class == Class::Slow { kin(&label) } else { None };
+            self.found.push(Candidate { label, codecs, class, short, kin });
+        }
+    }
+
+    fn front(&self) -> Value {
+        match self.dtype {
+            DType::VlenUtf8 => json!({"name": "vlen-utf8"}),
+            DType::VlenBytes => json!({"name": "vlen-bytes"}),
+            _ => bytes_codec(self.dtype),
+        }
+    }
+
+    fn bytes(&mut self, label: impl Into<String>, class: Class, short: bool, steps: &[Value]) {
+        self.add(label, class, short, self.front(), steps);
+    }
+
+    fn blosc(&mut self, cname: &str, level: u64, shuffle: &str, class: Class, short: bool) {
+        let (typesize, own) = grouping(self.dtype);
+        if own == "noshuffle" && shuffle == "shuffle" {
+            return; // single bytes: the plain one is in the list
+        }
+        let config = json!({"cname": cname, "clevel": level, "shuffle": shuffle, "typesize": typesize, "blocksize": 0});
+        let label = match shuffle {
+            "noshuffle" => format!("blosc {cname}-{level}"),
+            _ => format!("blosc {shuffle} {cname}-{level}"),
+        };
+        self.bytes(label, class, short, &[codec("blosc", config)]);
+    }
+
+    /// What every Zarr v3 reader has.
+    fn core(&mut self) {
+        use Class::{Fast, Slow, Usual};
+        self.bytes("raw", Fast, true, &[]);
+        self.bytes("gzip-6", Usual, false, &[codec("gzip", json!({"level": 6}))]);
+        let plain = self.dtype.is_vlen() || grouping(self.dtype).1 == "noshuffle";
+        for (level, class) in [(1, Fast), (3, Usual), (6, Usual), (9, Usual), (14, Slow), (19, Slow)] {
+            self.bytes(format!("zstd-{level}"), class, level == 3 && plain, &[zstd(level)]);
+        }
+        for shuffle in ["noshuffle", "shuffle", "bitshuffle"] {
+            let first = shuffle == grouping(self.dtype).1;
+            self.blosc("lz4", 5, shuffle, Fast, shuffle != "noshuffle");
+            self.blosc("lz4hc", 9, shuffle, Usual, false);
+            self.blosc("zstd", 1, shuffle, Fast, false);
+            self.blosc("zstd", 3, shuffle, Usual, first);
+            self.blosc("zstd", 5, shuffle, Usual, false);
+            self.blosc("zstd", 9, shuffle, Slow, false);
+        }
+    }
+
+    /// Compressors of bytes beyond the core.
+    fn compressors(&mut self) {
+        self.bytes("zlib-6", Class::Usual, false, &[zlib()]);
+        self.bytes("lz4", Class::Fast, false, &[lz4()]);
+        self.bytes("bzip2-9", Class::Slow, false, &[codec("numcodecs.bz2", json!({"level": 9}))]);
+        self.bytes("lzma-6", Class::Slow, false, &[lzma()]);
+    }
+
+    /// Bytes of one significance together, then a compressor over the whole chunk.
+    fn shuffled(&mut self) {
+        let (size, shuffle) = grouping(self.dtype);
+        if self.dtype.is_vlen() || shuffle != "shuffle" {
+            return;
+        }
+        let step = codec("numcodecs.shuffle", json!({"elementsize": size}));
+        let steps = [
+            ("lz4", Class::Fast, lz4()),
+            ("zlib-6", Class::Usual, zlib()),
+            ("zstd-3", Class::Usual, zstd(3)),
+            ("zstd-9", Class::Usual, zstd(9)),
+            ("zstd-19", Class::Slow, zstd(19)),
+            ("bzip2-9", Class::Slow, codec("numcodecs.bz2", json!({"level": 9}))),
+            ("lzma-6", Class::Slow, lzma()),
+        ];
+        for (name, class, compressor) in steps {
+            self.bytes(format!("shuffle+{name}"), class, false, &[step.clone(), compressor]);
+        }
+    }
+
+    fn pco(&mut self) {
+        let pco = |config: Value| codec("numcodecs.pcodec", config);
+        self.add("pco-8", Class::Usual, true, pco(json!({"level": 8})), &[]);
+        self.add("pco-12", Class::Slow, false, pco(json!({"level": 12})), &[]);
+        for order in [1, 2] {
+            let config = json!({"level": 8, "delta_spec": "try_consecutive", "delta_encoding_order": order});
+            self.add(format!("pco-8 delta-{order}"), Class::Usual, false, pco(config), &[]);
+        }
+        let config = json!({"level": 8, "delta_spec": "try_lookback"});
+        self.add("pco-8 lookback", Class::Usual, false, pco(config), &[]);
+        let _ = self.rank; // chains that predict from neighbours depend on it
+    }
+
+    /// PStore's bytewise partition (bwc): the top two bytes together, the others one by one.
+    fn planes(&mut self) {
+        let size = match self.dtype {
+            DType::Complex64 => 4,
+            DType::Complex128 => 8,
+            dtype if dtype.swap_units().len() == 1 => dtype.size(),
+            _ => return,
+        };
+        if size < 2 {
+            return;
+        }
+        let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+        for (name, class, short, compressor) in [
+            ("lz4", Class::Fast, false, lz4()),
+            ("zlib-6", Class::Usual, false, zlib()),
+            ("zstd-3", Class::Usual, true, zstd(3)),
+            ("zstd-19", Class::Slow, false, zstd(19)),
+        ] {
+            let plane = |bytes: usize| match bytes {
+                1 => json!({"bytes": 1, "codecs": [{"name": "bytes"}, compressor]}),
+                _ => json!({"bytes": bytes, "codecs": [little, compressor]}),
+            };
+            let planes: Vec<Value> = std::iter::once(2).chain((2..size).map(|_| 1)).map(plane).collect();
+            self.add(format!("bwc+{name}"), class, short, codec("icecore.byteplanes", json!({"planes": planes})), &[]);
+        }
+    }
+}

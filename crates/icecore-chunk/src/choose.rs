@@ -1,0 +1,292 @@
+//! From figures to a choice.
+
+use serde_json::{Value, json};
+
+use crate::candidates::Class;
+use crate::measured::{Figure, Measured, State};
+
+/// What a user wants of the stored bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Goal {
+    /// The least bytes.
+    Archive,
+    /// The least time to data: bytes / `bandwidth` (bytes a second) + decoding time of one core.
+    Balanced { bandwidth: f64 },
+    /// The fastest to decode among the fast ones that need at most 1.15 × the bytes of the smallest of them.
+    Speed,
+}
+
+/// How far from the smallest of its class the fastest may be.
+const SPEED_BYTES: f64 = 1.15;
+/// `balanced` wants at least this to write, in bytes a second, where anything reaches it.
+const WRITE_SPEED: f64 = 20e6;
+/// Costs closer than this are one: then the one that is written faster wins.
+const CLOSE: f64 = 1.01;
+/// What another list must save of the cost to come into `icecore.choice`.
+const WORTH: f64 = 0.01;
+const MOST_LISTS: usize = 4;
+
+/// The chain to store an array with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Indexes into the measurements: one, or several between which each chunk chooses.
+    pub picks: Vec<usize>,
+    pub label: String,
+    pub codecs: Value,
+    /// Of the blocks, as this choice stores them.
+    pub raw: u64,
+    pub stored: u64,
+    pub encode: f64,
+    pub decode: f64,
+}
+
+/// The best of the measurements that are complete; `None` where nothing was measured.
+///
+/// With `adaptive`, up to 4 chains become one `icecore.choice`, where the blocks disagree enough.
+pub fn choose(measured: &[Measured], goal: Goal, adaptive: bool) -> Option<Choice> {
+    let whole = complete(measured);
+    let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
+    let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+    let close = |cost: f64| cost <= least * if goal == Goal::Archive { 1.0 } else { CLOSE };
+    let speed = |i: usize| match goal {
+        Goal::Balanced { .. } => measured[i].encode(),
+        _ => measured[i].decode(),
+    };
+    let near = whole.iter().zip(&costs).filter(|(_, cost)| close(**cost)).map(|(i, _)| *i);
+    let first = near.min_by(|a, b| speed(*a).total_cmp(&speed(*b)))?;
+    let picks = match (adaptive, goal) {
+        (false, _) | (_, Goal::Speed) => vec![first],
+        _ => grow(measured, &whole, first, goal),
+    };
+    Some(describe(measured, picks))
+}
+
+/// Indexes of the measurements that no other beats in both bytes and decoding time.
+pub fn frontier(measured: &[Measured]) -> Vec<usize> {
+    let whole = complete(measured);
+    let beats = |a: &Measured, b: &Measured| {
+        let (bytes, time) = ((a.stored(), b.stored()), (a.decode(), b.decode()));
+        bytes.0 <= bytes.1 && time.0 <= time.1 && (bytes.0 < bytes.1 || time.0 < time.1)
+    };
+    whole.iter().copied().filter(|i| !whole.iter().any(|j| beats(&measured[*j], &measured[*i]))).collect()
+}
+
+/// Those that went over all the blocks.
+fn complete(measured: &[Measured]) -> Vec<usize> {
+    let most = measured.iter().map(|m| m.figures.len()).max().unwrap_or(0);
+    let whole = |m: &Measured| m.state == State::Measured && m.figures.len() == most && most > 0;
+    measured.iter().enumerate().filter(|(_, m)| whole(m)).map(|(i, _)| i).collect()
+}
+
+/// What each costs under a goal; infinite for what the goal does not take.
+fn costs(measured: &[&Measured], goal: Goal) -> Vec<f64> {
+    let fast = |m: &Measured| m.candidate.class == Class::Fast;
+    let writes = |m: &Measured| m.raw() as f64 / m.encode() >= WRITE_SPEED;
+    let any_writes = measured.iter().any(|m| writes(m));
+    let any_fast = measured.iter().any(|m| fast(m));
+    let in_class = |m: &Measured| !any_fast || fast(m);
+    let least = measured.iter().filter(|m| in_class(m)).map(|m| m.stored()).min().unwrap_or(0) as f64;
+    measured
+        .iter()
+        .map(|m| match goal {
+            Goal::Archive => m.stored() as f64,
+            Goal::Balanced { .. } if any_writes && !writes(m) => f64::INFINITY,
+            Goal::Balanced { bandwidth } => m.stored() as f64 / bandwidth + m.decode(),
+            Goal::Speed if !in_class(m) || m.stored() as f64 > least * SPEED_BYTES => f64::INFINITY,
+            Goal::Speed => m.decode(),
+        })
+        .collect()
+}
+
+/// Which of the measurements (all of the same blocks) are too far behind for every goal, and the shortest on no block
+/// either. The fewer the blocks, the more room is left for surprises.
+pub(crate) fn hopeless(measured: &[&Measured], goals: &[Goal]) -> Vec<bool> {
+    let blocks = measured.iter().map(|m| m.figures.len()).max().unwrap_or(0);
+    let room = match blocks {
+        0 | 1 => 1.12,
+        2 | 3 => 1.06,
+        _ => 1.04,
+    };
+    let mut behind = vec![true; measured.len()];
+    for goal in goals {
+        let costs = costs(measured, *goal);
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        behind.iter_mut().zip(costs).for_each(|(b, cost)| *b &= cost > least * room);
+    }
+    for block in 0..if blocks > 1 { blocks } else { 0 } {
+        let stored = |m: &Measured| m.figures.get(block).map_or(u64::MAX, |f| f.stored);
+        let best = measured.iter().enumerate().min_by_key(|(_, m)| stored(m));
+        best.into_iter().for_each(|(index, _)| behind[index] = false);
+    }
+    behind
+}
+
+/// Adds the chains that help most where each chunk takes the shortest of them, as `icecore.choice` does.
+fn grow(measured: &[Measured], whole: &[usize], first: usize, goal: Goal) -> Vec<usize> {
+    let mut picks = vec![first];
+    let blocks = measured[first].figures.len();
+    while picks.len() < MOST_LISTS && blocks > 1 {
+        let now = mixed_cost(measured, &picks, goal);
+        let with = |i: usize| mixed_cost(measured, &[picks.as_slice(), &[i]].concat(), goal);
+        let others = whole.iter().filter(|i| !picks.contains(i)).map(|i| (with(*i), *i));
+        match others.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((cost, index)) if cost < now * (1.0 - WORTH) => picks.push(index),
+            _ => break,
+        }
+    }
+    picks
+}
+
+/// The figures of each block, stored by the shortest of `picks`; encoding runs them all.
+fn mixed(measured: &[Measured], picks: &[usize]) -> Vec<Figure> {
+    let several = u64::from(picks.len() > 1);
+    (0..measured[picks[0]].figures.len())
+        .filter_map(|block| {
+            let figures = picks.iter().map(|i| measured[*i].figures[block]);
+            let encode = figures.clone().map(|f| f.encode).sum();
+            let best = figures.min_by_key(|f| f.stored)?;
+            Some(Figure { stored: best.stored + several, encode, ..best })
+        })
+        .collect()
+}
+
+fn mixed_cost(measured: &[Measured], picks: &[usize], goal: Goal) -> f64 {
+    let figures = mixed(measured, picks);
+    let stored = figures.iter().map(|f| f.stored).sum::<u64>() as f64;
+    let (raw, encode) = figures.iter().fold((0, 0.0), |(raw, encode), f| (raw + f.raw, encode + f.encode));
+    match goal {
+        Goal::Balanced { .. } if picks.len() > 1 && (raw as f64) < encode * WRITE_SPEED => f64::INFINITY,
+        Goal::Balanced { bandwidth } => stored / bandwidth + figures.iter().map(|f| f.decode).sum::<f64>(),
+        _ => stored,
+    }
+}
+
+fn describe(measured: &[Measured], picks: Vec<usize>) -> Choice {
+    let figures = mixed(measured, &picks);
+    let sum = |value: fn(&Figure) -> f64| figures.iter().map(value).sum::<f64>();
+    let labels: Vec<&str> = picks.iter().map(|i| measured[*i].candidate.label.as_str()).collect();
+    let codecs = match picks.as_slice() {
+        [one] => measured[*one].candidate.codecs.clone(),
+        several => {
+            let lists: Vec<&Value> = several.iter().map(|i| &measured[*i].candidate.codecs).collect();
+            json!([{"name": "icecore.choice", "configuration": {"choices": lists}}])
+        }
+    };
+    Choice {
+        label: labels.join(" | "),
+        codecs,
+        raw: figures.iter().map(|f| f.raw).sum(),
+        stored: figures.iter().map(|f| f.stored).sum(),
+        encode: sum(|f| f.encode),
+        decode: sum(|f| f.decode),
+        picks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::Candidate;
+
+    fn made(label: &str, class: Class, figures: &[(u64, f64, f64)]) -> Measured {
+        let codecs = json!([{"name": label}]);
+        let candidate = Candidate { label: label.into(), codecs, class, short: false, kin: None };
+        let figures = figures.iter().map(|(stored, encode, decode)| Figure {
+            raw: 1000,
+            stored: *stored,
+            encode: *encode,
+            decode: *decode,
+        });
+        Measured { candidate, figures: figures.collect(), state: State::Measured }
+    }
+
+    /// 1000 bytes, with encoding and decoding in microseconds.
+    fn one(label: &str, class: Class, stored: u64, encode: f64, decode: f64) -> Measured {
+        made(label, class, &[(stored, encode * 1e-6, decode * 1e-6)])
+    }
+
+    fn field() -> Vec<Measured> {
+        vec![
+            one("raw", Class::Fast, 1000, 0.1, 0.1),
+            one("lz4", Class::Fast, 700, 1.0, 0.3),
+            one("blosc", Class::Fast, 660, 2.0, 0.5),
+            one("pco", Class::Usual, 500, 6.0, 0.6),
+            one("pco-12", Class::Slow, 495, 100.0, 0.65),
+            one("lzma", Class::Slow, 480, 300.0, 30.0),
+        ]
+    }
+
+    fn label(measured: &[Measured], goal: Goal) -> String {
+        choose(measured, goal, false).unwrap().label
+    }
+
+    #[test]
+    fn each_goal_its_own() {
+        assert_eq!(label(&field(), Goal::Archive), "lzma");
+        assert_eq!(label(&field(), Goal::Balanced { bandwidth: 200e6 }), "pco");
+        assert_eq!(label(&field(), Goal::Speed), "lz4", "raw is more than 1.15 × the bytes of blosc");
+    }
+
+    #[test]
+    fn bandwidth_decides() {
+        assert_eq!(label(&field(), Goal::Balanced { bandwidth: 1e6 }), "pco");
+        assert_eq!(label(&field(), Goal::Balanced { bandwidth: 1e12 }), "raw");
+        let mut slow_only = vec![one("lzma", Class::Slow, 480, 300.0, 30.0), one("bz2", Class::Slow, 470, 200.0, 60.0)];
+        assert_eq!(label(&slow_only, Goal::Balanced { bandwidth: 1e5 }), "bz2");
+        slow_only.push(one("pco", Class::Usual, 500, 6.0, 0.6));
+        assert_eq!(label(&slow_only, Goal::Balanced { bandwidth: 1e3 }), "pco", "the others write at 3 and 5 MB/s");
+    }
+
+    #[test]
+    fn ties_and_failures() {
+        let mut tied = vec![one("a", Class::Usual, 500, 1.0, 3.0), one("b", Class::Usual, 500, 9.0, 2.0)];
+        assert_eq!(label(&tied, Goal::Archive), "b");
+        tied[1].state = State::Failed("it lies".into());
+        assert_eq!(label(&tied, Goal::Archive), "a");
+        tied[0].state = State::Pruned;
+        assert_eq!(choose(&tied, Goal::Archive, true), None);
+        assert_eq!(choose(&[], Goal::Archive, true), None);
+    }
+
+    #[test]
+    fn half_measured_ones_do_not_win() {
+        let both = vec![
+            made("half", Class::Fast, &[(10, 1e-6, 1e-6)]),
+            made("whole", Class::Fast, &[(500, 1e-6, 1e-6), (500, 1e-6, 1e-6)]),
+        ];
+        assert_eq!(label(&both, Goal::Archive), "whole");
+    }
+
+    #[test]
+    fn frontier_is_what_nothing_beats() {
+        let labels: Vec<usize> = frontier(&field());
+        assert_eq!(labels, [0, 1, 2, 3, 4, 5]);
+        let mut more = field();
+        more.push(one("worse", Class::Usual, 505, 6.0, 0.7));
+        assert_eq!(frontier(&more), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn chunks_that_disagree_get_a_list() {
+        let a = made("a", Class::Usual, &[(100, 1e-6, 1e-7), (900, 1e-6, 1e-7)]);
+        let b = made("b", Class::Usual, &[(800, 1e-6, 1e-7), (150, 1e-6, 1e-7)]);
+        let c = made("c", Class::Usual, &[(400, 1e-6, 1e-7), (600, 1e-6, 1e-7)]);
+        let all = vec![a, b, c];
+        assert_eq!(choose(&all, Goal::Archive, false).unwrap().label, "b");
+        let choice = choose(&all, Goal::Archive, true).unwrap();
+        assert_eq!((choice.label.as_str(), choice.stored), ("b | a", 252));
+        assert_eq!(choice.codecs[0]["configuration"]["choices"].as_array().unwrap().len(), 2);
+        assert!((choice.encode - 4e-6).abs() < 1e-12, "both are tried on each chunk");
+        assert_eq!(choose(&all, Goal::Speed, true).unwrap().picks.len(), 1);
+    }
+
+    #[test]
+    fn hopeless_for_every_goal() {
+        let field = field();
+        let all: Vec<&Measured> = field.iter().collect();
+        let goals = [Goal::Archive, Goal::Balanced { bandwidth: 200e6 }, Goal::Speed];
+        let behind = hopeless(&all, &goals);
+        assert_eq!(behind, [true, false, true, false, false, false]);
+        assert_eq!(hopeless(&all, &[]), [true; 6], "nothing is wanted");
+    }
+}

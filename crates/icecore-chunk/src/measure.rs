@@ -1,0 +1,195 @@
+//! Candidates on sampled chunks: bytes, encoding and decoding time, and whether every bit comes back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use icecore_grid::Result;
+
+use crate::block::{Block, Decoded};
+use crate::candidates::{Candidate, Class};
+use crate::chain::Chain;
+use crate::choose::{Goal, hopeless};
+use crate::clock::timed;
+use crate::dtype::DType;
+use crate::measured::{Figure, Measured, State, median};
+use crate::scratch::Scratch;
+
+/// Anything that takes longer than this is timed once; shorter things three times, and the median counts.
+const ONCE: f64 = 5e-3;
+/// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
+const FAR: f64 = 1.4;
+/// A budget never ends a measurement before this many blocks.
+const FEWEST: usize = 3;
+
+/// How far to go.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Threads that measure side by side; each figure is the CPU time of one of them.
+    pub threads: usize,
+    /// No further block is begun after this time.
+    pub budget: Duration,
+    /// A candidate that none of these can still take is left out of further blocks.
+    pub goals: Vec<Goal>,
+    /// Leave out only those that are slow: a report shows the others on every block. Otherwise the quick ones may go after
+    /// two blocks.
+    pub prune_slow_only: bool,
+}
+
+/// Runs the candidates over the blocks, one block after another; within a block, `threads` at a time.
+///
+/// All that are still in the running were measured on the same blocks. After each block those that are hopeless for
+/// every goal drop out.
+///
+/// Errors: `Mismatch` for a block that does not hold what its shape and type say.
+pub fn measure(
+    candidates: &[Candidate],
+    blocks: &[Block<'_>],
+    dtype: &DType,
+    fill: &[u8],
+    options: &Options,
+) -> Result<Vec<Measured>> {
+    blocks.iter().try_for_each(|block| block.check(dtype))?;
+    let began = Instant::now();
+    let mut runs: Vec<Mutex<Run>> = candidates.iter().map(|c| Mutex::new(Run::new(c, dtype, fill))).collect();
+    let mut workers: Vec<Worker> = (0..options.threads.max(1)).map(|_| Worker::default()).collect();
+    for (index, block) in blocks.iter().enumerate() {
+        if index >= FEWEST && began.elapsed() > options.budget {
+            break;
+        }
+        if index == 0 {
+            one_block(&runs, block, &mut workers, |class| class != Class::Slow);
+            spare(&mut runs);
+            one_block(&runs, block, &mut workers, |class| class == Class::Slow);
+        } else {
+            one_block(&runs, block, &mut workers, |_| true);
+        }
+        prune(&mut runs, options);
+    }
+    Ok(runs.into_iter().map(|run| run.into_inner().unwrap_or_else(PoisonError::into_inner).measured).collect())
+}
+
+struct Run {
+    chain: Option<Chain>,
+    measured: Measured,
+}
+
+#[derive(Default)]
+struct Worker {
+    scratch: Scratch,
+    decoded: Decoded,
+}
+
+impl Run {
+    fn new(candidate: &Candidate, dtype: &DType, fill: &[u8]) -> Run {
+        let measured = Measured { candidate: candidate.clone(), figures: Vec::new(), state: State::Measured };
+        match Chain::parse(&candidate.codecs, dtype, fill) {
+            Ok(chain) => Run { chain: Some(chain), measured },
+            Err(error) => Run { chain: None, measured: Measured { state: State::Failed(error.message), ..measured } },
+        }
+    }
+
+    fn live(&self) -> bool {
+        self.measured.state == State::Measured
+    }
+
+    fn on(&mut self, block: &Block<'_>, worker: &mut Worker) {
+        let Some(chain) = self.chain.as_ref().filter(|_| self.measured.state == State::Measured) else { return };
+        match figure(chain, block, worker) {
+            Ok(figure) => self.measured.figures.push(figure),
+            Err(error) => self.measured.state = State::Failed(error.message),
+        }
+    }
+}
+
+/// Every live candidate of some classes on one block: the slow ones are begun first, so that the threads end together.
+fn one_block(runs: &[Mutex<Run>], block: &Block<'_>, workers: &mut [Worker], wanted: impl Fn(Class) -> bool) {
+    let class = |i: &usize| runs[*i].lock().unwrap_or_else(PoisonError::into_inner).measured.candidate.class;
+    let mut order: Vec<usize> = (0..runs.len()).filter(|i| wanted(class(i))).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(class(i)));
+    let next = AtomicUsize::new(0);
+    let work = |worker: &mut Worker| {
+        while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            runs[*index].lock().unwrap_or_else(PoisonError::into_inner).on(block, worker);
+        }
+    };
+    match workers {
+        [only] => work(only),
+        workers => std::thread::scope(|scope| workers.iter_mut().for_each(|w| drop(scope.spawn(|| work(w))))),
+    }
+}
+
+/// Encodes and decodes one block, and compares.
+fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figure> {
+    let (first, stored) = timed(|| block.encode(chain, &mut worker.scratch));
+    let stored = stored?;
+    let Worker { scratch, decoded } = worker;
+    let encode = repeated(first, || block.encode(chain, scratch).map(drop))?;
+    // The first decoding also brings the output's memory in: it is not timed.
+    block.decode(chain, &stored, decoded, scratch)?;
+    if !block.equals(decoded) {
+        let message = format!("{} does not give back what it was given", chain.names().join(" → "));
+        return Err(icecore_grid::Error::new(icecore_grid::ErrorKind::Codec, message));
+    }
+    let (first, result) = timed(|| block.decode(chain, &stored, decoded, scratch));
+    result?;
+    let decode = repeated(first, || block.decode(chain, &stored, decoded, scratch))?;
+    Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode })
+}
+
+/// The median of `first` and two more, unless one takes long.
+fn repeated(first: f64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    if first > ONCE {
+        return Ok(first);
+    }
+    let mut seconds = vec![first];
+    for _ in 0..2 {
+        let (second, result) = timed(&mut work);
+        result?;
+        seconds.push(second);
+    }
+    Ok(median(seconds.into_iter()))
+}
+
+/// Leaves out slow candidates before they are run at all, where a quick relative needs `FAR` times the bytes of the best.
+fn spare(runs: &mut [Mutex<Run>]) {
+    let stored: HashMap<String, u64> = runs
+        .iter_mut()
+        .map(|run| &run.get_mut().unwrap_or_else(PoisonError::into_inner).measured)
+        .filter(|m| m.state == State::Measured && !m.figures.is_empty())
+        .map(|m| (m.candidate.label.clone(), m.stored()))
+        .collect();
+    let Some(least) = stored.values().min().copied() else { return };
+    for run in runs {
+        let measured = &mut run.get_mut().unwrap_or_else(PoisonError::into_inner).measured;
+        let kin = measured.candidate.kin.and_then(|kin| stored.get(kin));
+        if measured.state == State::Measured && kin.is_some_and(|kin| *kin as f64 > least as f64 * FAR) {
+            measured.state = State::Pruned;
+        }
+    }
+}
+
+fn prune(runs: &mut [Mutex<Run>], options: &Options) {
+    let runs: Vec<&mut Run> =
+        runs.iter_mut().map(|run| run.get_mut().unwrap_or_else(PoisonError::into_inner)).collect();
+    let live: Vec<&Measured> = runs.iter().filter(|run| run.live()).map(|run| &run.measured).collect();
+    let behind = hopeless(&live, &options.goals);
+    let labels: Vec<String> = live
+        .iter()
+        .zip(behind)
+        .filter(|(m, behind)| *behind && (costly(m) || !options.prune_slow_only && m.figures.len() > 1))
+        .map(|(m, _)| m.candidate.label.clone())
+        .collect();
+    for run in runs {
+        if labels.contains(&run.measured.candidate.label) {
+            run.measured.state = State::Pruned;
+        }
+    }
+}
+
+/// Less than 50 MB/s to write, or 200 MB/s to read.
+fn costly(measured: &Measured) -> bool {
+    let raw = measured.raw() as f64;
+    measured.candidate.class == Class::Slow || measured.encode() > raw / 50e6 || measured.decode() > raw / 200e6
+}

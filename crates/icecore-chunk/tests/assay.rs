@@ -1,0 +1,164 @@
+//! Candidates on blocks of every kind: what suits a type, what comes back, what is left out.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use icecore_chunk::{
+    Block, Candidate, Class, DType, Elements, Goal, Measured, Options, State, candidates, choose, measure,
+};
+use serde_json::{Value, json};
+
+fn options() -> Options {
+    Options { threads: 2, budget: Duration::from_secs(60), goals: vec![Goal::Archive], prune_slow_only: false }
+}
+
+fn keep_all() -> Options {
+    Options { goals: vec![Goal::Speed, Goal::Archive], prune_slow_only: true, ..options() }
+}
+
+fn dtype(value: Value) -> DType {
+    DType::parse(&value).unwrap()
+}
+
+fn fixed(bytes: &[u8], shape: &[u64]) -> Block<'static> {
+    Block { shape: shape.to_vec(), elements: Elements::Fixed(bytes.to_vec().leak()) }
+}
+
+fn run(dtype: &DType, block: &Block<'_>, portable: bool) -> Vec<Measured> {
+    let list = candidates(dtype, block.shape.len(), portable);
+    let measured = measure(&list, std::slice::from_ref(block), dtype, &vec![0; dtype.size()], &keep_all()).unwrap();
+    for m in &measured {
+        assert!(!matches!(m.state, State::Failed(_)), "{} of {}: {:?}", m.candidate.label, dtype.to_json(), m.state);
+    }
+    measured
+}
+
+/// Bytes that look like nothing in particular.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 7u64;
+    let step = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    (0..len).map(step).collect()
+}
+
+#[test]
+fn every_type_has_candidates_that_give_back_any_bits() {
+    let struct_type = json!({"name": "struct", "configuration": {"fields": [
+        {"name": "a", "data_type": "int32"}, {"name": "b", "data_type": "float64"}]}});
+    let types = [
+        json!("int8"),
+        json!("uint8"),
+        json!("int16"),
+        json!("uint16"),
+        json!("int32"),
+        json!("uint32"),
+        json!("int64"),
+        json!("uint64"),
+        json!("float16"),
+        json!("float32"),
+        json!("float64"),
+        json!("complex64"),
+        json!("complex128"),
+        json!({"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}}),
+        json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": 5}}),
+        json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}),
+        json!({"name": "raw_bytes", "configuration": {"length_bytes": 3}}),
+        struct_type,
+    ];
+    for value in types {
+        let dtype = dtype(value);
+        let bytes = noise(60 * dtype.size());
+        for (bytes, shape) in [(bytes.as_slice(), vec![3, 4, 5]), (&bytes[..dtype.size()], vec![1]), (&[], vec![0, 4])]
+        {
+            let measured = run(&dtype, &fixed(bytes, &shape), false);
+            assert!(measured.len() > 20, "{}", dtype.to_json());
+            assert!(choose(&measured, Goal::Archive, true).is_some());
+        }
+    }
+}
+
+#[test]
+fn booleans_and_strings() {
+    let bits: Vec<u8> = noise(1000).iter().map(|b| b & 1).collect();
+    let measured = run(&DType::Bool, &fixed(&bits, &[1000]), false);
+    let least = choose(&measured, Goal::Archive, false).unwrap();
+    assert!(least.stored < 200, "{least:?}: a bit each");
+    let blob = "ab€".repeat(500).into_bytes();
+    let ends: Vec<usize> = (1..=500).map(|i| i * 5).collect();
+    let elements = Elements::Variable { blob: blob.leak(), ends: ends.leak() };
+    for dtype in [DType::VlenUtf8, DType::VlenBytes] {
+        let measured = run(&dtype, &Block { shape: vec![20, 25], elements }, false);
+        assert!(choose(&measured, Goal::Archive, true).unwrap().stored < 100);
+    }
+}
+
+#[test]
+fn portable_is_core_zarr() {
+    for value in [json!("float32"), json!("uint8"), json!("string"), json!("complex128")] {
+        for candidate in candidates(&dtype(value), 3, true) {
+            for codec in candidate.codecs.as_array().unwrap() {
+                let name = codec["name"].as_str().unwrap();
+                assert!(["bytes", "vlen-utf8", "gzip", "zstd", "blosc", "crc32c"].contains(&name), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_come_back_is_excluded() {
+    let numbers: Vec<u8> = (0..4000).flat_map(|i| (i as f32).sqrt().to_ne_bytes()).collect();
+    let lossy = json!([{"name": "bitround", "configuration": {"keepbits": 3}},
+        {"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd", "configuration": {"level": 3}}]);
+    let unknown = json!([{"name": "bytes"}, {"name": "there-is-none"}]);
+    let mut list = candidates(&DType::Float32, 1, false);
+    for (label, codecs) in [("lossy", lossy), ("unknown", unknown)] {
+        list.push(Candidate { label: label.into(), codecs, class: Class::Fast, short: true, kin: None });
+    }
+    let measured = measure(&list, &[fixed(&numbers, &[4000])], &DType::Float32, &[0; 4], &keep_all()).unwrap();
+    let state = |label: &str| &measured.iter().find(|m| m.candidate.label == label).unwrap().state;
+    assert!(matches!(state("lossy"), State::Failed(why) if why.contains("does not give back")));
+    assert!(matches!(state("unknown"), State::Failed(_)));
+    for goal in [Goal::Archive, Goal::Speed, Goal::Balanced { bandwidth: 1e8 }] {
+        assert!(!["lossy", "unknown"].contains(&choose(&measured, goal, true).unwrap().label.as_str()));
+    }
+}
+
+#[test]
+fn the_hopeless_leave_early_and_all_others_see_the_same_blocks() {
+    let smooth =
+        |phase: f32| -> Vec<u8> { (0..20_000).flat_map(|i| ((i as f32) * 1e-3 + phase).sin().to_ne_bytes()).collect() };
+    let blocks: Vec<Block> = (0..5).map(|i| fixed(&smooth(i as f32), &[100, 200])).collect();
+    let list = candidates(&DType::Float32, 2, false);
+    let measured = measure(&list, &blocks, &DType::Float32, &[0; 4], &options()).unwrap();
+    assert!(measured.iter().any(|m| m.state == State::Pruned && m.figures.len() == 1));
+    assert!(measured.iter().filter(|m| m.state == State::Measured).all(|m| m.figures.len() == 5));
+    let least = choose(&measured, Goal::Archive, false).unwrap();
+    let all = measure(
+        &list,
+        &blocks,
+        &DType::Float32,
+        &[0; 4],
+        &Options { goals: Vec::new(), prune_slow_only: true, ..options() },
+    );
+    let best = all.unwrap().iter().filter(|m| m.figures.len() == 5).map(Measured::stored).min().unwrap();
+    assert!(least.stored <= best);
+}
+
+#[test]
+fn a_budget_ends_it_after_three_blocks() {
+    let blocks: Vec<Block> = (0..6).map(|_| fixed(&noise(1000), &[1000])).collect();
+    let hurried = Options { budget: Duration::ZERO, ..keep_all() };
+    let measured = measure(&candidates(&DType::UInt8, 1, false), &blocks, &DType::UInt8, &[0], &hurried).unwrap();
+    assert_eq!(measured.iter().map(|m| m.figures.len()).max(), Some(3));
+}
+
+#[test]
+fn blocks_that_lie_are_refused() {
+    let lying = Block { shape: vec![3], elements: Elements::Fixed(&[0; 8]) };
+    assert!(measure(&[], &[lying], &DType::Float32, &[0; 4], &options()).is_err());
+    let backwards = Block { shape: vec![2], elements: Elements::Variable { blob: b"abc", ends: &[3, 1] } };
+    assert!(measure(&[], &[backwards], &DType::VlenUtf8, &[], &options()).is_err());
+}

@@ -1,0 +1,210 @@
+"""Codecs measured on a sample, and the choice for each goal: figures as plain values."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from icecore import errors, text
+from icecore.assaysample import Kind, Sample
+from icecore.codecspec import Codec
+
+GOALS = ("archive", "balanced", "speed")
+#: bytes a second that ``balanced`` assumes between the store and the reader
+BANDWIDTH = 200e6
+#: bytes of a chunk's entry in a shard's index
+_ENTRY = 16
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is wanted of the stored bytes.
+
+    ``archive``: the least of them. ``speed``: the fastest to decode among the fast codecs that need at
+    most 1.15 times the bytes of the smallest of them. ``balanced``: the least time to data, bytes /
+    ``bandwidth`` (bytes a second) + decoding time of one core, among the codecs that write at least 20
+    MB/s; of those within 1 % of the best the one that writes fastest.
+    """
+
+    name: str = "balanced"
+    bandwidth: float = BANDWIDTH
+
+    @classmethod
+    def of(cls, name: str = "balanced", bandwidth: str | float | None = None) -> Goal:
+        """A goal by name, with a bandwidth such as ``"200MB/s"``.
+
+        Raises:
+            Error: ``invalid`` for another name, or no speed.
+        """
+        if name not in GOALS:
+            raise errors.make("invalid", f"{name!r} is no goal of compression", " or ".join(GOALS))
+        if isinstance(bandwidth, str):
+            bandwidth = text.parse_size(bandwidth.strip().removesuffix("/s"))
+        if bandwidth is not None and not 0 < float(bandwidth) < float("inf"):
+            raise errors.make("invalid", f"a bandwidth of {bandwidth}", "write it as 200MB/s")
+        return cls(name, BANDWIDTH if bandwidth is None else float(bandwidth))
+
+    @property
+    def native(self) -> str | float:
+        """The engine's name for it."""
+        return self.bandwidth if self.name == "balanced" else self.name
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A codec chain and what was measured of it.
+
+    Attributes:
+        label: its short name.
+        codecs: the Zarr v3 ``codecs`` list of a chunk; empty for a peer that is only measured.
+        state: ``measured``; ``pruned`` (measured on some blocks, then left out as hopeless); ``failed``
+            (refused a block,
+            or did not give it back bit for bit); ``measured only`` (icecore can't store it).
+        why: of a failure.
+        ratio: raw bytes / stored bytes, as predicted for the whole array.
+        write: MB (10⁶ bytes) of raw data encoded a second, CPU time of one core.
+        read: the same for decoding.
+        blocks: number of blocks it was measured on.
+        frontier: whether no other is better in both ratio and read speed.
+        chosen_for: goals that choose it.
+    """
+
+    label: str
+    codecs: list[Codec]
+    state: str
+    why: str
+    ratio: float
+    write: float
+    read: float
+    blocks: int
+    frontier: bool = False
+    chosen_for: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The codecs that a goal chooses: one chain, or ``icecore.choice`` of several. Figures as for a
+    candidate.
+    """
+
+    goal: Goal
+    label: str
+    codecs: list[Codec]
+    ratio: float
+    write: float
+    read: float
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """All candidates, best ratio first, and the choice for each goal (by name); none where nothing is
+    stored.
+    """
+
+    candidates: list[Candidate] = field(default_factory=list)
+    choices: dict[str, Choice] = field(default_factory=dict)
+
+
+def measure(
+    kind: Kind,
+    sample: Sample,
+    goals: Sequence[Goal],
+    *,
+    effort: str = "full",
+    portable: bool = False,
+    adaptive: bool = True,
+    seconds: float = 3600.0,
+    report: bool = False,
+    only: Sequence[Mapping[str, Any]] | None = None,
+    threads: int | None = None,
+) -> Measurement:
+    """Measure codecs on a sample, on all cores; each figure is CPU time of one thread.
+
+    Args:
+        kind: of the elements.
+        sample: the blocks.
+        goals: what to choose for.
+        effort: ``short`` (a handful), ``usual`` (none that encodes at a few MB/s) or ``full``.
+        portable: only codecs of core Zarr v3.
+        adaptive: allow ``icecore.choice`` where the blocks disagree.
+        seconds: begin no further block after this time (three at least are measured).
+        report: leave out only slow candidates early, so that the others have figures from every block.
+        only: measure these ({label, codecs}) instead.
+        threads: measured side by side; by default one per core, two at most, so that memory isn't what is
+            measured.
+    """
+    from icecore import _icecore
+
+    if not sample.blocks:
+        return Measurement()
+    options = {
+        "goals": [goal.native for goal in goals],
+        "effort": effort,
+        "portable": portable,
+        "adaptive": adaptive and not portable,
+        "seconds": seconds,
+        "report": report,
+        "threads": threads or min(len(os.sched_getaffinity(0)), 2),
+    }
+    if only is not None:
+        options["only"] = list(only)
+    found = json.loads(_icecore.assay_blocks(json.dumps(kind.data_type), sample.blocks, json.dumps(options)))
+    chosen = [(goal, choice) for goal, choice in zip(goals, found["choices"], strict=True) if choice]
+    return Measurement(_candidates(found, chosen, sample), _choices(found, chosen, sample))
+
+
+def confirmed(kind: Kind, sample: Sample, choice: Choice, seconds: float = 3600.0) -> Choice:
+    """The choice with figures from all blocks of the sample, where a budget ended the measurement earlier."""
+    if choice.blocks >= len(sample.blocks):
+        return choice
+    only = [{"label": choice.label, "codecs": choice.codecs}]
+    again = measure(kind, sample, [choice.goal], only=only, seconds=seconds).choices.get(choice.goal.name)
+    return again if again is not None and again.blocks > choice.blocks else choice
+
+
+def _choices(found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample) -> dict[str, Choice]:
+    result = {}
+    for goal, item in chosen:
+        blocks = max(len(m["stored"]) for m in found["measured"])
+        write, read = item["raw"] / item["encode"] / 1e6, item["raw"] / item["decode"] / 1e6
+        ratio = _ratio(sample, item["stored"], blocks)
+        result[goal.name] = Choice(goal, item["label"], item["codecs"], ratio, write, read, blocks)
+    return result
+
+
+def _candidates(found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample) -> list[Candidate]:
+    measured = found["measured"]
+    whole = max(
+        (m for m in measured if m["state"] == "measured"), key=lambda m: len(m["stored"]), default=None
+    )
+    result = []
+    for index, m in enumerate(measured):
+        blocks, stored = len(m["stored"]), sum(m["stored"])
+        ratio = _ratio(sample, stored, blocks)
+        if whole is not None and 0 < blocks < len(whole["stored"]):
+            # What it would reach on all blocks, had it kept its place beside one that saw them all.
+            all_of_it = _ratio(sample, sum(whole["stored"]), len(whole["stored"]))
+            ratio = all_of_it * sum(whole["stored"][:blocks]) / stored
+        write, read = (m["raw"] / m["encode"] / 1e6, m["raw"] / m["decode"] / 1e6) if blocks else (0.0, 0.0)
+        goals = tuple(goal.name for goal, choice in chosen if index in choice["picks"])
+        on = index in found["frontier"]
+        result.append(
+            Candidate(m["label"], m["codecs"], m["state"], m["why"], ratio, write, read, blocks, on, goals)
+        )
+    return sorted(result, key=lambda candidate: -candidate.ratio)
+
+
+def _ratio(sample: Sample, stored: int, blocks: int) -> float:
+    """Raw bytes / stored bytes, empty chunks and the shard's index counted; ``stored`` is of the first
+    blocks.
+    """
+    if not blocks:
+        return 0.0
+    # Empty chunks take part as far as the blocks that were measured stand for all that were read.
+    share = blocks / len(sample.blocks)
+    raw = sum(sample.raw[:blocks]) + sample.empty * share
+    return raw / (stored + _ENTRY * sample.chunks * share)

@@ -1,0 +1,112 @@
+"""Whole chunks of an array, spread over it: what codecs are measured on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from icecore import layout
+
+Reader = Callable[[tuple[slice, ...]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an array's elements are: Zarr v3 ``data_type``, NumPy dtype, Zarr v3 ``fill_value``."""
+
+    data_type: Any
+    dtype: np.dtype[Any]
+    fill_value: Any
+
+
+@dataclass
+class Sample:
+    """Chunks as they would be encoded.
+
+    Attributes:
+        blocks: whole chunks, in the order of measuring; those at the array's edge are padded with the fill
+            value.
+        raw: bytes of the array in each of them.
+        empty: bytes of the array in chunks that hold nothing but the fill value: they aren't stored.
+        chunks: number of chunks that were read.
+        of: number of chunks of the array.
+    """
+
+    blocks: list[np.ndarray] = field(default_factory=list)
+    raw: list[int] = field(default_factory=list)
+    empty: int = 0
+    chunks: int = 0
+    of: int = 0
+
+
+def take(
+    kind: Kind, shape: Sequence[int], chunk: Sequence[int], read: Reader, whole: int, most: int
+) -> Sample:
+    """Read chunks of an array that stand for all of it.
+
+    The first, the last, and others from all over; at least 8 or one in a hundred, all where they fit into
+    ``whole`` bytes, not more than fit into ``most`` bytes (but two).
+
+    Args:
+        kind: of the elements.
+        shape: of the array.
+        chunk: of a chunk.
+        read: region → elements.
+        whole: bytes up to which an array is taken as a whole.
+        most: bytes to read at most.
+    """
+    from icecore import _icecore
+
+    counts = tuple(-(-n // c) for n, c in zip(shape, chunk, strict=True))
+    size = layout.itemsize(kind.dtype)
+    result = Sample(of=prod(counts))
+    fill = _fill(kind)
+    for flat in _icecore.sample_chunks(result.of, prod(chunk) * size, whole, most):
+        start = (
+            [int(i) * c for i, c in zip(np.unravel_index(flat, counts), chunk, strict=True)] if counts else []
+        )
+        region = tuple(slice(s, min(s + c, n)) for s, c, n in zip(start, chunk, shape, strict=True))
+        data = np.ascontiguousarray(read(region)).reshape([part.stop - part.start for part in region])
+        block = _padded(data, tuple(chunk), fill)
+        result.chunks += 1
+        if _is_fill(block, fill):
+            result.empty += data.size * size
+        else:
+            result.blocks.append(block)
+            result.raw.append(data.size * size)
+    return result
+
+
+def _fill(kind: Kind) -> np.ndarray:
+    """The fill value as an array of one element."""
+    from icecore import _icecore
+
+    raw = _icecore.fill_element(json.dumps(kind.data_type), json.dumps(kind.fill_value))
+    if kind.dtype.kind not in "OT":
+        return np.frombuffer(raw, kind.dtype, 1)
+    one = np.empty(1, "O")
+    one[0] = raw.decode("utf-8", "replace") if kind.data_type == "string" else bytes(raw)
+    return one
+
+
+def _padded(data: np.ndarray, chunk: tuple[int, ...], fill: np.ndarray) -> np.ndarray:
+    if data.shape == chunk:
+        return data
+    block = np.empty(chunk, data.dtype)
+    block[...] = fill[0]
+    block[tuple(slice(0, n) for n in data.shape)] = data
+    return block
+
+
+def _is_fill(block: np.ndarray, fill: np.ndarray) -> bool:
+    """Whether every element is the fill value, bit for bit."""
+    if block.dtype.kind in "OT":
+        return bool((block == fill[0]).all())
+    if block.size and block.flat[0].tobytes() != fill.tobytes():
+        return False
+    return block.tobytes() == fill.tobytes() * block.size
