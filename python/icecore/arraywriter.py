@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.appending import Tail, tail
 from icecore.nodes import Node
 from icecore.selection import is_int
 
@@ -28,7 +29,7 @@ class ArrayWriter:
         self._document = node.document
         self.path = node.path
         self.dtype = dtype
-        self.shape = node.shape
+        self._stored = node.shape
         chunk, shard = node.grid
         unit = shard or chunk
         if unit is None:
@@ -36,43 +37,53 @@ class ArrayWriter:
                 "unsupported", f"{self.path} has chunks of different shapes", "pack it into a new array first"
             )
         self._unit = unit
-        self._rows: list[np.ndarray] = []
-        self._pending = 0
+        self._tail: Tail | None = None
+        self._seen = writer._commits
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis, appended rows that are not written yet included."""
+        return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
 
     def append(self, data: Any) -> None:
-        """Add rows at the end of the first axis; returns when they are queued for encoding.
+        """Add rows at the end of the first axis; returns when they are copied, or queued for encoding.
+
+        Waits where more is on its way to the encoders than the writer's ``memory``. Commits where the writer
+        was asked to (``commit_every``, ``commit_seconds``).
 
         Args:
             data: one row (of the shape of the other axes) or several (with the first axis). It is copied.
 
         Raises:
-            Error: ``mismatch`` where the shape doesn't fit.
+            Error: ``mismatch`` where the shape doesn't fit; what writing and committing may bring.
         """
-        rows = np.array(data, dtype=self.dtype)
-        if rows.ndim == len(self.shape) - 1:
+        rows = np.asarray(data, dtype=self.dtype)
+        row = self._stored[1:]
+        if self._stored and rows.shape == row:
             rows = rows[None]
-        if not self.shape or rows.shape[1:] != self.shape[1:] or rows.ndim != len(self.shape):
-            raise errors.make(
-                "mismatch",
-                f"rows of shape {np.shape(data)} for {self.path} of shape {self.shape}",
-                f"append {self.shape[1:]} or (n, {', '.join(map(str, self.shape[1:]))})"
-                if self.shape
-                else "",
-            )
-        self._rows.append(rows)
-        self._pending += len(rows)
-        # the rows that would complete the shard that the array's end lies in
-        if self._pending >= self._unit[0] - self.shape[0] % self._unit[0]:
-            self._flush(whole=True)
+        if not self._stored or rows.ndim != len(self._stored) or rows.shape[1:] != row:
+            raise self._misfit(np.shape(data))
+        self._writer._append_begins(self.path)
+        self._fresh()
+        while len(rows):
+            if self._tail is None:
+                if len(rows) >= self._unit[0] and self._stored[0] % self._unit[0] == 0:
+                    rows = rows[self._write_whole(rows) :]
+                    continue
+                self._tail = self._open_tail()
+            rows = rows[self._tail.take(rows) :]
+            if self._tail.full:
+                self._write_tail()
+        self._writer._append_ends(self.path)
 
     def resize(self, shape: tuple[int, ...]) -> None:
         """Change the array's shape; new elements hold the fill value."""
-        self._flush(whole=False)
+        self._settle()
         self._resize(shape)
 
     def __setitem__(self, sel: Any, data: Any) -> None:
         """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again."""
-        self._flush(whole=False)
+        self._settle()
         start, stop, kept = self._box(sel)
         shape = tuple(b - a for a, b in zip(start, stop, strict=True))
         target = tuple(shape[axis] for axis in kept)
@@ -116,8 +127,9 @@ class ArrayWriter:
                 self._patch(low, high, inner, part)
 
     def finish(self) -> None:
-        """Write the rows that are still buffered."""
-        self._flush(whole=False)
+        """Write the rows that still wait."""
+        if self._tail is not None and self._tail.waiting:
+            self._write_tail()
 
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
@@ -136,30 +148,72 @@ class ArrayWriter:
         low = tuple(s // u * u for s, u in zip(start, self._unit, strict=True))
         high = tuple(
             min(-(-(s + n) // u) * u, full)
-            for s, n, u, full in zip(start, shape, self._unit, self.shape, strict=True)
+            for s, n, u, full in zip(start, shape, self._unit, self._stored, strict=True)
         )
         yield from _split(low, high, self._unit, max(self.dtype.itemsize, 1))
 
-    def _flush(self, whole: bool) -> None:
-        if not self._rows:
+    def _misfit(self, given: tuple[int, ...]) -> errors.Error:
+        row = ", ".join(map(str, self._stored[1:]))
+        hint = f"append {self._stored[1:]} or (n{', ' if row else ''}{row})" if self._stored else ""
+        return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
+
+    def _fresh(self) -> None:
+        """After a commit of this writer others may have committed too: then go on from what they left."""
+        if self._seen == self._writer._commits:
             return
-        rows = np.concatenate(self._rows) if len(self._rows) > 1 else self._rows[0]
-        old = self.shape[0]
-        keep = (old + len(rows)) % self._unit[0] if whole else 0
-        ready = rows[: len(rows) - keep]
-        self._rows = [rows[len(rows) - keep :]] if keep else []
-        self._pending = keep
-        self._resize((old + len(ready), *self.shape[1:]))
-        self.write((old, *[0] * (len(self.shape) - 1)), ready, owned=True)
+        self._seen = self._writer._commits
+        if self._writer._native.base() == self._writer.snapshot_id:
+            return
+        text = self._writer._native.document(self.path)
+        if text is None:
+            raise errors.make("conflict", f"{self.path} was deleted by someone else", "make it again")
+        self._tail = None
+        node = Node(self.path, True, text)
+        if (node.grid, len(node.shape)) != (self._grid(), len(self._stored)):
+            raise errors.make("conflict", f"someone else replaced {self.path}", "use another writer")
+        self._document, self._stored = node.document, node.shape
+
+    def _grid(self) -> Any:
+        return Node(self.path, True, json.dumps(self._document)).grid
+
+    def _settle(self) -> None:
+        """Write the rows that wait and forget them: what they lie in is about to be changed."""
+        self._fresh()
+        self.finish()
+        self._tail = None
+
+    def _open_tail(self) -> Tail:
+        def read(first: int, last: int) -> np.ndarray:
+            return self._writer._pending().array(self.path).read((slice(first, last),))
+
+        memory = self._writer._tail_memory()
+        return tail(self._stored[0], self._stored[1:], self._unit[0], self.dtype, memory, read)
+
+    def _write_whole(self, rows: np.ndarray) -> int:
+        """Write the rows that fill whole shards; return how many."""
+        count = len(rows) // self._unit[0] * self._unit[0]
+        old = self._stored[0]
+        self._resize((old + count, *self._stored[1:]))
+        self.write((old, *[0] * (len(self._stored) - 1)), rows[:count])
+        return count
+
+    def _write_tail(self) -> None:
+        tail = self._tail
+        assert tail is not None
+        rows = tail.written()
+        self._resize((tail.stop, *self._stored[1:]))
+        if tail.full or not tail.aligned:
+            self._tail = None
+        self.write((tail.start, *[0] * (len(self._stored) - 1)), rows, owned=True)
 
     def _resize(self, shape: tuple[int, ...]) -> None:
         shape = tuple(int(n) for n in shape)
-        if len(shape) != len(self.shape) or any(n < 0 for n in shape):
-            raise errors.make("invalid", f"{self.path} has shape {self.shape} and can't become {shape}")
-        if shape != self.shape:
+        if len(shape) != len(self._stored) or any(n < 0 for n in shape):
+            raise errors.make("invalid", f"{self.path} has shape {self._stored} and can't become {shape}")
+        if shape != self._stored:
             self._document = {**self._document, "shape": list(shape)}
             self._writer._native.update_array(self.path, json.dumps(self._document, allow_nan=False))
-            self.shape = shape
+            self._stored = shape
 
     def _box(self, sel: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
         items = list(sel) if isinstance(sel, tuple) else [sel]

@@ -17,6 +17,8 @@ from icecore.sources.attributes import to_json
 
 #: an array that will grow is laid out as if it had this many bytes
 _GROWN = 256 << 20
+#: … but at least this many, where it is committed in small steps: a commit costs about as much anyway
+_GROWN_LITTLE = 256 << 10
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
 
@@ -39,6 +41,7 @@ def plan(
     chunk: Sequence[int] | None = None,
     shard: Sequence[int] | None = None,
     source_chunk: Sequence[int] | None = None,
+    rows_a_commit: int | None = None,
 ) -> Layout:
     """The layout of an array: planned, with ``chunk`` and ``shard`` taken as they are where they are given.
 
@@ -51,7 +54,7 @@ def plan(
         return Layout((), None)
     chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
     if chunk is None or shard is None:
-        goal: dict[str, Any] = {"shape": _grown(shape, itemsize), "itemsize": max(itemsize, 1)}
+        goal: dict[str, Any] = {"shape": _grown(shape, itemsize, rows_a_commit), "itemsize": max(itemsize, 1)}
         if source_chunk is not None:
             goal["source_chunk"] = list(source_chunk)
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
@@ -124,12 +127,19 @@ def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tupl
     return given
 
 
-def _grown(shape: Sequence[int], itemsize: int) -> list[int]:
-    """``shape`` with an empty first axis (it will be appended to) as long as a big array's."""
+def _grown(shape: Sequence[int], itemsize: int, rows_a_commit: int | None) -> list[int]:
+    """``shape`` with an empty first axis (it will be appended to) as long as a big array's.
+
+    Each commit writes the unfinished shards again, so where it is known how many rows one brings, shards are
+    at most four times as long.
+    """
     if shape[0] or not all(shape[1:]):
         return [max(n, 1) for n in shape]
     row = prod(shape[1:]) * max(itemsize, 1)
-    return [max(_GROWN // row, 1), *shape[1:]]
+    nbytes = _GROWN
+    if rows_a_commit is not None:
+        nbytes = min(max(4 * rows_a_commit * row, _GROWN_LITTLE), _GROWN)
+    return [max(nbytes // row, 1), *shape[1:]]
 
 
 def _divisor(shard: int, wanted: int) -> int:

@@ -161,7 +161,7 @@ class _Packing:
         written = self._writer._native.written()
         rows = []
         for step in self._steps:
-            _, stored, chunks = written.get(step.path, (0, 0, 0))
+            _, stored, chunks, _ = written.get(step.path, (0, 0, 0, 0))
             rows.append(Row(step.path, "packed", "", chunks, stored, step.entry.nbytes))
         return rows
 

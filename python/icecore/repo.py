@@ -293,7 +293,14 @@ class Repo:
         """
         return self._native.verify(deep, progress)
 
-    def writer(self, message: str = "write", branch: str | None = None, memory: int | None = None) -> Writer:
+    def writer(
+        self,
+        message: str = "write",
+        branch: str | None = None,
+        memory: int | None = None,
+        commit_every: int | None = None,
+        commit_seconds: float | None = None,
+    ) -> Writer:
         """A context manager that writes groups and arrays and makes one atomic commit at its end.
 
         An exception inside leaves the repository as it was.
@@ -301,7 +308,11 @@ class Repo:
         Args:
             message: of the commit.
             branch: to commit to; by default the branch this repository was opened at.
-            memory: bytes of data that may wait for encoding at once.
+            memory: bytes of data that may wait for encoding at once, and as much again as rows that wait
+                for their shards to fill.
+            commit_every: commit by itself after so many appends to each growing array (see
+                :mod:`icecore.rounds`), and plan the shards of new ones for it.
+            commit_seconds: the same after so many seconds; looked at with each append.
         """
         from icecore.writer import Writer
 
@@ -313,7 +324,7 @@ class Repo:
                     f"{self.ref} is not a branch, so nothing can be committed to it",
                     "name one: branch='main'",
                 )
-        return Writer(self, message, branch, memory)
+        return Writer(self, message, branch, memory, commit_every, commit_seconds)
 
     def __reduce__(self) -> tuple[Any, ...]:
         allow = None if self._allow_links is None else tuple(self._allow_links)

@@ -12,11 +12,16 @@ from icecore import codecspec, errors, layout, reference
 from icecore.arraywriter import ArrayWriter
 from icecore.attributes import dump
 from icecore.nodes import Node
+from icecore.rounds import Rounds
 from icecore.sources.dtypes import data_type, fill_json
 
 if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repo import Repo
+
+
+#: bytes that may wait for encoding where no other number is given; the engine's default
+_MEMORY = 512 << 20
 
 
 class Writer:
@@ -28,13 +33,27 @@ class Writer:
                 t2m.append(snapshot)
 
     Everything is committed at the end of the block, or nothing where it ends in an exception.
-    ``w.snapshot_id`` then names the new version.
+    ``w.snapshot_id`` then names the new version. A long simulation commits in between: by ``w.commit()``, or
+    by itself with ``commit_every`` and ``commit_seconds``; then an exception or the end of the process loses
+    only what came after the last commit.
     """
 
-    def __init__(self, repo: Repo, message: str, branch: str, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        repo: Repo,
+        message: str,
+        branch: str,
+        memory: int | None = None,
+        commit_every: int | None = None,
+        commit_seconds: float | None = None,
+    ) -> None:
         self._repo = repo
         self._native = repo._native.writer(branch, memory)
+        self._memory = memory if memory is not None else _MEMORY
         self._arrays: dict[str, ArrayWriter] = {}
+        self._rounds = Rounds(commit_every, commit_seconds)
+        self._commit_every = commit_every
+        self._commits = 0
         self._closed = False
         self.message = message
         self.branch = branch
@@ -89,12 +108,16 @@ class Writer:
         if dims is not None and len(dims) != len(shape):
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
         kind = data_type(numpy_dtype)
-        where = layout.plan(shape, layout.itemsize(numpy_dtype), chunks, shards)
+        where = layout.plan(
+            shape, layout.itemsize(numpy_dtype), chunks, shards, rows_a_commit=self._commit_every
+        )
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         text = layout.document(shape, kind, fill_json(fill, numpy_dtype), where, codecs, dims, attrs or {})
         self._parents(path)
         self._native.add_array(path, text)
         self._arrays[path] = ArrayWriter(self, Node(path, True, text), numpy_dtype)
+        if shape and shape[0] == 0:
+            self._rounds.joins(path)
         return self._arrays[path]
 
     def __getitem__(self, path: str) -> ArrayWriter:
@@ -118,19 +141,25 @@ class Writer:
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
             del self._arrays[known]
+            self._rounds.leaves(known)
         self._native.delete(path)
 
-    def commit(self) -> str:
-        """Commit now (the end of the ``with`` block does it otherwise) and return the snapshot's id."""
+    def commit(self, message: str | None = None) -> str:
+        """Commit now what was written so far, and go on; the end of the ``with`` block commits the rest.
+
+        Returns:
+            The snapshot's id; the branch's newest where nothing was written since.
+        """
         self._path("/")
         for array in self._arrays.values():
             array.finish()
-        self.snapshot_id = self._native.commit(self.message)
-        self._closed = True
+        self.snapshot_id = self._native.commit(message if message is not None else self.message)
+        self._commits += 1
+        self._rounds.committed()
         return self.snapshot_id
 
     def abort(self) -> None:
-        """Forget everything: nothing is committed."""
+        """Forget everything since the last commit, and close."""
         self._closed = True
         self._arrays.clear()
 
@@ -154,12 +183,27 @@ class Writer:
             return
         if kind is None:
             self.commit()
-        else:
-            self.abort()
+        self.abort()
 
-    def _path(self, path: str) -> str:
+    def _append_begins(self, path: str) -> None:
+        self._open()
+        if self._rounds.begins(path):
+            self.commit()
+
+    def _append_ends(self, path: str) -> None:
+        if self._rounds.ends(path):
+            self.commit()
+
+    def _tail_memory(self) -> int:
+        """Bytes that the waiting rows of one array may take."""
+        return self._memory // (2 * max(len(self._arrays), 1))
+
+    def _open(self) -> None:
         if self._closed:
             raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
+
+    def _path(self, path: str) -> str:
+        self._open()
         return reference.absolute(path)
 
     def _parents(self, path: str) -> None:

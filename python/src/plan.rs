@@ -34,6 +34,9 @@ fn plan_layout(goal: &str) -> PyResult<String> {
     if let Some(bytes) = goal["shard_bytes"].as_u64() {
         wanted.shard_bytes = bytes;
     }
+    if let Some(ratio) = goal["ratio"].as_f64() {
+        wanted.ratio = ratio;
+    }
     for pattern in goal["patterns"].as_array().into_iter().flatten() {
         let extent = numbers(&pattern["extent"]).unwrap_or_default();
         wanted.patterns.push(Pattern { extent, probability: pattern["probability"].as_f64().unwrap_or(0.0) });

@@ -43,10 +43,10 @@ impl Writer {
         if let Some(meta) = metas.get(path) {
             return Ok(Arc::clone(meta));
         }
-        let node = self.catalog().nodes().or_raise()?.into_iter().find(|n| n.path == path && n.is_array);
-        let node = node
+        let document = self.catalog().array_document(path).or_raise()?;
+        let document = document
             .ok_or_else(|| raise(Error::new(ErrorKind::NotFound, format!("there is no array {path} to write to"))))?;
-        let meta = Arc::new(ArrayMeta::parse(&node.zarr_json).or_raise()?);
+        let meta = Arc::new(ArrayMeta::parse(&document).or_raise()?);
         metas.insert(path.to_owned(), Arc::clone(&meta));
         Ok(meta)
     }
@@ -139,9 +139,9 @@ impl Writer {
 
     /// Replaces an array's whole metadata document (a new shape, say); its chunks stay.
     fn update_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
-        ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
+        let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
         py.detach(|| self.catalog().update_array(path, zarr_json.as_bytes())).or_raise()?;
-        self.forget(path);
+        self.metas.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), Arc::new(meta));
         Ok(())
     }
 
@@ -211,11 +211,26 @@ impl Writer {
 
     /// Commits everything; the new snapshot's id.
     fn commit(&self, py: Python<'_>, message: &str) -> PyResult<String> {
-        py.detach(|| {
-            self.writing.flush()?;
-            self.catalog().commit(message)
-        })
-        .or_raise()
+        let id = py.detach(|| self.writing.commit(message)).or_raise()?;
+        // What comes next builds on the branch's newest version, where others may have changed an array.
+        self.metas.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(id)
+    }
+
+    /// From now on chunks of this array that come out the same as what is stored stay where they are; until the commit.
+    fn compare(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| self.writing.compare(path)).or_raise()
+    }
+
+    /// The id of the version that changes are made to.
+    fn base(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.catalog().base()).or_raise()
+    }
+
+    /// An array's metadata document, uncommitted changes included.
+    fn document(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+        let document = py.detach(|| self.catalog().array_document(path)).or_raise()?;
+        Ok(document.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     #[getter]
@@ -228,9 +243,9 @@ impl Writer {
         self.writing.written().0.bytes_stored
     }
 
-    /// By array: (raw bytes, stored bytes, chunks).
-    fn written(&self) -> HashMap<String, (u64, u64, u64)> {
+    /// By array: (raw bytes, stored bytes, chunks stored, chunks kept as they were).
+    fn written(&self) -> HashMap<String, (u64, u64, u64, u64)> {
         let (_, arrays) = self.writing.written();
-        arrays.into_iter().map(|(path, w)| (path, (w.bytes_raw, w.bytes_stored, w.chunks))).collect()
+        arrays.into_iter().map(|(path, w)| (path, (w.bytes_raw, w.bytes_stored, w.chunks, w.kept))).collect()
     }
 }

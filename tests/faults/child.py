@@ -61,10 +61,30 @@ def fill(repo: str, group: str, limit: str) -> None:
     say("committed")
 
 
+def ingest(repo: str, steps: str) -> None:
+    """Append steps to two arrays, committing now and then; say how many steps each commit made certain."""
+    with icecore.open(repo).writer(memory=4 << 20) as writer:
+        a, b = writer["/a"], writer["/b"]
+        say("ready")
+        for step in range(a.shape[0], a.shape[0] + int(steps)):
+            a.append(step_of(step))
+            b.append(step)
+            if step % 7 == 6:
+                writer.commit()
+                say(str(step + 1))
+
+
+def step_of(step: int) -> np.ndarray:
+    """What step number ``step`` of :func:`ingest` appends to ``/a``."""
+    return (np.arange(3000).reshape(50, 60) * (step + 1) % 8191).astype("f4")
+
+
 def say(text: str) -> None:
     print(text.replace("\n", " "), flush=True)
 
 
 if __name__ == "__main__":
     verb, *arguments = sys.argv[1:]
-    {"pack": pack, "commits": commits, "same-node": same_node, "fill": fill}[verb](*arguments)
+    {"pack": pack, "commits": commits, "same-node": same_node, "fill": fill, "ingest": ingest}[verb](
+        *arguments
+    )

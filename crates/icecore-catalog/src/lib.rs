@@ -20,6 +20,7 @@ mod log;
 mod named;
 mod native;
 mod node;
+mod object;
 mod open;
 mod options;
 mod prefix;

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use icechunk::config::{
-    CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestVirtualChunkLocationCompressionConfig,
+    CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestSplitCondition, ManifestSplitDim,
+    ManifestSplitDimCondition, ManifestSplittingConfig, ManifestVirtualChunkLocationCompressionConfig,
     RepositoryConfig,
 };
 use icechunk::storage::{
@@ -28,6 +29,8 @@ const S3_OPTIONS: [&str; 8] = [
     "allow_http",
     "force_path_style",
 ];
+/// Chunks along the first axis whose references share a manifest: 30 bytes each, and one request to load them all.
+const STRETCH: u32 = 8192;
 const HEADER: &str = "header.";
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
@@ -144,6 +147,7 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
         ManifestVirtualChunkLocationCompressionConfig { min_num_chunks: Some(u16::MAX), ..Default::default() };
     let manifest = ManifestConfig {
         preload: Some(preload),
+        splitting: Some(splitting()),
         virtual_chunk_location_compression: Some(locations),
         ..ManifestConfig::empty()
     };
@@ -153,6 +157,12 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
         storage: Some(settings(root)),
         ..RepositoryConfig::default()
     }
+}
+
+/// Arrays grow along their first axis: a commit writes anew the references of its last stretch, not those of the whole array.
+fn splitting() -> ManifestSplittingConfig {
+    let first = ManifestSplitDim { condition: ManifestSplitDimCondition::Axis(0), num_chunks: STRETCH };
+    ManifestSplittingConfig { split_sizes: Some(vec![(ManifestSplitCondition::AnyArray, vec![first])]) }
 }
 
 fn settings(root: &Root) -> Settings {

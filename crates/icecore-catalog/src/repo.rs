@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icecore_grid::{Error, ErrorKind, Result};
-use tokio::io::AsyncReadExt;
+use icecore_grid::Result;
 
 use crate::options::Options;
 use crate::runtime::run;
@@ -12,10 +11,7 @@ use crate::shared::{Native, Shared};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::writer::Writer;
-use crate::{error, open, prefix, resolve};
-
-/// Largest part of an object that is read at once.
-const MAX_READ: u64 = 1 << 32;
+use crate::{object, open, prefix, resolve};
 
 /// A repository: versions of a tree of groups and arrays. Cheap to clone; all functions may be called from many threads.
 #[derive(Clone)]
@@ -81,27 +77,7 @@ impl Repo {
     /// # Errors
     /// Corrupt when the object is missing or shorter.
     pub fn read_object(&self, name: &str, offset: u64, length: u64) -> Result<Bytes> {
-        let end = offset.checked_add(length).filter(|_| length <= MAX_READ && is_object(name));
-        let end = end.ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("bytes {offset}+{length} of {name} cannot be read at once"))
-        })?;
-        if length == 0 {
-            return Ok(Bytes::new());
-        }
-        let during = error::during(format!("{}/{name}", self.0.url));
-        run(async {
-            let repository = self.0.repository();
-            let context = repository.asset_manager().storage_context();
-            let (reader, _) =
-                repository.storage().get_object(&context, name, Some(&(offset..end))).await.map_err(error::storage)?;
-            let mut bytes = Vec::new();
-            reader.take(length).read_to_end(&mut bytes).await.map_err(error::decoding)?;
-            match bytes.len() as u64 {
-                read if read == length => Ok(Bytes::from(bytes)),
-                read => Err(error::damaged(format!("bytes {offset}..{end} were wanted, {read} are there"))),
-            }
-        })
-        .map_err(during)
+        object::read(&self.0, name, offset, length)
     }
 
     /// May chunks that lie in this file be read? By its URL, under the prefixes of [`Repo::link_prefixes`].
@@ -117,10 +93,6 @@ impl Repo {
         prefixes.sort();
         prefixes
     }
-}
-
-fn is_object(name: &str) -> bool {
-    name.strip_prefix("chunks/").is_some_and(|id| id.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 impl std::fmt::Debug for Repo {

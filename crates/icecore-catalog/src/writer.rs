@@ -8,20 +8,20 @@ use bytes::Bytes;
 use icechunk::Store;
 use icechunk::format::ChunkIndices;
 use icechunk::format::manifest::{ChunkPayload, ChunkRef};
-use icechunk::format::snapshot::NodeSnapshot;
+use icechunk::format::snapshot::{NodeData, NodeSnapshot};
 use icechunk::session::{Session, SessionErrorKind};
 use icechunk::virtual_chunks::VirtualChunkContainer;
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 
-use crate::error;
 use crate::identity::{self, LinkIdentity};
 use crate::native::{ChunkPlace, ObjectId};
 use crate::node::{self, HIDDEN_GROUP, Node};
 use crate::runtime::run;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
+use crate::{error, object};
 
 /// Collects changes to one branch and commits them, as often as wanted. All functions may be called from many threads;
 /// those that change the tree take turns, [`Writer::put_object`] does not wait for them.
@@ -75,6 +75,32 @@ impl Writer {
             Ok(())
         })?;
         Ok(pending)
+    }
+
+    /// As [`crate::Repo::read_object`], of the repository that is written to.
+    ///
+    /// # Errors
+    /// Corrupt when the object is missing or shorter.
+    pub fn read_object(&self, name: &str, offset: u64, length: u64) -> Result<Bytes> {
+        object::read(&self.shared, name, offset, length)
+    }
+
+    /// The id of the version that the changes are made to: after a commit the branch's newest.
+    ///
+    /// # Errors
+    /// What reading the repository may bring.
+    pub fn base(&self) -> Result<String> {
+        let _turn = self.begin()?;
+        run(async { Ok(self.session.read().await.snapshot_id().to_string()) })
+    }
+
+    /// An array's metadata document as it would be committed now.
+    ///
+    /// # Errors
+    /// Invalid for a bad path; what reading the repository may bring.
+    pub fn array_document(&self, path: &str) -> Result<Option<Bytes>> {
+        let _turn = self.begin()?;
+        Ok(self.find(path)?.filter(|node| node.node_data != NodeData::Group).map(|node| node.user_data))
     }
 
     /// All nodes as they would be committed now.

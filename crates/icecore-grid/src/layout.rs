@@ -13,8 +13,10 @@ pub struct LayoutGoal {
     pub itemsize: u64,
     /// Least and most raw bytes of an inner chunk.
     pub inner_bytes: (u64, u64),
-    /// Most raw bytes of a shard, unless one inner chunk is larger.
+    /// Most stored bytes of a shard, unless one inner chunk is larger.
     pub shard_bytes: u64,
+    /// Raw bytes per stored byte, where it is known: a shard may hold as much more (ρ of PStore's Eq. 5).
+    pub ratio: f64,
     /// How the array will be read; empty: maps and time series alike.
     pub patterns: Vec<Pattern>,
     /// Chunk shape of the source, where it has one: shards that line up with it are packed faster.
@@ -26,7 +28,7 @@ impl LayoutGoal {
     #[must_use]
     pub fn new(shape: Vec<u64>, itemsize: u64) -> Self {
         let (inner_bytes, shard_bytes) = ((64 << 10, 1 << 20), 32 << 20);
-        Self { shape, itemsize, inner_bytes, shard_bytes, patterns: vec![], source_chunk: None }
+        Self { shape, itemsize, inner_bytes, shard_bytes, ratio: 1.0, patterns: vec![], source_chunk: None }
     }
 
     fn check(&self) -> Result<()> {
@@ -34,6 +36,9 @@ impl LayoutGoal {
         let (min, max) = self.inner_bytes;
         if min > max {
             return invalid(format!("chunks of at least {min} and at most {max} bytes"), "swap the two");
+        }
+        if !(self.ratio >= 1.0 && self.ratio.is_finite()) {
+            return invalid(format!("a compression ratio of {}", self.ratio), "raw bytes per stored byte: 1 or more");
         }
         let rank = self.shape.len();
         let extents = self.patterns.iter().map(|pattern| pattern.extent.len());
@@ -72,7 +77,8 @@ pub struct LayoutPlan {
 pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
     goal.check()?;
     let itemsize = goal.itemsize.max(1);
-    let shard = (goal.shard_bytes / itemsize).max(1);
+    // An f64 holds every size that memory has exactly; beyond it saturates.
+    let shard = ((goal.shard_bytes as f64 * goal.ratio) as u64 / itemsize).max(1);
     let shape = planned_shape(&goal.shape, shard.max(goal.inner_bytes.1 / itemsize));
     let (min, max) = goal.inner_bytes;
     let (min, max) = (min.max(itemsize) / itemsize, max.max(itemsize) / itemsize);
@@ -288,6 +294,8 @@ mod tests {
             LayoutGoal { patterns: pattern(vec![1, 1], f64::NAN), ..goal() },
             LayoutGoal { patterns: pattern(vec![1, 1], -1.0), ..goal() },
             LayoutGoal { source_chunk: Some(vec![1]), ..goal() },
+            LayoutGoal { ratio: 0.5, ..goal() },
+            LayoutGoal { ratio: f64::NAN, ..goal() },
         ] {
             assert_eq!(plan_layout(&bad).unwrap_err().kind, ErrorKind::Invalid);
         }

@@ -117,6 +117,7 @@ fn goal() -> impl Strategy<Value = LayoutGoal> {
                 itemsize,
                 inner_bytes: (1 << min, max),
                 shard_bytes: max << shards,
+                ratio: 1.0,
                 patterns: (0..patterns).map(|k| Pattern { extent: extent(k), probability: k as f64 * 0.4 }).collect(),
                 source_chunk: axes.iter().map(|axis| axis.1).collect(),
             }

@@ -22,8 +22,8 @@ pub(crate) struct Target {
     pub turn: u64,
 }
 
-/// A chunk's place, to be registered under its path and number.
-pub(crate) type Placed = (Target, ChunkPlace);
+/// A chunk's place, to be registered under its path and number; `None`: where it is already.
+pub(crate) type Placed = (Target, Option<ChunkPlace>);
 
 /// Collects small chunks for a common object.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Packer {
             return Ok(Vec::new());
         }
         let id = writer.put_object(Bytes::from(self.bytes))?;
-        let place = |(target, offset, length)| (target, ChunkPlace::Object { id, offset, length });
+        let place = |(target, offset, length)| (target, Some(ChunkPlace::Object { id, offset, length }));
         Ok(self.members.into_iter().map(place).collect())
     }
 }

@@ -7,6 +7,7 @@ mod append;
 mod data;
 mod encode;
 mod gather;
+mod keep;
 mod pipeline;
 mod plan;
 

@@ -10,6 +10,7 @@ use icecore_grid::{Error, Region, Result};
 
 use super::append::{Fate, Packer, Placed, Target, fate, object};
 use super::data::Data;
+use super::keep::Keeper;
 use super::{encode, plan};
 use crate::pool::{guarded, pool};
 
@@ -31,7 +32,10 @@ impl Default for WriteOptions {
 pub struct Written {
     pub bytes_raw: u64,
     pub bytes_stored: u64,
+    /// Chunks that were stored.
     pub chunks: u64,
+    /// Chunks that were the same as what is stored and stay where they are.
+    pub kept: u64,
 }
 
 impl Written {
@@ -49,6 +53,7 @@ pub struct Writing {
 
 struct Shared {
     writer: Arc<Writer>,
+    keeper: Keeper,
     state: Mutex<State>,
     done: Condvar,
 }
@@ -73,8 +78,16 @@ impl Shared {
 
     /// Encodes one chunk and finds it a place.
     fn chunk(&self, target: Target, meta: &ArrayMeta, region: &Region, data: &Data) -> Result<()> {
-        let Some(encoded) = encode::encode(meta, target.chunk, region, data)? else {
-            self.lock().placed.push((target, ChunkPlace::Missing));
+        let encoded = encode::encode(meta, target.chunk, region, data)?;
+        if self.keeper.holds(&self.writer, &target, encoded.as_deref()) {
+            let mut state = self.lock();
+            state.written.kept += 1;
+            state.per_array.entry(target.path.clone()).or_default().kept += 1;
+            state.placed.push((target, None));
+            return Ok(());
+        }
+        let Some(encoded) = encoded else {
+            self.lock().placed.push((target, Some(ChunkPlace::Missing)));
             return Ok(());
         };
         let stored = encoded.len() as u64;
@@ -89,10 +102,10 @@ impl Shared {
     /// Finds a place for encoded bytes.
     fn store(&self, target: Target, encoded: Vec<u8>) -> Result<()> {
         match fate(&encoded) {
-            Fate::Inline => self.lock().placed.push((target, ChunkPlace::Inline(Bytes::from(encoded)))),
+            Fate::Inline => self.lock().placed.push((target, Some(ChunkPlace::Inline(Bytes::from(encoded))))),
             Fate::Object => {
                 let place = object(&self.writer, encoded)?;
-                self.lock().placed.push((target, place));
+                self.lock().placed.push((target, Some(place)));
             }
             Fate::Packed => {
                 let full = self.lock().packer.add(target, &encoded);
@@ -115,12 +128,24 @@ impl Shared {
 impl Writing {
     /// Starts writing through `writer`.
     pub fn new(writer: Arc<Writer>, options: WriteOptions) -> Self {
-        Self { shared: Arc::new(Shared { writer, state: Mutex::default(), done: Condvar::new() }), options }
+        let (keeper, state, done) = (Keeper::default(), Mutex::default(), Condvar::new());
+        Self { shared: Arc::new(Shared { writer, keeper, state, done }), options }
     }
 
     /// The catalog writer below.
     pub fn writer(&self) -> &Arc<Writer> {
         &self.shared.writer
+    }
+
+    /// From now on a chunk of the array at `path` that comes out the same as what is stored stays where it is. Until
+    /// [`Writing::commit`].
+    ///
+    /// # Errors
+    /// What reading the array's references may bring.
+    pub fn compare(&self, path: &str) -> Result<()> {
+        let table = self.shared.writer.snapshot()?.table(path)?;
+        self.shared.keeper.watch(path, table);
+        Ok(())
     }
 
     /// Queues `data` for `region` of the array at `path`; waits while too much is on its way.
@@ -196,14 +221,30 @@ impl Writing {
         drop(state);
         placed.extend(packer.write(&self.shared.writer)?);
         placed.sort_by_key(|(target, _)| target.turn);
-        let mut by_path: BTreeMap<String, BTreeMap<u64, ChunkPlace>> = BTreeMap::new();
+        let mut by_path: BTreeMap<String, BTreeMap<u64, Option<ChunkPlace>>> = BTreeMap::new();
         for (target, place) in placed {
             by_path.entry(target.path).or_default().insert(target.chunk, place);
         }
         by_path.into_iter().try_for_each(|(path, chunks)| {
-            let chunks: Vec<(u64, ChunkPlace)> = chunks.into_iter().collect();
-            self.shared.writer.set_chunks(&path, &chunks)
+            let moved = chunks.into_iter().filter_map(|(chunk, place)| place.map(|place| (chunk, place)));
+            let moved: Vec<(u64, ChunkPlace)> = moved.collect();
+            if moved.is_empty() {
+                return Ok(());
+            }
+            self.shared.keeper.moved(&path, moved.iter().map(|(chunk, _)| *chunk));
+            self.shared.writer.set_chunks(&path, &moved)
         })
+    }
+
+    /// Stores what is queued and commits it with all other changes; the new version's id.
+    ///
+    /// # Errors
+    /// The first of anything queued; what a commit may bring.
+    pub fn commit(&self, message: &str) -> Result<String> {
+        self.flush()?;
+        let id = self.shared.writer.commit(message)?;
+        self.shared.keeper.clear();
+        Ok(id)
     }
 
     /// How much has gone through, in all and by array.

@@ -1,0 +1,41 @@
+//! Bytes of a repository's own objects.
+
+use bytes::Bytes;
+use icecore_grid::{Error, ErrorKind, Result};
+use tokio::io::AsyncReadExt;
+
+use crate::error;
+use crate::runtime::run;
+use crate::shared::Shared;
+
+/// Largest part of an object that is read at once.
+const MAX_READ: u64 = 1 << 32;
+
+/// `length` bytes from `offset` on.
+pub(crate) fn read(shared: &Shared, name: &str, offset: u64, length: u64) -> Result<Bytes> {
+    let end = offset.checked_add(length).filter(|_| length <= MAX_READ && is_object(name));
+    let end = end.ok_or_else(|| {
+        Error::new(ErrorKind::Invalid, format!("bytes {offset}+{length} of {name} cannot be read at once"))
+    })?;
+    if length == 0 {
+        return Ok(Bytes::new());
+    }
+    let during = error::during(format!("{}/{name}", shared.url));
+    run(async {
+        let repository = shared.repository();
+        let context = repository.asset_manager().storage_context();
+        let (reader, _) =
+            repository.storage().get_object(&context, name, Some(&(offset..end))).await.map_err(error::storage)?;
+        let mut bytes = Vec::new();
+        reader.take(length).read_to_end(&mut bytes).await.map_err(error::decoding)?;
+        match bytes.len() as u64 {
+            read if read == length => Ok(Bytes::from(bytes)),
+            read => Err(error::damaged(format!("bytes {offset}..{end} were wanted, {read} are there"))),
+        }
+    })
+    .map_err(during)
+}
+
+fn is_object(name: &str) -> bool {
+    name.strip_prefix("chunks/").is_some_and(|id| id.bytes().all(|b| b.is_ascii_alphanumeric()))
+}

@@ -1,0 +1,64 @@
+//! keep: a chunk that encodes to the very bytes that are stored stays where it is, so that versions share it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use icecore_catalog::{ChunkTable, Location, Place, Writer};
+
+use super::append::Target;
+
+/// The arrays that are written anew over what they held.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    arrays: RwLock<HashMap<String, Kept>>,
+}
+
+struct Kept {
+    table: Arc<ChunkTable>,
+    /// Chunks that have a new place since: the table no longer says where they are.
+    moved: HashSet<u64>,
+}
+
+impl Keeper {
+    /// Compares what is written to `path` from now on with what `table` refers to.
+    pub fn watch(&self, path: &str, table: Arc<ChunkTable>) {
+        let kept = Kept { table, moved: HashSet::new() };
+        self.arrays.write().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), kept);
+    }
+
+    /// Is this what is stored for the chunk already? (`None`: nothing but fill values.) What can't be read is not.
+    pub fn holds(&self, writer: &Writer, target: &Target, encoded: Option<&[u8]>) -> bool {
+        let table = {
+            let arrays = self.arrays.read().unwrap_or_else(PoisonError::into_inner);
+            match arrays.get(&target.path).filter(|kept| !kept.moved.contains(&target.chunk)) {
+                Some(kept) => Arc::clone(&kept.table),
+                None => return false,
+            }
+        };
+        match (table.get(target.chunk), encoded) {
+            (Place::Missing, None) => true,
+            (Place::Inline(old), Some(new)) => old == new,
+            (Place::Range { object, offset, length }, Some(new)) if length == new.len() as u64 => {
+                match table.objects.get(object as usize).map(|object| &object.location) {
+                    Some(Location::Native(name)) => {
+                        writer.read_object(name, offset, length).is_ok_and(|old| old == new)
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// These chunks have a new place.
+    pub fn moved(&self, path: &str, chunks: impl Iterator<Item = u64>) {
+        if let Some(kept) = self.arrays.write().unwrap_or_else(PoisonError::into_inner).get_mut(path) {
+            kept.moved.extend(chunks);
+        }
+    }
+
+    /// Compares nothing any more.
+    pub fn clear(&self) {
+        self.arrays.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -1,0 +1,87 @@
+"""A simulation appends while it is killed and while it is read: versions are whole, rows are not lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from child import step_of
+
+CHILD = str(Path(__file__).with_name("child.py"))
+TRIALS = int(os.environ.get("ICECORE_KILLS", "12"))
+SEED = int(os.environ.get("ICECORE_SEED", "20260"))
+
+
+@pytest.fixture
+def repo(repo_path: str) -> str:
+    """Two empty arrays that grow together; a shard of the first takes ten steps."""
+    with icecore.create(repo_path).writer() as writer:
+        writer.array("/a", "f4", (0, 50, 60), chunks=(5, 25, 30), shards=(10, 50, 60), codec="lz4")
+        writer.array("/b", "i8", (0,), chunks=(16,), shards=(64,))
+    return repo_path
+
+
+def start(repo: str, steps: int) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, CHILD, "ingest", repo, str(steps)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def check(repo: icecore.Repo) -> int:
+    """All of a version is there and right; return its steps."""
+    a, b = repo["/a"].read(), repo["/b"].read()
+    assert len(a) == len(b)
+    np.testing.assert_array_equal(b, np.arange(len(b)))
+    for step, row in enumerate(a):
+        np.testing.assert_array_equal(row, step_of(step))
+    return len(b)
+
+
+@pytest.mark.slow
+def test_killed_at_any_point_only_the_uncommitted_is_lost(repo: str) -> None:
+    rng = random.Random(SEED)
+    certain = 0
+    for _ in range(TRIALS):
+        process = start(repo, 100_000)
+        time.sleep(rng.uniform(0, 0.3))
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        said = [int(line) for line in process.stdout.read().splitlines()]
+        certain = max([certain, *said])
+        steps = check(icecore.open(repo))
+        # what was said to be committed is; one more commit may have come through unsaid
+        assert 0 <= steps - certain <= 7
+        certain = steps
+    last = icecore.open(repo)
+    assert last.verify(deep=True) == []
+    assert certain > 0, "the kills came too early to test anything"
+    for commit in last.log()[:-2:5]:
+        check(last.at(commit["id"]))
+    # it goes on from there, over what the killed ones left behind
+    process = start(repo, 50)
+    process.communicate(timeout=60)
+    assert check(icecore.open(repo)) == certain + 50
+
+
+def test_a_reader_sees_whole_commits_only(repo: str) -> None:
+    process = start(repo, 400)
+    seen = set()
+    while process.poll() is None:
+        version = icecore.open(repo)
+        steps = check(version)
+        assert steps % 7 == 0 or steps == 400
+        seen.add(steps)
+    assert process.stdout is not None
+    assert check(icecore.open(repo)) == 400
+    assert len(seen) > 2, "the reader was too slow to test anything"

@@ -1,0 +1,232 @@
+"""Appending from a running simulation: commits in between, tails that fill up later, O(new data)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from icecore.rounds import Rounds
+
+RNG = np.random.default_rng(5)
+
+
+def sizes(repo: str, folder: str) -> dict[str, int]:
+    """name → bytes of the repository's objects of a kind."""
+    return {file.name: file.stat().st_size for file in (Path(repo) / folder).glob("*")}
+
+
+def test_versions_in_between_stay_as_they_were(repo_path: str) -> None:
+    data = RNG.random((23, 6)).astype("f4")
+    ids = []
+    with icecore.create(repo_path).writer() as w:
+        a = w.array("/x", "f4", (0, 6), chunks=(2, 3), shards=(8, 6))
+        for row in data:
+            a.append(row)
+            ids.append(w.commit())
+            assert a.shape == (len(ids), 6)
+    assert len(set(ids)) == len(data)
+    for count, version in enumerate(ids, 1):
+        np.testing.assert_array_equal(icecore.open(f"{repo_path}@{version}")["/x"].read(), data[:count])
+    repo = icecore.open(repo_path)
+    assert repo.snapshot_id == ids[-1], "the end of the block has nothing left to commit"
+    assert repo.verify(deep=True) == []
+
+
+def test_an_exception_loses_what_came_after_the_last_commit(repo_path: str) -> None:
+    repo = icecore.create(repo_path)
+
+    def simulation() -> None:
+        with repo.writer(commit_every=4) as w:
+            a = w.array("/x", "i4", (0,))
+            for i in range(11):
+                a.append(i)
+            raise RuntimeError("the simulation failed")
+
+    with pytest.raises(RuntimeError, match="simulation"):
+        simulation()
+    assert icecore.open(repo_path)["/x"].read().tolist() == list(range(8))
+    with icecore.open(repo_path).writer() as w:
+        w["/x"].append(np.arange(8, 11))
+    assert icecore.open(repo_path)["/x"].read().tolist() == list(range(11))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_any_mixture_of_appends_commits_and_regions(data: st.DataObject) -> None:
+    columns = data.draw(st.integers(1, 5))
+    chunk = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5)))
+    shard = (chunk[0] * data.draw(st.integers(1, 3)), chunk[1] * data.draw(st.integers(1, 2)))
+    memory = data.draw(st.sampled_from([1, 200, None]))  # bytes: the first two hold less than a shard's rows
+    expected = np.empty((0, columns), "i4")
+    versions: list[tuple[str, np.ndarray]] = []
+    repo = icecore.create(f"memory://append{RNG.integers(1 << 60)}")
+    w = repo.writer(memory=memory)
+    a = w.array("/x", "i4", (0, columns), chunks=chunk, shards=shard, codec="none")
+    for _ in range(data.draw(st.integers(1, 12))):
+        match data.draw(st.sampled_from(["row", "rows", "commit", "region", "reopen"])):
+            case "row":
+                row = RNG.integers(0, 1000, columns, "i4")
+                a.append(row)
+                expected = np.concatenate([expected, row[None]])
+            case "rows":
+                rows = RNG.integers(0, 1000, (data.draw(st.integers(0, 20)), columns), "i4")
+                a.append(rows)
+                expected = np.concatenate([expected, rows])
+            case "region" if len(expected):
+                at = data.draw(st.integers(0, len(expected) - 1))
+                a[at] = expected[at] = RNG.integers(0, 1000, columns, "i4")
+                expected = expected.copy()
+            case "commit":
+                versions.append((w.commit(), expected.copy()))
+            case "reopen":
+                w.commit()
+                w = icecore.open(repo.url).writer(memory=memory)
+                a = w["/x"]
+        assert a.shape == expected.shape
+    versions.append((w.commit(), expected))
+    for version, rows in versions:
+        np.testing.assert_array_equal(icecore.open(f"{repo.url}@{version}")["/x"].read(), rows)
+
+
+def test_arrays_of_a_step_are_committed_together(repo_path: str) -> None:
+    with icecore.create(repo_path).writer(commit_every=3) as w:
+        names = ["/t", "/u", "/v"]
+        arrays = [w.array(name, "f8", (0, 5)) for name in names]
+        for step in range(10):
+            for array in arrays:
+                array.append(np.full(5, step))
+    repo = icecore.open(repo_path)
+    lengths = []
+    for commit in repo.log():
+        version = repo.at(commit["id"])
+        if version.arrays:
+            lengths.append([version[name].shape[0] for name in names])
+    assert lengths == [[10] * 3, [9] * 3, [6] * 3, [3] * 3]
+
+
+def test_rounds() -> None:
+    now = [0.0]
+    rounds = Rounds(2, None, lambda: now[0])
+    for path in "ab":
+        rounds.joins(path)
+    assert [rounds.ends(path) for path in "abab"] == [False, False, False, True]
+    rounds.committed()
+    # b gets one append a round, a three
+    assert [rounds.ends(path) for path in "aab"] == [False, False, False]
+    assert rounds.begins("a")
+    timed = Rounds(None, 10, lambda: now[0])
+    timed.joins("a")
+    assert not timed.ends("a")
+    now[0] = 10
+    assert timed.begins("a")
+    assert timed.ends("a")
+    timed.committed()
+    assert not timed.ends("a")
+    assert not Rounds(None, None).ends("a")
+    for bad in [(0, None), (None, -1.0)]:
+        with pytest.raises(icecore.Error) as caught:
+            Rounds(*bad)
+        assert caught.value.kind == "invalid"
+
+
+def test_two_writers_take_turns(repo_path: str) -> None:
+    """Each goes on from what the other committed, although both stay open."""
+    repo = icecore.create(repo_path)
+    one = repo.writer()
+    one.array("/x", "i4", (0,), chunks=(4,), shards=(8,))
+    one.commit()
+    one["/x"].append([7, 8])
+    one.commit()
+    two = icecore.open(repo_path).writer()
+    two["/x"].append(9)
+    two.commit()
+    expected = [7, 8, 9]
+    for step in range(20):
+        for writer, value in ((one, step), (two, -step)):
+            writer["/x"].append([value] * (1 + step % 3))
+            writer.commit()
+            expected += [value] * (1 + step % 3)
+    assert icecore.open(repo_path)["/x"].read().tolist() == expected
+
+
+def test_two_writers_at_once_is_a_conflict(repo_path: str) -> None:
+    repo = icecore.create(repo_path)
+    with repo.writer() as w:
+        w.array("/x", "i4", (0,))
+    one, two = icecore.open(repo_path).writer(), icecore.open(repo_path).writer()
+    one["/x"].append(1)
+    two["/x"].append(2)
+    one.commit()
+    with pytest.raises(icecore.Error) as caught:
+        two.commit()
+    assert caught.value.kind == "conflict"
+    assert icecore.open(repo_path)["/x"].read().tolist() == [1]
+
+
+def test_a_hundred_thousand_appends_write_what_is_new(repo_path: str) -> None:
+    appends, every, row = 100_000, 2_000, RNG.random(16).astype("f4").view("u4")
+    marks = []
+    with icecore.create(repo_path).writer(commit_every=every) as w:
+        a = w.array("/x", "u4", (0, 16), codec="lz4")
+        for i in range(appends):
+            a.append(row * (2 * i + 1))
+            if i + 1 in (appends // 2, appends):
+                marks.append((sum(sizes(repo_path, "chunks").values()), sizes(repo_path, "manifests")))
+    (half, _), (all_of_it, manifests) = marks
+    new = appends // 2 * row.nbytes
+    assert half < 4 * new, "unfinished shards are written again, but not often"
+    assert all_of_it - half < 1.3 * half, "the second half costs what the first did"
+    commits = appends // every
+    assert len(sizes(repo_path, "chunks")) <= 2 * commits
+    assert len(manifests) <= commits + 1
+    repo = icecore.open(repo_path)
+    assert repo["/x"].shape == (appends, 16)
+    expected = row * (2 * np.arange(appends, dtype="u4")[:, None] + 1)
+    np.testing.assert_array_equal(repo["/x"].read(), expected)
+
+
+def test_references_of_earlier_rows_are_not_written_again(repo_path: str) -> None:
+    """A commit writes the references of the last stretch of a long array only."""
+    unit, rows = 4, 20_000
+    with icecore.create(repo_path).writer() as w:
+        a = w.array("/x", "u1", (0,), chunks=(unit,), shards=(unit,), codec="none")
+        a.append(np.arange(rows * unit, dtype="u1"))
+    before = sizes(repo_path, "manifests")
+    writer = icecore.open(repo_path).writer()
+    for step in range(5):
+        writer["/x"].append([step])
+        writer.commit()
+    after = sizes(repo_path, "manifests")
+    written = {name: size for name, size in after.items() if name not in before}
+    assert len(before) >= 3
+    assert len(written) == 5
+    assert sum(written.values()) / 5 < sum(before.values()) / 2.5
+    expected = np.append(np.arange(rows * unit, dtype="u1"), np.arange(5, dtype="u1"))
+    np.testing.assert_array_equal(icecore.open(repo_path)["/x"].read(), expected)
+
+
+def test_memory_of_waiting_rows_is_bounded(repo_path: str) -> None:
+    """Where the rows of a shard don't fit, fewer are gathered, and shards are patched."""
+    data = RNG.random((50, 4000))
+    with icecore.create(repo_path).writer(memory=200_000) as w:
+        a = w.array("/x", "f8", (0, 4000), chunks=(40, 100), shards=(40, 1000), codec="zstd")
+        for row in data:
+            a.append(row)
+            assert a._tail is None or a._tail._rows.nbytes <= 100_000
+    np.testing.assert_array_equal(icecore.open(repo_path)["/x"].read(), data)
+
+
+def test_text_and_times_are_appended_too(repo_path: str) -> None:
+    days = np.datetime64("2020-01-01", "D") + np.arange(9)
+    with icecore.create(repo_path).writer(commit_every=2) as w:
+        names, times = w.array("/n", str, (0,)), w.array("/t", "M8[D]", (0,))
+        for i, day in enumerate(days):
+            names.append(f"step {i}")
+            times.append(day)
+    repo = icecore.open(repo_path)
+    assert repo["/n"].read().tolist() == [f"step {i}" for i in range(9)]
+    np.testing.assert_array_equal(repo["/t"].read(), days)
