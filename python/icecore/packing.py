@@ -19,6 +19,8 @@ from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sourcing import gather
+from icecore.tablejobs import pack_tables, plan_tables
+from icecore.tablepack import TableOptions
 from icecore.writer import Writer
 
 #: lengths per axis, or dimension name → length
@@ -42,6 +44,8 @@ def pack(
     replace: bool = False,
     skip_existing: bool = False,
     keep_going: bool = False,
+    restore: bool = True,
+    trust: str | None = None,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -67,6 +71,8 @@ def pack(
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
         keep_going: commit what could be done even where some source failed.
+        restore: keep what :func:`icecore.restore.restore` needs to print text tables again, byte for byte.
+        trust: ``"data"`` where the record length of a text file counts, not that of its label.
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
@@ -82,18 +88,22 @@ def pack(
     existing.check(concat)
     wished = Goal.of(goal, bandwidth)
     budget = text.parse_size(memory)
-    indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}))
+    indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
     repo = destination(into, storage, make=False)
-    assembly = assemble(indexed, group, concat, repo, existing)
+    tables = plan_tables(indexed, group, concat, repo, existing)
+    assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
+    assembly.failures += tables.failures
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
-    if may_commit(report, bool(assembly.steps), keep_going):
+    report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
+    if may_commit(report, bool(assembly.steps or tables.jobs), keep_going):
         repo = repo if repo is not None else destination(into, storage, make=True)
         assert repo is not None
         with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished))
+            pack_tables(writer, tables, TableOptions(restore, trust, portable), report, keep_going, progress)
         report.snapshot = writer.snapshot_id
         report.bytes_stored = writer.bytes_stored
         report.rows += packing.rows()

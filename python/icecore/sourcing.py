@@ -49,6 +49,7 @@ def gather(
     repositories: bool = False,
     storage: dict[str, str] | None = None,
     options: dict[str, Any] | None = None,
+    tables: bool = False,
 ) -> tuple[list[Source], list[Failure]]:
     """Index every source.
 
@@ -58,6 +59,7 @@ def gather(
         repositories: whether repositories are accepted.
         storage: credentials for repositories.
         options: handed to the sources' modules.
+        tables: whether sources may hold tables of text, which have no arrays yet.
 
     Returns:
         The sources that could be indexed, in order, and the failures.
@@ -76,10 +78,22 @@ def gather(
             continue
         for file in files:
             try:
-                good.append(Source(file, open_source(file, **(options or {})), "/" + reference.stem(file)))
+                arrays = open_source(file, **(options or {}))
+                if arrays.tables and not tables:
+                    raise errors.make(
+                        "unsupported",
+                        f"{file} holds text, whose numbers can't be linked in place",
+                        "icecore pack it",
+                    )
+                good.append(Source(file, arrays, "/" + _stem(file, arrays)))
             except errors.Error as error:
                 bad.append(Failure.of(file, error))
     return good, bad
+
+
+def _stem(file: str, arrays: ArrayMap) -> str:
+    """The name of a source's group: that of the table where it is one (``x`` for ``x.tab.gz``)."""
+    return reference.stem(arrays.tables["/"].name if "/" in arrays.tables else file)
 
 
 def is_repository(name: str) -> bool:

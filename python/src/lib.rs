@@ -8,6 +8,7 @@ mod index;
 mod plan;
 mod read;
 mod repo;
+mod text;
 mod writer;
 
 use pyo3::prelude::*;
@@ -19,5 +20,6 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::Writer>()?;
     module.add_class::<codecs::PyChain>()?;
     assay::register(module)?;
+    text::register(module)?;
     plan::register(module)
 }

@@ -8,7 +8,7 @@ pub mod store;
 pub mod verify;
 pub mod write;
 
-pub use pool::set_threads;
+pub use pool::{pool, set_threads};
 
 pub use icecore_catalog as catalog;
 pub use icecore_chunk as chunk;

@@ -24,6 +24,7 @@ from icecore.cli import (
     pack,
     plot,
     read,
+    restore,
     tag,
     verify,
 )
@@ -37,7 +38,24 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for verb in (demo, link, pack, ls, info, read, explain, plot, log, diff, tag, branch, gc, verify, bench):
+for verb in (
+    demo,
+    link,
+    pack,
+    ls,
+    info,
+    read,
+    restore,
+    explain,
+    plot,
+    log,
+    diff,
+    tag,
+    branch,
+    gc,
+    verify,
+    bench,
+):
     verb.register(app)
 
 _SELECTING = ("read", "explain", "plot")

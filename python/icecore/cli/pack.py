@@ -61,6 +61,13 @@ def pack(
     replace: Replace = False,
     skip_existing: SkipExisting = False,
     keep_going: KeepGoing = False,
+    no_restore: Annotated[
+        bool,
+        typer.Option("--no-restore", help="Keep only the values of text tables, not their print format."),
+    ] = False,
+    trust: Annotated[
+        str | None, typer.Option(metavar="data", help="Where label and text disagree on the record length.")
+    ] = None,
     message: Message = None,
     json: Json = False,
     storage: StorageOption = None,
@@ -68,7 +75,8 @@ def pack(
     """Re-encode files into a repository.
 
     Packs arrays of HDF5, NetCDF and NumPy files, Zarr folders, or repositories (REPO or REPO:/path) into
-    sharded and compressed Zarr.
+    sharded and compressed Zarr; tables of text (PDS labels, CSV; also zipped) into columns that `icecore restore` prints
+    again byte for byte.
     """
     from icecore.packing import pack
 
@@ -89,6 +97,8 @@ def pack(
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
+            restore=not no_restore,
+            trust=trust,
             message=message,
             storage=settings(storage),
             progress=progress,

@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+_DIRECTORY, _EMPTY = 1 << 16, 32
 _ZARR = ("zarr.json", ".zgroup", ".zarray")
 
 
@@ -68,6 +69,21 @@ def _is_hdf5(source: ByteSource, start: bytes) -> bool:
     return False
 
 
+def _is_npz(source: ByteSource, start: bytes) -> bool:
+    """A zip archive that names arrays (in the directory at its end), or nothing at all."""
+    if not start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return False
+    size = source.identity.size
+    end = source.read_at(max(size - _DIRECTORY, 0), _DIRECTORY)
+    return b".npy" in end or size < _EMPTY
+
+
+def _is_table(source: ByteSource, start: bytes) -> bool:
+    from icecore.sources.tables import matches
+
+    return not is_remote(source.identity.url) and matches(source, start)
+
+
 def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
     return lambda _source, start: start.startswith(signatures)
 
@@ -77,9 +93,15 @@ FORMATS = [
         "netCDF-3", (".nc", ".cdf"), _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"
     ),
     Format("NumPy .npy", (".npy",), _starts(b"\x93NUMPY"), "icecore.sources.npy"),
-    Format("NumPy .npz", (".npz",), _starts(b"PK\x03\x04", b"PK\x05\x06"), "icecore.sources.npz"),
-    # Last: its signature may lie anywhere behind a user block.
+    Format("NumPy .npz", (".npz",), _is_npz, "icecore.sources.npz"),
+    # Behind those: its signature may lie anywhere behind a user block.
     Format("HDF5 or netCDF-4", (".h5", ".hdf5", ".nc", ".he5", ".nc4"), _is_hdf5, "icecore.sources.hdf5"),
+    Format(
+        "table (PDS3, PDS4, CSV, also zipped)",
+        (".lbl", ".xml", ".tab", ".csv", ".tsv", ".zip", ".gz", ".zst", ".xz", ".bz2"),
+        _is_table,
+        "icecore.sources.tables",
+    ),
 ]
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from icecore.sources.tablefile import TableFile
+
 Region = tuple[slice, ...]
 Reader = Callable[[Region], np.ndarray]
 
@@ -202,12 +204,14 @@ class ArrayMap:
         groups: path → attributes; always has the root ``"/"``.
         arrays: path → entry.
         dropped: what is not in ``arrays`` or ``groups`` although the source has it.
+        tables: path → a table that is packed row by row (:mod:`icecore.tablepack`), never linked.
     """
 
     source: str
     groups: dict[str, dict[str, Any]] = field(default_factory=lambda: {"/": {}})
     arrays: dict[str, ArrayEntry] = field(default_factory=dict)
     dropped: list[Note] = field(default_factory=list)
+    tables: dict[str, TableFile] = field(default_factory=dict)
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -1,0 +1,345 @@
+//! A column: its name, how its cells are printed, its values.
+
+use icecore_grid::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::frame::Frame;
+use crate::loose::{POW10, loose};
+use crate::number::{NumberStyle, from_double, to_double};
+use crate::real::RealStyle;
+use crate::time::TimeStyle;
+use crate::words::WordStyle;
+
+/// How the values of a column are printed inside their frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    Number(NumberStyle),
+    Real(RealStyle),
+    /// An unsigned hexadecimal number in upper case, of at least so many digits.
+    Hex(u8),
+    Time(TimeStyle),
+    Words(WordStyle),
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    pub name: String,
+    pub frame: Frame,
+    pub style: Style,
+    /// Of numbers: values are multiples of 10^-scale. 0: integers.
+    #[serde(default)]
+    pub scale: u8,
+    /// Of integers: bits of the array's elements; of text: bytes.
+    #[serde(default)]
+    pub size: u32,
+}
+
+/// The values of one column, as its array holds them. Text is padded with zero bytes to `width`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+    Text { width: usize, bytes: Vec<u8> },
+}
+
+impl Values {
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Int(v) => v.len(),
+            Values::Real(v) => v.len(),
+            Values::Text { width, bytes } => bytes.len().checked_div(*width).unwrap_or(0),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Repeats the last value.
+    #[inline]
+    pub(crate) fn again(&mut self) {
+        match self {
+            Values::Int(v) => v.extend(v.last().copied()),
+            Values::Real(v) => v.extend(v.last().copied()),
+            Values::Text { width, bytes } => bytes.extend_from_within(bytes.len().saturating_sub(*width)..),
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: Values) {
+        match (self, other) {
+            (Values::Int(a), Values::Int(b)) => a.extend(b),
+            (Values::Real(a), Values::Real(b)) => a.extend(b),
+            (Values::Text { bytes: a, .. }, Values::Text { bytes: b, .. }) => a.extend(b),
+            _ => {}
+        }
+    }
+
+    /// Whether elements `i` and `i - 1` have the same bits.
+    #[inline]
+    pub(crate) fn repeats(&self, i: usize) -> bool {
+        if i == 0 {
+            return false;
+        }
+        match self {
+            Values::Int(v) => v[i] == v[i - 1],
+            Values::Real(v) => v[i].to_bits() == v[i - 1].to_bits(),
+            Values::Text { width, bytes } => bytes[(i - 1) * width..i * width] == bytes[i * width..(i + 1) * width],
+        }
+    }
+}
+
+/// What became of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// The style prints it again as it was.
+    Exact,
+    /// It has a value, or is blank, but is printed otherwise.
+    Escape,
+    /// It has no value: text in a column of numbers.
+    Junk,
+    /// It has a value that the array can't hold: too long, too many places, out of range.
+    Lost,
+}
+
+/// What a cell is whose value the column couldn't take.
+fn misfit(cell: &[u8], valued: bool) -> Fit {
+    if is_blank(cell) {
+        Fit::Escape
+    } else if valued {
+        Fit::Lost
+    } else {
+        Fit::Junk
+    }
+}
+
+impl Column {
+    /// Whether every part makes sense.
+    pub(crate) fn check(&self) -> Result<()> {
+        let sound = match &self.style {
+            Style::Number(style) => {
+                style.sound(self.scale) && (self.scale > 0 || matches!(self.size, 8 | 16 | 32 | 64))
+            }
+            Style::Real(style) => style.sound(),
+            Style::Hex(digits) => *digits <= 15,
+            Style::Time(style) => style.sound(),
+            Style::Words(_) => (1..=1 << 20).contains(&self.size),
+        };
+        if sound && self.scale <= 15 && self.frame.width <= 1 << 20 {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Corrupt, format!("the print format of column {:?} makes no sense", self.name)))
+    }
+
+    /// No values yet.
+    pub fn values(&self, capacity: usize) -> Values {
+        match &self.style {
+            Style::Number(_) if self.scale > 0 => Values::Real(Vec::with_capacity(capacity)),
+            Style::Real(_) => Values::Real(Vec::with_capacity(capacity)),
+            Style::Words(_) => {
+                let width = self.size as usize;
+                Values::Text { width, bytes: Vec::with_capacity(capacity * width) }
+            }
+            _ => Values::Int(Vec::with_capacity(capacity)),
+        }
+    }
+
+    /// What stands for a cell without a value: the least integer, NaN, no text.
+    pub fn blank(&self) -> i64 {
+        match &self.style {
+            Style::Number(_) if self.size < 64 => -(1i64 << (self.size.clamp(8, 63) - 1)),
+            _ => i64::MIN,
+        }
+    }
+
+    fn holds(&self, value: i64) -> bool {
+        let half = 1i64 << (self.size.clamp(8, 64) - 1).min(62);
+        value > self.blank() && (self.size >= 64 || value < half)
+    }
+
+    /// Adds the value of `cell`.
+    #[inline]
+    pub(crate) fn read(&self, cell: &[u8], separator: u8, into: &mut Values) -> Fit {
+        match (&self.style, into) {
+            (Style::Number(style), Values::Int(v)) => {
+                let exact = self.frame.body(cell).and_then(|body| style.parse(body, 0)).filter(|k| self.holds(*k));
+                if let Some(value) = exact {
+                    v.push(value);
+                    return Fit::Exact;
+                }
+                self.read_int(cell, v)
+            }
+            (Style::Number(style), Values::Real(v)) => {
+                let exact = self.frame.body(cell).and_then(|body| style.parse(body, self.scale));
+                if let Some(value) = exact.and_then(|k| to_double(k, self.scale)) {
+                    v.push(value);
+                    return Fit::Exact;
+                }
+                self.read_decimal(cell, v)
+            }
+            (Style::Real(_), Values::Real(v)) => self.read_real(cell, v),
+            (Style::Hex(_) | Style::Time(_), Values::Int(v)) => self.read_ticks(cell, v),
+            (Style::Words(style), Values::Text { width, bytes }) => {
+                self.read_words(style, cell, separator, *width, bytes)
+            }
+            _ => Fit::Lost,
+        }
+    }
+
+    fn number(&self, cell: &[u8]) -> Option<crate::loose::Loose> {
+        loose(self.frame.inner(cell).unwrap_or(cell)).or_else(|| loose(cell.trim_ascii().trim_matches_quotes()))
+    }
+
+    fn read_int(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
+        let number = self.number(cell);
+        let value = number.and_then(|n| {
+            let unit = *POW10.get(n.places as usize)?;
+            n.digits.filter(|d| d % unit == 0).map(|d| d / unit)
+        });
+        let value = value.filter(|k| self.holds(*k));
+        v.push(value.unwrap_or_else(|| self.blank()));
+        if value.is_some() { Fit::Escape } else { misfit(cell, number.is_some()) }
+    }
+
+    fn read_decimal(&self, cell: &[u8], v: &mut Vec<f64>) -> Fit {
+        let number = self.number(cell);
+        let exact = number.and_then(|n| {
+            let more = self.scale.checked_sub(n.places);
+            match more {
+                Some(more) => n.digits?.checked_mul(*POW10.get(more as usize)?),
+                None => {
+                    let unit = *POW10.get((n.places - self.scale) as usize)?;
+                    n.digits.filter(|d| d % unit == 0).map(|d| d / unit)
+                }
+            }
+        });
+        let value = exact.and_then(|k| to_double(k, self.scale));
+        v.push(value.unwrap_or(f64::NAN));
+        if value.is_some() { Fit::Escape } else { misfit(cell, number.is_some()) }
+    }
+
+    fn read_real(&self, cell: &[u8], v: &mut Vec<f64>) -> Fit {
+        let value = self.number(cell).map(|n| n.value);
+        v.push(value.unwrap_or(f64::NAN));
+        let Some(value) = value.filter(|x| x.is_finite()) else { return misfit(cell, false) };
+        let mut again = Vec::with_capacity(cell.len());
+        let printed = self.print_real(value, &mut again);
+        if printed && again == cell { Fit::Exact } else { Fit::Escape }
+    }
+
+    fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
+        let body = self.frame.body(cell).unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
+        let value = match &self.style {
+            Style::Time(style) => style.parse(body),
+            _ => std::str::from_utf8(body).ok().filter(|b| b.len() <= 15).and_then(|b| i64::from_str_radix(b, 16).ok()),
+        };
+        let value = value.filter(|k| *k != i64::MIN);
+        v.push(value.unwrap_or(i64::MIN));
+        let Some(value) = value else { return misfit(cell, false) };
+        let mut again = Vec::with_capacity(cell.len());
+        if self.print_int(value, &mut again) && again == cell { Fit::Exact } else { Fit::Escape }
+    }
+
+    fn read_words(&self, style: &WordStyle, cell: &[u8], separator: u8, width: usize, bytes: &mut Vec<u8>) -> Fit {
+        let start = bytes.len();
+        let framed = self.frame.body(cell);
+        style.read(framed.unwrap_or_else(|| cell.trim_ascii()), bytes);
+        let length = bytes.len() - start;
+        let mut again = Vec::with_capacity(cell.len());
+        self.print_words(style, bytes.get(start..).unwrap_or_default(), separator, &mut again);
+        let exact = again == cell && bytes.last().filter(|_| length > 0) != Some(&0);
+        bytes.resize(start + width, 0);
+        match exact {
+            _ if length > width => Fit::Lost,
+            true => Fit::Exact,
+            false => Fit::Escape,
+        }
+    }
+
+    /// Appends the cell of element `i`; false where the value can't be printed.
+    #[inline]
+    pub(crate) fn print(&self, values: &Values, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
+        match (&self.style, values) {
+            (Style::Words(style), Values::Text { width, bytes }) => {
+                let field = &bytes[i * width..(i + 1) * width];
+                let length = field.iter().rposition(|b| *b != 0).map_or(0, |n| n + 1);
+                self.print_words(style, &field[..length], separator, out);
+                true
+            }
+            (Style::Number(_), Values::Real(v)) => {
+                from_double(v[i], self.scale).is_some_and(|k| self.print_int(k, out))
+            }
+            (_, Values::Real(v)) => self.print_real(v[i], out),
+            (_, Values::Int(v)) => self.print_int(v[i], out),
+            _ => false,
+        }
+    }
+
+    fn print_real(&self, value: f64, out: &mut Vec<u8>) -> bool {
+        let Style::Real(style) = &self.style else { return false };
+        let mut body = Vec::with_capacity(24);
+        style.print(value, &mut body);
+        self.frame.put(&body, out);
+        !body.is_empty()
+    }
+
+    fn print_int(&self, value: i64, out: &mut Vec<u8>) -> bool {
+        // Written in place first: most cells are as wide as their frame, or framed by nothing.
+        let start = out.len();
+        out.extend_from_slice(&self.frame.lead);
+        let begin = out.len();
+        let done = match &self.style {
+            Style::Number(style) => style.print(value, self.scale, out),
+            Style::Time(style) => style.print(value, out),
+            Style::Hex(digits) if value >= 0 => {
+                let width = *digits as usize;
+                out.extend_from_slice(format!("{value:0width$X}").as_bytes());
+                true
+            }
+            _ => false,
+        };
+        if !done {
+            out.truncate(start);
+            return false;
+        }
+        let pad = (self.frame.width as usize).saturating_sub(out.len() - begin);
+        if pad > 0 {
+            let end = out.len();
+            out.resize(end + pad, b' ');
+            if !self.frame.left {
+                out.copy_within(begin..end, begin + pad);
+                out[begin..begin + pad].fill(b' ');
+            }
+        }
+        out.extend_from_slice(&self.frame.tail);
+        true
+    }
+
+    fn print_words(&self, style: &WordStyle, text: &[u8], separator: u8, out: &mut Vec<u8>) {
+        if self.frame.width == 0 && self.frame.lead.is_empty() && self.frame.tail.is_empty() {
+            style.print(text, separator, out);
+            return;
+        }
+        let mut body = Vec::with_capacity(text.len() + 2);
+        style.print(text, separator, &mut body);
+        self.frame.put(&body, out);
+    }
+}
+
+trait Quotes {
+    fn trim_matches_quotes(&self) -> &[u8];
+}
+
+impl Quotes for [u8] {
+    fn trim_matches_quotes(&self) -> &[u8] {
+        let inner = self.strip_prefix(b"\"").and_then(|b| b.strip_suffix(b"\""));
+        inner.unwrap_or(self).trim_ascii()
+    }
+}
+
+/// Nothing but spaces and quotes.
+fn is_blank(cell: &[u8]) -> bool {
+    cell.iter().all(|b| b.is_ascii_whitespace() || *b == b'"')
+}

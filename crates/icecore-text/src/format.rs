@@ -1,0 +1,87 @@
+//! The print format of a table: how rows are laid out, and the columns.
+
+use icecore_grid::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::bytes;
+use crate::column::Column;
+
+const MAX_COLUMNS: usize = 1 << 15;
+const MAX_ROW: usize = 1 << 24;
+
+/// How a row is made of cells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Layout {
+    /// All rows have the length of `template`, line end included; cells (start, length) replace parts of it.
+    Fixed {
+        #[serde(with = "bytes")]
+        template: Vec<u8>,
+        cells: Vec<(u32, u32)>,
+    },
+    /// Cells with one separator between them, a line feed behind the last. With `quotes`, separators between double quotes
+    /// are part of the cell; with `multiline`, line feeds too.
+    Delimited { separator: char, quotes: bool, multiline: bool },
+}
+
+/// A table's print format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Format {
+    pub layout: Layout,
+    pub columns: Vec<Column>,
+}
+
+impl Format {
+    /// Reads a format, checking that it makes sense.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub fn parse(json: &str) -> Result<Format> {
+        let format: Format =
+            serde_json::from_str(json).map_err(|e| Error::new(ErrorKind::Corrupt, format!("no print format: {e}")))?;
+        format.check()?;
+        Ok(format)
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.columns.iter().try_for_each(Column::check)?;
+        if self.columns.is_empty() || self.columns.len() > MAX_COLUMNS {
+            let message = format!("a print format of {} columns, not of 1 to {MAX_COLUMNS}", self.columns.len());
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        match &self.layout {
+            Layout::Delimited { separator, .. } if separator.is_ascii() && !matches!(separator, '\n' | '"') => Ok(()),
+            Layout::Delimited { separator, .. } => {
+                Err(Error::new(ErrorKind::Corrupt, format!("{separator:?} can't separate cells")))
+            }
+            Layout::Fixed { template, cells } => self.check_cells(template.len(), cells),
+        }
+    }
+
+    fn check_cells(&self, row: usize, cells: &[(u32, u32)]) -> Result<()> {
+        let mut end = 0u64;
+        let apart = cells.iter().all(|(start, length)| {
+            let fits = u64::from(*start) >= end;
+            end = u64::from(*start) + u64::from(*length);
+            fits
+        });
+        if apart && end <= row as u64 && row <= MAX_ROW && cells.len() == self.columns.len() {
+            return Ok(());
+        }
+        let message =
+            format!("{} cells up to byte {end} for {} columns in rows of {row} bytes", cells.len(), self.columns.len());
+        Err(Error::new(ErrorKind::Corrupt, message).hint("fields must be in order and not overlap"))
+    }
+
+    pub(crate) fn separator(&self) -> u8 {
+        match &self.layout {
+            Layout::Delimited { separator, .. } => *separator as u8,
+            Layout::Fixed { .. } => b',',
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! From a sample of cells to the style that prints most of them.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::column::{Column, Fit, Style};
+use crate::frame::Frame;
+use crate::loose::{Loose, loose};
+use crate::number::{NumberStyle, to_double};
+use crate::real::{RealForm, RealStyle};
+use crate::time::TimeStyle;
+use crate::words::{Quote, WordStyle};
+
+/// What a label says about a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    Any,
+    Number,
+    Hex,
+    Words,
+}
+
+/// Of 100 cells that aren't blank, so many must be numbers (or times) for the column to be one of them.
+const MOST: usize = 80;
+const DATES: [&str; 5] = ["%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", ""];
+
+fn commonest<T: Hash + Eq + Ord + Clone>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: HashMap<T, usize> = HashMap::new();
+    all.for_each(|item| *counts.entry(item).or_default() += 1);
+    counts.into_iter().max_by(|a, b| (a.1, &b.0).cmp(&(b.1, &a.0))).map(|(item, _)| item)
+}
+
+/// The column that prints most of `cells` again as they are.
+///
+/// * `fixed`: all cells have one width, of which none may depart.
+/// * `longest`: the longest cell that a label allows, where it says so.
+pub fn infer_style(
+    name: &str,
+    cells: &[&[u8]],
+    hint: Hint,
+    fixed: bool,
+    longest: Option<u32>,
+    separator: u8,
+) -> Column {
+    let filled: Vec<&[u8]> = cells.iter().copied().filter(|c| !c.trim_ascii().is_empty()).collect();
+    let sample = Sample { name, all: cells, cells: &filled, fixed, longest, separator };
+    let (lead, tail) = sample.literals();
+    let quoted = lead.contains(&b'"');
+    let frame = Frame { lead, tail, ..Frame::default() };
+    let found = match hint {
+        Hint::Number => sample.number(&frame).or_else(|| Some(sample.integers(&frame))),
+        Hint::Hex => sample.hex(&frame),
+        Hint::Any if !quoted => sample.number(&frame).filter(|_| sample.mostly_numbers(&frame)),
+        _ => None,
+    };
+    found.or_else(|| sample.time(&frame)).unwrap_or_else(|| sample.words(&frame))
+}
+
+struct Sample<'a> {
+    name: &'a str,
+    all: &'a [&'a [u8]],
+    cells: &'a [&'a [u8]],
+    fixed: bool,
+    longest: Option<u32>,
+    separator: u8,
+}
+
+impl Sample<'_> {
+    fn column(&self, frame: &Frame, style: Style, scale: u8, size: u32) -> Column {
+        Column { name: self.name.to_owned(), frame: frame.clone(), style, scale, size }
+    }
+
+    /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
+    fn literals(&self) -> (Vec<u8>, Vec<u8>) {
+        let around = self.cells.iter().map(|cell| {
+            let tail: &[u8] = if cell.ends_with(b"\r") { b"\r" } else { b"" };
+            let inner = cell.strip_suffix(tail).unwrap_or(cell);
+            let spaces = inner.iter().take_while(|b| **b == b' ').count();
+            let body = inner.get(spaces..).unwrap_or_default();
+            if body.len() >= 2 && body.starts_with(b"\"") && body.ends_with(b"\"") {
+                (inner.get(..=spaces).unwrap_or_default().to_vec(), [b"\"", tail].concat())
+            } else {
+                (Vec::new(), tail.to_vec())
+            }
+        });
+        commonest(around).unwrap_or_default()
+    }
+
+    fn inner<'b>(&self, frame: &Frame, cell: &'b [u8]) -> &'b [u8] {
+        frame.inner(cell).unwrap_or(cell)
+    }
+
+    fn numbers(&self, frame: &Frame) -> Vec<Loose> {
+        self.cells.iter().filter_map(|cell| loose(self.inner(frame, cell))).filter(|n| n.value.is_finite()).collect()
+    }
+
+    fn mostly_numbers(&self, frame: &Frame) -> bool {
+        self.numbers(frame).len() * 100 >= self.cells.len() * MOST && !self.cells.is_empty()
+    }
+
+    /// The frame with the width and the side that most cells are padded to.
+    fn padded(&self, frame: &Frame) -> Frame {
+        let inners: Vec<&[u8]> = self.cells.iter().map(|c| self.inner(frame, c)).collect();
+        let right = inners.iter().filter(|c| c.starts_with(b" ")).count();
+        let left = inners.iter().filter(|c| c.ends_with(b" ")).count();
+        let padded = inners.iter().filter(|c| c.starts_with(b" ") || c.ends_with(b" "));
+        let width = match commonest(padded.map(|c| c.len())) {
+            Some(width) => width,
+            None if self.fixed => self.all.first().map_or(0, |c| self.inner(frame, c).len()),
+            None => 0,
+        };
+        Frame { width: width as u32, left: left > right, ..frame.clone() }
+    }
+
+    /// How many cells `column` prints as they are.
+    fn exact(&self, column: &Column) -> usize {
+        let mut values = column.values(self.cells.len());
+        self.cells.iter().filter(|cell| column.read(cell, self.separator, &mut values) == Fit::Exact).count()
+    }
+
+    fn best(&self, candidates: Vec<Column>) -> Option<Column> {
+        let mut best: Option<(usize, Column)> = None;
+        for column in candidates {
+            let exact = self.exact(&column);
+            if best.as_ref().is_none_or(|(most, _)| exact > *most) {
+                best = Some((exact, column));
+            }
+        }
+        best.map(|(_, column)| column)
+    }
+
+    fn number(&self, frame: &Frame) -> Option<Column> {
+        let numbers = self.numbers(frame);
+        if numbers.is_empty() {
+            return None;
+        }
+        let frame = self.padded(frame);
+        let scale = numbers.iter().map(|n| n.places).max().unwrap_or(0);
+        let decimal = |n: &Loose| {
+            n.digits.is_some_and(|d| {
+                let more = 10i64.checked_pow(u32::from(scale.saturating_sub(n.places)));
+                more.and_then(|m| d.checked_mul(m)).is_some_and(|k| scale == 0 || to_double(k, scale).is_some())
+            })
+        };
+        if numbers.iter().all(decimal) { self.decimal(&frame, &numbers, scale) } else { self.real(&frame, &numbers) }
+    }
+
+    fn decimal(&self, frame: &Frame, numbers: &[Loose], scale: u8) -> Option<Column> {
+        let usual = commonest(numbers.iter().map(|n| n.places)).unwrap_or(0);
+        let zeros = commonest(numbers.iter().filter(|n| n.zeros).map(|n| n.whole)).unwrap_or(1);
+        let plus = numbers.iter().filter(|n| n.plus).count() * 2 > numbers.len();
+        let size = if scale == 0 { self.bits(frame) } else { 0 };
+        let mut candidates = Vec::new();
+        for digits in [1, zeros, 0] {
+            for (places, trim) in [(usual, false), (scale, true)] {
+                let style = NumberStyle { digits, places, plus, trim };
+                candidates.push(self.column(frame, Style::Number(style), scale, size));
+            }
+        }
+        self.best(candidates)
+    }
+
+    fn real(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {
+        let texts = || self.cells.iter().map(|c| self.inner(frame, c).trim_ascii());
+        let of_power = |text: &[u8]| {
+            let at = text.iter().position(|b| matches!(b, b'e' | b'E' | b'd' | b'D'))?;
+            Some((char::from(text[at]), text[at + 1..].iter().filter(|b| b.is_ascii_digit()).count() as u8))
+        };
+        let (letter, exponent) = commonest(texts().filter_map(of_power)).unwrap_or(('e', 2));
+        let places = commonest(numbers.iter().filter(|n| n.exponent).map(|n| n.places)).unwrap_or(0);
+        let candidates = [RealForm::Shortest, RealForm::Scientific, RealForm::Fortran].map(|form| {
+            let style = RealStyle { form, places, exponent: exponent.min(4), letter };
+            self.column(frame, Style::Real(style), 0, 0)
+        });
+        self.best(candidates.into())
+    }
+
+    /// The least integers that hold everything that may be written in a cell.
+    fn bits(&self, frame: &Frame) -> u32 {
+        let fixed = self.fixed.then_some(frame.width);
+        match fixed.or(self.longest).filter(|n| *n > 0) {
+            Some(1..=2) => 8,
+            Some(3..=4) => 16,
+            Some(5..=9) => 32,
+            _ => 64,
+        }
+    }
+
+    /// A column of numbers of which the sample shows none.
+    fn integers(&self, frame: &Frame) -> Column {
+        let width = if self.fixed { self.all.first().map_or(0, |c| c.len()) as u32 } else { 0 };
+        let frame = Frame { width, ..frame.clone() };
+        let style = NumberStyle { digits: 1, places: 0, plus: false, trim: false };
+        self.column(&frame, Style::Number(style), 0, self.bits(&frame))
+    }
+
+    fn hex(&self, frame: &Frame) -> Option<Column> {
+        let frame = self.padded(frame);
+        let digits = commonest(self.cells.iter().map(|c| self.inner(&frame, c).trim_ascii().len()))?;
+        let candidates = [1, digits.min(15)].map(|digits| self.column(&frame, Style::Hex(digits as u8), 0, 64));
+        self.best(candidates.into()).filter(|column| self.exact(column) * 100 >= self.cells.len() * MOST)
+    }
+
+    fn time(&self, frame: &Frame) -> Option<Column> {
+        let frame = self.padded(frame);
+        let first = self.cells.iter().find_map(|c| frame.body(c))?;
+        let digits = first
+            .iter()
+            .rposition(|b| *b == b'.')
+            .map_or(0, |at| first[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count());
+        let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
+        let mut candidates = Vec::new();
+        for date in DATES {
+            for time in ["", "%H:%M", "%H:%M:%S"] {
+                let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " "] };
+                let ends: &[&str] = if date.is_empty() { &[""] } else { &["", "Z"] };
+                for (joint, end) in joints.iter().flat_map(|joint| ends.iter().map(move |end| (joint, end))) {
+                    let fraction = if time == "%H:%M:%S" { fraction.as_str() } else { "" };
+                    candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{fraction}{end}") });
+                }
+            }
+        }
+        let fits = |style: &TimeStyle| style.sound() && style.parse(first).is_some();
+        let styles = candidates.into_iter().filter(fits).map(|style| self.column(&frame, Style::Time(style), 0, 64));
+        self.best(styles.collect()).filter(|column| self.exact(column) * 100 >= self.cells.len() * MOST)
+    }
+
+    fn words(&self, frame: &Frame) -> Column {
+        let inner = self.padded(frame);
+        if self.fixed || (inner.width > 0 && !frame.lead.is_empty()) {
+            let size = inner.width.max(1);
+            let size =
+                if self.fixed { self.all.iter().map(|c| c.len() as u32).max().unwrap_or(size).max(1) } else { size };
+            let width = if self.fixed {
+                self.all.first().map_or(0, |c| self.inner(&inner, c).len()) as u32
+            } else {
+                inner.width
+            };
+            let frame = Frame { width, ..inner };
+            return self.column(&frame, Style::Words(WordStyle { quote: Quote::Never }), 0, size);
+        }
+        let longest = self.all.iter().map(|c| c.len() as u32).max().unwrap_or(1);
+        let size = self.longest.unwrap_or(0).max(longest).max(1).next_multiple_of(8);
+        let spaces = Frame {
+            lead: frame.lead.strip_suffix(b"\"").unwrap_or(&frame.lead).to_vec(),
+            tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),
+            ..Frame::default()
+        };
+        let candidates = [(Quote::Never, &spaces), (Quote::Needed, &spaces), (Quote::Always, &spaces)]
+            .map(|(quote, frame)| self.column(frame, Style::Words(WordStyle { quote }), 0, size));
+        let quotes = self.cells.iter().any(|c| c.contains(&b'"'));
+        let [never, needed, always] = candidates;
+        let tried = if quotes { vec![needed, always] } else { vec![never] };
+        self.best(tried.clone()).or_else(|| tried.into_iter().next()).unwrap_or_else(|| self.integers(&spaces))
+    }
+}

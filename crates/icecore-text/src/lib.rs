@@ -1,0 +1,37 @@
+//! Tables of text as columns, and columns as the same text again, byte for byte. Pure computation.
+//!
+//! A table of text is rows of cells. Each column has a [`Style`]: how its values are printed. A cell that its style would
+//! print otherwise is an *escape*: its bytes are kept beside the column. Lines that are no rows (headers, ragged or cut-off
+//! rows, blank lines) are kept whole, with the row that they stand before. So [`print`](print()) always gives back what
+//! [`parse`](parse()) was given.
+
+mod bytes;
+mod column;
+mod escapes;
+mod format;
+mod frame;
+mod infer;
+mod lag;
+mod loose;
+mod number;
+mod parse;
+mod print;
+mod real;
+mod rows;
+mod time;
+mod words;
+
+pub use column::{Column, Style, Values};
+pub use escapes::Escapes;
+pub use format::{Format, Layout};
+pub use frame::Frame;
+pub use infer::{Hint, infer_style};
+pub use lag::best_lag;
+pub use loose::{Loose, loose};
+pub use number::NumberStyle;
+pub use parse::{Misfits, Parsed, parse};
+pub use print::print;
+pub use real::{RealForm, RealStyle};
+pub use rows::cells_of;
+pub use time::TimeStyle;
+pub use words::{Quote, WordStyle};

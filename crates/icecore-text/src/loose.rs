@@ -1,0 +1,79 @@
+//! Any way of writing a number, read for its value.
+
+/// A number as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loose {
+    /// All digits as one number, signed; `None` where there are more than 18, or an exponent.
+    pub digits: Option<i64>,
+    /// Digits behind the point.
+    pub places: u8,
+    /// Digits before the point.
+    pub whole: u8,
+    /// Whether zeros lead that needn't be there.
+    pub zeros: bool,
+    pub plus: bool,
+    pub exponent: bool,
+    /// The nearest double.
+    pub value: f64,
+}
+
+/// Exact powers of ten.
+pub(crate) const POW10: [i64; 19] = {
+    let mut all = [1i64; 19];
+    let mut i = 1;
+    while i < 19 {
+        all[i] = all[i - 1] * 10;
+        i += 1;
+    }
+    all
+};
+
+/// Reads a number with spaces around it: `12`, `-0.5`, `.5`, `+1.`, `1.5E-03`, `1D5`. `None` for anything else.
+pub fn loose(text: &[u8]) -> Option<Loose> {
+    let text = text.trim_ascii();
+    let (sign, rest) = match text.first()? {
+        b'-' => (-1, text.get(1..)?),
+        b'+' => (1, text.get(1..)?),
+        _ => (1, text),
+    };
+    let whole = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut at = whole;
+    let mut places = 0;
+    if rest.get(at) == Some(&b'.') {
+        places = rest.get(at + 1..)?.iter().take_while(|b| b.is_ascii_digit()).count();
+        at += 1 + places;
+    }
+    if whole + places == 0 || whole + places > 60 {
+        return None;
+    }
+    let exponent = at < rest.len();
+    if exponent && !is_exponent(rest.get(at..)?) {
+        return None;
+    }
+    let mut digits = (whole + places <= 18 && !exponent).then_some(0i64);
+    if let Some(all) = digits.as_mut() {
+        let only = rest.get(..at)?.iter().filter(|b| b.is_ascii_digit());
+        *all = sign * only.fold(0, |sum, b| sum * 10 + i64::from(b - b'0'));
+    }
+    Some(Loose {
+        digits,
+        places: places as u8,
+        whole: whole as u8,
+        zeros: whole > 1 && rest.first() == Some(&b'0'),
+        plus: text.first() == Some(&b'+'),
+        exponent,
+        value: double(text)?,
+    })
+}
+
+fn is_exponent(text: &[u8]) -> bool {
+    let Some((b'e' | b'E' | b'd' | b'D', rest)) = text.split_first() else { return false };
+    let digits = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b"+")).unwrap_or(rest);
+    !digits.is_empty() && digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// The nearest double; Fortran's `D` is an `E`.
+fn double(text: &[u8]) -> Option<f64> {
+    let text: Vec<u8> = text.iter().map(|b| if matches!(b, b'd' | b'D') { b'e' } else { *b }).collect();
+    std::str::from_utf8(&text).ok()?.parse().ok()
+}

@@ -1,0 +1,204 @@
+//! Text → columns and escapes.
+
+use icecore_grid::{Error, ErrorKind, Result};
+use rayon::prelude::*;
+
+use crate::column::{Fit, Values};
+use crate::escapes::{Escapes, Gather};
+use crate::format::{Format, Layout};
+use crate::rows::{Piece, next};
+
+/// Text of this size is worth a thread.
+const SHARE: usize = 1 << 20;
+
+/// A block of text as columns.
+#[derive(Debug)]
+pub struct Parsed {
+    pub columns: Vec<Values>,
+    pub escapes: Escapes,
+    /// Bytes of the block that were taken; the rest begins a row that the block doesn't end.
+    pub used: usize,
+    /// By column: cells whose value its array can't hold.
+    pub lost: Vec<Misfits>,
+    /// By column: cells that hold no value of its kind.
+    pub junk: Vec<Misfits>,
+}
+
+/// Cells that a column doesn't take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Misfits {
+    pub count: u64,
+    /// The row of the first.
+    pub row: u32,
+    /// The longest.
+    pub longest: Vec<u8>,
+}
+
+impl Misfits {
+    fn add(&mut self, row: u32, cell: &[u8]) {
+        if self.count == 0 {
+            self.row = row;
+        }
+        self.count += 1;
+        if cell.len() > self.longest.len() {
+            self.longest = cell.to_vec();
+        }
+    }
+
+    fn append(&mut self, other: Misfits, rows: u32) {
+        if self.count == 0 {
+            self.row = other.row + rows;
+        }
+        self.count += other.count;
+        if other.longest.len() > self.longest.len() {
+            self.longest = other.longest;
+        }
+    }
+}
+
+/// Reads the rows of `text`, on all threads of the pool that it is called in. `last`: no text follows.
+///
+/// # Errors
+/// `Unsupported` for blocks of 2^32 bytes and more.
+pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Error::new(ErrorKind::Unsupported, "a block of text of 4 GiB or more").hint("smaller blocks"));
+    }
+    let parts = shares(format, text);
+    let count = parts.len();
+    let parsed: Vec<Parsed> =
+        parts.into_par_iter().enumerate().map(|(i, part)| part_of(format, part, last && i + 1 == count)).collect();
+    Ok(join(format, parsed))
+}
+
+/// Cuts the text behind line ends, a part for each thread.
+fn shares<'a>(format: &Format, text: &'a [u8]) -> Vec<&'a [u8]> {
+    let one_piece = match &format.layout {
+        Layout::Delimited { multiline, .. } => *multiline,
+        Layout::Fixed { template, .. } => template.last() != Some(&b'\n'),
+    };
+    let count = if one_piece { 1 } else { (text.len() / SHARE).clamp(1, rayon::current_num_threads()) };
+    let mut parts = Vec::with_capacity(count);
+    let mut from = 0;
+    for i in 1..count {
+        let near = (text.len() / count * i).max(from);
+        let Some(end) = text.get(near..).and_then(|t| t.iter().position(|b| *b == b'\n')) else { break };
+        parts.push(text.get(from..=near + end).unwrap_or_default());
+        from = near + end + 1;
+    }
+    parts.push(text.get(from..).unwrap_or_default());
+    parts
+}
+
+fn join(format: &Format, parsed: Vec<Parsed>) -> Parsed {
+    let mut parts = parsed.into_iter();
+    let mut gather = Gather::default();
+    let Some(mut all) = parts.next() else {
+        let columns = format.columns.iter().map(|c| c.values(0)).collect();
+        return Parsed { columns, escapes: Escapes::default(), used: 0, lost: none(format), junk: none(format) };
+    };
+    gather.append(std::mem::take(&mut all.escapes));
+    for part in parts {
+        let rows = gather.escapes.rows;
+        for (mine, other) in all.columns.iter_mut().zip(part.columns) {
+            mine.append(other);
+        }
+        for (mine, other) in all.lost.iter_mut().zip(part.lost).chain(all.junk.iter_mut().zip(part.junk)) {
+            mine.append(other, rows);
+        }
+        gather.append(part.escapes);
+        all.used += part.used;
+    }
+    Parsed { escapes: gather.escapes, ..all }
+}
+
+/// A cell of the row before.
+#[derive(Clone, Copy)]
+struct Before {
+    cell: (usize, usize),
+    fit: Fit,
+    text: u32,
+}
+
+fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
+    let guess = text.len() / guess_row(format).max(1) + 1;
+    let mut parsed = Parsed {
+        columns: format.columns.iter().map(|c| c.values(guess)).collect(),
+        escapes: Escapes::default(),
+        used: 0,
+        lost: none(format),
+        junk: none(format),
+    };
+    let mut gather = Gather::default();
+    let mut before: Vec<Before> = Vec::new();
+    let mut cells = Vec::new();
+    loop {
+        match next(&format.layout, format.columns.len(), text, parsed.used, last, &mut cells) {
+            Piece::Row { end, missing } => {
+                row(format, text, &cells, &mut before, &mut parsed, &mut gather);
+                gather.escapes.rows += 1;
+                gather.escapes.missing = missing;
+                parsed.used = end;
+            }
+            Piece::Line { end } => {
+                let line = text.get(parsed.used..end).unwrap_or_default().to_vec();
+                gather.escapes.lines.push((gather.escapes.rows, line));
+                parsed.used = end;
+            }
+            Piece::Rest => break,
+        }
+    }
+    parsed.escapes = gather.escapes;
+    parsed
+}
+
+fn none(format: &Format) -> Vec<Misfits> {
+    vec![Misfits::default(); format.columns.len()]
+}
+
+fn guess_row(format: &Format) -> usize {
+    match &format.layout {
+        Layout::Fixed { template, .. } => template.len(),
+        Layout::Delimited { .. } => format.columns.len() * 6,
+    }
+}
+
+fn row(
+    format: &Format,
+    text: &[u8],
+    cells: &[(usize, usize)],
+    before: &mut Vec<Before>,
+    parsed: &mut Parsed,
+    gather: &mut Gather,
+) {
+    let separator = format.separator();
+    let first = before.is_empty();
+    for (i, (column, (start, end))) in format.columns.iter().zip(cells).enumerate() {
+        let cell = text.get(*start..*end).unwrap_or_default();
+        let Some(values) = parsed.columns.get_mut(i) else { continue };
+        let old = before.get(i).copied().filter(|_| !first);
+        let same = old.is_some_and(|old| text.get(old.cell.0..old.cell.1) == Some(cell));
+        let (fit, known) = match old.filter(|_| same) {
+            Some(old) => {
+                values.again();
+                (old.fit, Some(old.text))
+            }
+            None => (column.read(cell, separator, values), None),
+        };
+        let mut id = 0;
+        if fit != Fit::Exact {
+            id = known.unwrap_or_else(|| gather.text(cell));
+            gather.escapes.cells.push((gather.escapes.rows, i as u16, id));
+        }
+        match fit {
+            Fit::Lost => parsed.lost[i].add(gather.escapes.rows, cell),
+            Fit::Junk => parsed.junk[i].add(gather.escapes.rows, cell),
+            Fit::Exact | Fit::Escape => {}
+        }
+        let now = Before { cell: (*start, *end), fit, text: id };
+        match before.get_mut(i) {
+            Some(slot) => *slot = now,
+            None => before.push(now),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Dates and times as ticks since 1970, times of day as ticks since midnight.
+
+use serde::{Deserialize, Serialize};
+
+const MONTHS: [&[u8; 3]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+
+/// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%H` `%M` `%S`,
+/// `%1` … `%9` that many digits of a fraction of a second; all of fixed width. Everything else stands for itself.
+///
+/// A second of 60 is the last one of a day: as a time of day it is kept; in a date it is not printed again as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeStyle {
+    pub pattern: String,
+}
+
+#[derive(Default)]
+struct Parts {
+    year: i64,
+    month: i64,
+    day: i64,
+    of_year: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    fraction: i64,
+}
+
+/// Days since 1970-01-01 of a date of the Gregorian calendar (Hinnant's algorithm, "chrono-compatible low-level date
+/// algorithms").
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// (year, month, day): the inverse of [`days`].
+fn date(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
+}
+
+fn put(value: i64, width: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + width, b'0');
+    let mut rest = value;
+    for digit in out[start..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+}
+
+impl TimeStyle {
+    fn has(&self, what: &str) -> bool {
+        self.pattern.contains(what)
+    }
+
+    /// Digits of the fraction of a second that are written.
+    fn fraction(&self) -> u32 {
+        (1..=9).find(|n| self.has(&format!("%{n}"))).unwrap_or(0)
+    }
+
+    /// Whether the pattern names a whole date, or none.
+    pub fn sound(&self) -> bool {
+        let day = self.has("%j") || ((self.has("%m") || self.has("%b")) && self.has("%d"));
+        self.pattern.is_ascii() && self.has("%Y") == day && (day || self.has("%H"))
+    }
+
+    pub fn dated(&self) -> bool {
+        self.has("%Y")
+    }
+
+    /// NumPy's name of a tick.
+    pub fn unit(&self) -> &'static str {
+        match self.fraction() {
+            0 if !self.has("%H") => "D",
+            0 => "s",
+            1..=3 => "ms",
+            4..=6 => "us",
+            _ => "ns",
+        }
+    }
+
+    fn ticks(&self) -> i64 {
+        match self.unit() {
+            "ms" => 1000,
+            "us" => 1_000_000,
+            "ns" => 1_000_000_000,
+            _ => 1,
+        }
+    }
+
+    /// The ticks that `body` stands for.
+    pub fn parse(&self, body: &[u8]) -> Option<i64> {
+        let mut parts = Parts { month: 1, day: 1, ..Parts::default() };
+        let mut rest = body;
+        let mut pattern = self.pattern.bytes();
+        while let Some(wanted) = pattern.next() {
+            let field = if wanted == b'%' { pattern.next()? } else { 0 };
+            let width = match field {
+                0 => 1,
+                b'Y' => 4,
+                b'j' | b'b' => 3,
+                b'1'..=b'9' => usize::from(field - b'0'),
+                _ => 2,
+            };
+            let (text, after) = rest.split_at_checked(width)?;
+            rest = after;
+            match field {
+                0 if text != [wanted] => return None,
+                0 => {}
+                b'b' => parts.month = MONTHS.iter().position(|m| m.as_slice() == text)? as i64 + 1,
+                _ => parts.set(field, number(text)?, self.ticks()),
+            }
+        }
+        if rest.is_empty() { self.join(&parts) } else { None }
+    }
+
+    fn join(&self, parts: &Parts) -> Option<i64> {
+        let in_range = parts.hour < 24 && parts.minute < 60 && parts.second <= 60;
+        let leap = parts.second == 60 && (parts.hour, parts.minute) != (23, 59);
+        if !in_range || leap {
+            return None;
+        }
+        let second = parts.hour * 3600 + parts.minute * 60 + parts.second;
+        if !self.dated() {
+            return Some(second * self.ticks() + parts.fraction);
+        }
+        let day = if self.has("%j") {
+            days(parts.year, 1, 1) + parts.of_year - 1
+        } else {
+            let day = days(parts.year, parts.month, parts.day);
+            (date(day) == (parts.year, parts.month, parts.day)).then_some(day)?
+        };
+        if self.has("%j") && date(day).0 != parts.year {
+            return None;
+        }
+        if self.unit() == "D" {
+            return Some(day);
+        }
+        (day * 86_400 + second).checked_mul(self.ticks())?.checked_add(parts.fraction)
+    }
+
+    /// Writes `value`; false where the pattern has no room for it.
+    pub fn print(&self, value: i64, out: &mut Vec<u8>) -> bool {
+        let Some(parts) = self.split(value) else { return false };
+        let mut pattern = self.pattern.bytes();
+        while let Some(byte) = pattern.next() {
+            let field = if byte == b'%' { pattern.next().unwrap_or(0) } else { 0 };
+            match field {
+                0 => out.push(byte),
+                b'Y' => put(parts.year, 4, out),
+                b'm' => put(parts.month, 2, out),
+                b'd' => put(parts.day, 2, out),
+                b'j' => put(parts.of_year, 3, out),
+                b'b' => out.extend_from_slice(MONTHS.get(parts.month as usize - 1).map_or(b"???", |m| *m)),
+                b'H' => put(parts.hour, 2, out),
+                b'M' => put(parts.minute, 2, out),
+                b'S' => put(parts.second, 2, out),
+                digits => {
+                    let width = usize::from(digits.wrapping_sub(b'0').min(9));
+                    let shift = self.ticks().ilog10() as usize;
+                    put(parts.fraction / 10i64.pow(shift.saturating_sub(width) as u32), width, out);
+                }
+            }
+        }
+        true
+    }
+
+    fn split(&self, value: i64) -> Option<Parts> {
+        let mut parts = Parts::default();
+        let (day, of_day) = match (self.dated(), self.unit()) {
+            (true, "D") => (value, 0),
+            (true, _) => (value.div_euclid(86_400 * self.ticks()), value.rem_euclid(86_400 * self.ticks())),
+            (false, _) => (0, value),
+        };
+        let second = of_day / self.ticks();
+        if of_day < 0 || second > 86_400 || !(-719_528..=2_932_896).contains(&day) {
+            return None; // years 0 to 9999
+        }
+        (parts.year, parts.month, parts.day) = date(day);
+        parts.of_year = day - days(parts.year, 1, 1) + 1;
+        parts.fraction = of_day % self.ticks();
+        let leap = i64::from(second == 86_400);
+        (parts.hour, parts.minute) = ((second - leap) / 3600, (second - leap) / 60 % 60);
+        parts.second = (second - leap) % 60 + leap;
+        Some(parts)
+    }
+}
+
+impl Parts {
+    fn set(&mut self, field: u8, value: i64, ticks: i64) {
+        match field {
+            b'Y' => self.year = value,
+            b'm' => self.month = value,
+            b'd' => self.day = value,
+            b'j' => self.of_year = value,
+            b'H' => self.hour = value,
+            b'M' => self.minute = value,
+            b'S' => self.second = value,
+            digits => {
+                let width = u32::from(digits.wrapping_sub(b'0').min(9));
+                self.fraction = value * 10i64.pow(ticks.ilog10().saturating_sub(width));
+            }
+        }
+    }
+}

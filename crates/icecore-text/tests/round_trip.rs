@@ -1,0 +1,130 @@
+//! Whatever the text: printing what was parsed gives it back.
+
+use icecore_text::{Column, Escapes, Format, Hint, Layout, infer_style, parse, print};
+use proptest::prelude::*;
+
+fn columns(texts: &[&[u8]], separator: u8, multiline: bool) -> Vec<Column> {
+    let mut cells: Vec<Vec<Vec<u8>>> = Vec::new();
+    let mut spans = Vec::new();
+    for text in texts {
+        let mut at = 0;
+        while let Some(end) = icecore_text::cells_of(text, at, separator, true, multiline, &mut spans) {
+            cells.push(spans.iter().map(|(a, b)| text[*a..*b].to_vec()).collect());
+            at = end;
+        }
+    }
+    let width = cells.first().map_or(1, Vec::len);
+    cells.retain(|row| row.len() == width);
+    (0..width)
+        .map(|i| {
+            let sample: Vec<&[u8]> = cells.iter().map(|row| row[i].as_slice()).collect();
+            infer_style(&format!("c{i}"), &sample, Hint::Any, false, None, separator)
+        })
+        .collect()
+}
+
+fn check(format: &Format, text: &[u8]) -> (u32, usize) {
+    let format = Format::parse(&format.to_json()).unwrap();
+    let parsed = parse(&format, text, true).unwrap();
+    assert_eq!(parsed.used, text.len());
+    let (escapes, used) = Escapes::decode(&parsed.escapes.encode()).unwrap();
+    assert_eq!(used, parsed.escapes.encode().len());
+    assert_eq!(escapes, parsed.escapes);
+    let again = print(&format, &parsed.columns, &escapes).unwrap();
+    assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(text));
+    assert_eq!(again, text);
+    (escapes.rows, escapes.cells.len())
+}
+
+fn delimited(sample: &[u8]) -> Format {
+    let layout = Layout::Delimited { separator: ',', quotes: true, multiline: false };
+    Format { layout, columns: columns(&[sample], b',', false) }
+}
+
+#[test]
+fn diviner_rows_have_no_escapes() {
+    let rows = b" \"09-Apr-2013\", \"03:00:00.117\", 2456391.625001352, 17271, 0.99911, 0387169200.07077, -15.37966,    56.2600,   1, 012\r\n\
+                 \x20\"09-Apr-2013\", \"03:00:00.245\", 2456391.625002833, 17271, 0.99911, 0387169200.15465,   5.37966, -9999.0000,  21, 000\r\n";
+    assert_eq!(check(&delimited(rows), rows), (2, 0));
+}
+
+#[test]
+fn what_does_not_fit_is_kept() {
+    let sample = b"a,b,c\n1,2.50,x\n2,3.50,\"y,z\"\n3,-4.25,w\n";
+    let format = delimited(&sample[6..]);
+    assert_eq!(check(&format, sample), (4, 2)); // the names stand for a row of text
+    for text in [
+        &b""[..],
+        b"\n",
+        b"1,2.50,x",
+        b"1,2.5,x\n1,-0.00,x\n01,1.00,x\n,,\n1,2\n1,2,3,4\n\n",
+        b"1,2.50,\"a\"\"b\"\n1,2.50,\"a\"b\n1,2.50,\"open\n1,2.50,\"\"\"\n",
+        b"1,2.50,x\r\n1,2.50,y\n 1,2.50 ,\n",
+        b"1,2.50,x\n99999999999999999999,1e5,nan\n-,+,.\n1,2.500000000000000000001,x\0\n",
+    ] {
+        check(&format, text);
+    }
+}
+
+#[test]
+fn fixed_rows() {
+    let layout = Layout::Fixed { template: b"     ,      \r\n".to_vec(), cells: vec![(0, 5), (6, 6)] };
+    let sample: [&[u8]; 2] = [b"    1", b"12345"];
+    let reals: [&[u8]; 2] = [b" 12.50", b"- 1.25"];
+    let columns = vec![
+        infer_style("a", &sample, Hint::Number, true, None, b','),
+        infer_style("b", &reals, Hint::Number, true, None, b','),
+    ];
+    let format = Format { layout, columns };
+    assert_eq!(check(&format, b"    1, 12.50\r\n    1, 12.50\r\n   -2,  0.00\r\n"), (3, 0));
+    check(&format, b"header\r\n    1, 12.50\r\n\r\n    1; 12.50\r\n    1,      \r\n    2, -0.00\r\nxx");
+    check(&format, b"    1, 12.50\r\n    1, 12.50\r");
+    check(&format, b"    1, 12.50\r\n    1, 12.5");
+    check(&format, b"    1, 12.50\r\n    1, 12.50");
+}
+
+#[test]
+fn times_and_reals() {
+    let rows = b"1997-12-16T11:42:56.312Z,16:00:59,2000-366,1.5E-03,0.1,3EE9\n\
+                 2000-02-29T23:59:59.999Z,23:59:60,1999-001,-2.5E+10,12.125,00FF\n";
+    let format = delimited(rows);
+    assert_eq!(check(&format, rows), (2, 0));
+    check(&format, b"2001-02-29T00:00:00.000Z,24:00:00,2001-366,1.50E-03,1e-5,3ee9\n");
+    check(&format, b"2016-12-31T23:59:60.500Z,12:00:60,0000-000,inf,NaN,\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_decimals(
+        rows in prop::collection::vec((any::<i32>(), 0usize..7, 0usize..14, any::<bool>()), 1..40),
+        uniform in any::<bool>(),
+    ) {
+        let mut text = String::new();
+        for (value, places, width, left) in &rows {
+            let (places, width, left) = if uniform { (rows[0].1, rows[0].2, rows[0].3) } else { (*places, *width, *left) };
+            let number = f64::from(*value) / 10f64.powi(places as i32);
+            let cell = format!("{number:.places$}");
+            text += &if left { format!("{cell:<width$},x\n") } else { format!("{cell:>width$},x\n") };
+        }
+        let (count, escaped) = check(&delimited(text.as_bytes()), text.as_bytes());
+        prop_assert_eq!(count as usize, rows.len());
+        if uniform && rows[0].1 == 0 {
+            prop_assert_eq!(escaped, 0);
+        }
+    }
+
+    #[test]
+    fn any_bytes_by_any_format(sample in "[ -~\n]{0,80}", text in prop::collection::vec(
+        prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:".to_vec()), 0..300)) {
+        check(&delimited(sample.as_bytes()), &text);
+    }
+
+    #[test]
+    fn damaged_escapes_never_panic(mut stored in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..200) {
+        let _ = Escapes::decode(&stored);
+        if let Some(byte) = stored.get_mut(at) { *byte ^= 0x55; }
+        let _ = Escapes::decode(&stored);
+    }
+}

@@ -1,0 +1,206 @@
+"""A packed text table printed again, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors, reference, tablecodecs
+from icecore.nodes import HIDDEN
+
+if TYPE_CHECKING:
+    from icecore.repo import Repo
+
+#: rows that are read at once
+_WINDOW = 1 << 17
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """A file that a table was packed from: its name, its first row and the row behind its last."""
+
+    name: str
+    start: int
+    stop: int
+    nbytes: int | None = None
+    sha256: str | None = None
+
+    @property
+    def rows(self) -> slice:
+        """Of the table."""
+        return slice(self.start, self.stop)
+
+
+def sources(repo: Repo, path: str) -> list[TextSource]:
+    """The files that a table was packed from, in order.
+
+    Raises:
+        Error: ``not-found``; ``invalid`` where ``path`` is no table that was packed from files.
+    """
+    return [
+        TextSource(s["name"], *s["rows"], s.get("bytes"), s.get("sha256"))
+        for s in _table(repo, path)["sources"]
+    ]
+
+
+def restore(
+    repo: Repo,
+    path: str,
+    out: str | os.PathLike[str],
+    source: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Write the file that a table was packed from as it was; of several files the one named ``source``, or all of
+    them into the folder ``out``.
+
+    Returns:
+        The paths that were written.
+
+    Raises:
+        Error: ``not-found``, ``invalid`` where the table has no print format, ``corrupt`` where what is printed is not
+            what was packed (the file is removed again).
+    """
+    table = _table(repo, path)
+    chosen = [i for i, item in enumerate(table["sources"]) if source in (None, item["name"])]
+    if not chosen:
+        names = ", ".join(item["name"] for item in table["sources"][:5])
+        raise errors.make("not-found", f"{path} has no source {source}", f"it has {names}")
+    place = os.fspath(out)
+    folder = len(chosen) > 1 or os.path.isdir(place)
+    if folder:
+        os.makedirs(place, exist_ok=True)
+    written = []
+    for i in chosen:
+        name = os.path.basename(table["sources"][i]["name"])
+        target = os.path.join(place, name) if folder else place
+        _write(repo, path, table, i, target, progress)
+        written.append(target)
+    return written
+
+
+def _write(
+    repo: Repo,
+    path: str,
+    table: dict[str, Any],
+    i: int,
+    target: str,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    partial = f"{target}.part"
+    done = 0
+    try:
+        with open(partial, "wb") as file:
+            for block in blocks(repo, path, table, i):
+                file.write(block)
+                done += len(block)
+                if progress is not None:
+                    progress(done, table["sources"][i]["bytes"])
+        os.replace(partial, target)
+    except OSError as error:
+        if isinstance(error, errors.Error):
+            raise
+        raise errors.make(
+            "io", f"can't write {target}: {error}", "check the folder and the space left"
+        ) from error
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+
+
+def check(repo: Repo, path: str, which: Sequence[int]) -> None:
+    """Print sources again in memory; raises ``internal`` where one is not what was packed."""
+    table = _table(repo, path)
+    for i in which:
+        try:
+            for _ in blocks(repo, path, table, i):
+                pass
+        except errors.Error as error:
+            name = table["sources"][i]["name"]
+            raise errors.make(
+                "internal",
+                f"{name} could not be printed again as it was: {error.message}",
+                "please report it; --no-restore packs its values alone",
+            ) from error
+
+
+def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[bytes]:
+    """The text of one source, block by block.
+
+    Raises:
+        Error: ``corrupt`` at the end where length or hash are not those of the original.
+    """
+    from icecore import _icecore
+
+    source = table["sources"][i]
+    stored = repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
+    digest, size = hashlib.sha256(), 0
+    window = _Window(repo, path, table, source)
+    row, at = source["rows"][0], 0
+    native = _icecore.TextFormat(json.dumps(window.format))
+    while at < len(stored):
+        rows, used = _icecore.read_escapes(stored[at:])
+        if row + rows > source["rows"][1]:
+            raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
+        text = native.print(window.columns(row, row + rows), stored[at : at + used])
+        digest.update(text)
+        size, row, at = size + len(text), row + rows, at + used
+        yield text
+    if size != source["bytes"] or digest.hexdigest() != source["sha256"]:
+        raise errors.make(
+            "corrupt",
+            f"{source['name']} printed again has {size} bytes and SHA-256 {digest.hexdigest()[:16]}…, "
+            f"the original had {source['bytes']} and {source['sha256'][:16]}…",
+            "icecore verify --deep names what is damaged",
+        )
+
+
+class _Window:
+    """Rows of all columns, read some shards at a time."""
+
+    def __init__(self, repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> None:
+        self._repo, self._end = repo, source["rows"][1]
+        formats = table["text"]["formats"]
+        self.format: dict[str, Any] = formats[source.get("format", 0)] if formats else {}
+        self._paths = [f"{path}/{name}" for name in table["columns"]]
+        self._start = self._stop = 0
+        self._data: list[np.ndarray] = []
+
+    def columns(self, start: int, stop: int) -> list[np.ndarray]:
+        """Rows of every column as the printer takes them."""
+        if not self._data or start < self._start or stop > self._stop:
+            self._load(start, stop)
+        part = slice(start - self._start, stop - self._start)
+        return [
+            tablecodecs.raw(data[part], column)
+            for data, column in zip(self._data, self.format["columns"], strict=True)
+        ]
+
+    def _load(self, start: int, stop: int) -> None:
+        # Up to the end of a chunk, so that none is decoded twice but where a stretch of rows crosses the end.
+        until = max(stop, min(-(-(start + 1) // _WINDOW) * _WINDOW, self._end))
+        read = self._repo.read({path: slice(start, until) for path in self._paths})
+        self._data = [read[path] for path in self._paths]
+        self._start, self._stop = start, until
+
+
+def _table(repo: Repo, path: str) -> dict[str, Any]:
+    path = reference.absolute(path)
+    node = repo._nodes.get(path)
+    if node is None:
+        repo[path]  # says which paths are near
+    kept = node.ours.get("table", {}) if node is not None else {}
+    if not isinstance(kept.get("sources"), list):
+        raise errors.make("invalid", f"{path} was not packed from text", "icecore ls shows the tables")
+    if not isinstance(kept.get("text"), dict) or kept["text"].get("version") != 1:
+        raise errors.make(
+            "invalid",
+            f"{path} was packed without its print format",
+            "its values can be read, its text is gone",
+        )
+    return kept

@@ -1,0 +1,75 @@
+"""What a label says about a table, and a table as a source: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO, Any, Literal
+
+Kind = Literal["any", "number", "hex", "words"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as its label describes it.
+
+    Attributes:
+        name: of the column.
+        start, length: bytes of the row that it takes, for rows of fixed length.
+        kind: what its cells are; ``any`` where nobody says.
+        attrs: ``units``, ``long_name``, ``description``, ``missing_value`` and the like.
+        longest: the most bytes that a cell may have, where rows have no fixed length.
+        binary: how a binary value is stored, see :mod:`icecore.sources.tables.binary`.
+    """
+
+    name: str
+    start: int = 0
+    length: int = 0
+    kind: Kind = "any"
+    attrs: dict[str, Any] = field(default_factory=dict)
+    longest: int | None = None
+    binary: str = ""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table as its label describes it.
+
+    Attributes:
+        label: the label's name.
+        file: the data file's name, as the label has it.
+        layout: ``fixed`` or ``delimited`` text, or ``binary``.
+        fields: in the order of their bytes.
+        offset: bytes before the first row.
+        row_bytes: of a row of fixed length, line end included.
+        rows: how many there are, where the label says so.
+        separator: between the cells of delimited text.
+        attrs: of the table.
+    """
+
+    label: str
+    file: str
+    layout: Literal["fixed", "delimited", "binary"]
+    fields: tuple[Field, ...]
+    offset: int = 0
+    row_bytes: int = 0
+    rows: int | None = None
+    separator: str = ","
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One table of one file: what ``pack`` streams from.
+
+    Attributes:
+        name: of the data file, as it is kept with the table.
+        place: what it is read from, for messages and to tell whether two sources are one.
+        open: its bytes from the start, decompressed.
+        spec: what a label says, or None.
+    """
+
+    name: str
+    place: str
+    open: Callable[[], IO[bytes]]
+    spec: TableSpec | None = None

@@ -1,0 +1,147 @@
+"""Tables of text and of binary records: PDS3 and PDS4 labels, Diviner, CSV; plain, zipped or compressed.
+
+``open`` gives an :class:`~icecore.sources.arraymap.ArrayMap` whose ``tables`` are streamed by
+:mod:`icecore.tablepack`; nothing of them can be linked.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from icecore import errors
+from icecore.sources.arraymap import ArrayMap
+from icecore.sources.bytesource import ByteSource
+from icecore.sources.identity import is_remote
+from icecore.sources.tables import pds3, pds4
+from icecore.sources.tables.archives import FAULTS, ZIP, Member, members
+from icecore.sources.tables.delimited import is_text, sniff
+from icecore.sources.tablefile import TableFile, TableSpec
+
+_SMALL = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
+_START = 1 << 16
+_LABEL = 1 << 26
+_SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
+
+
+def matches(source: ByteSource, start: bytes) -> bool:
+    """Whether a file may hold tables: a label, an archive, or text with rows and cells."""
+    if start.startswith((*ZIP, *_SMALL)):
+        return True
+    block = source.read_at(0, _START)
+    return pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block)
+
+
+def open(source: str) -> ArrayMap:
+    """Find the tables of a file: those that a label describes, those of an archive's members, or the file
+    itself.
+
+    Raises:
+        Error: ``format`` where nothing is a table, ``source-missing`` where a label's file is not there,
+            ``mismatch`` and ``corrupt`` for labels and archives that make no sense.
+    """
+    if is_remote(source):
+        raise errors.make(
+            "unsupported", f"{source} is a table, which can only be read from a local file", "download it"
+        )
+    found = members(source)
+    try:
+        tables = [table for member in found for table in _tables(member, found, source)]
+    except FAULTS as error:
+        if isinstance(error, errors.Error):
+            raise
+        raise errors.make("corrupt", f"{source}: {error}", "test the archive") from error
+    labelled = {(table.place, table.name) for table in tables if table.spec is not None}
+    tables = [t for t in tables if t.spec is not None or (t.place, t.name) not in labelled]
+    if not tables:
+        raise errors.make("format", f"{source} holds no table", "give a label, or text with rows and cells")
+    result = ArrayMap(source)
+    for table, path in zip(tables, _paths(tables), strict=True):
+        result.tables[path] = table
+    return result
+
+
+def _paths(tables: Sequence[TableFile]) -> list[str]:
+    if len(tables) == 1:
+        return ["/"]
+    stems = [os.path.splitext(os.path.basename(table.name))[0] for table in tables]
+    return [f"/{stem}" if stems.count(stem) == 1 else f"/{stem}_{i + 1}" for i, stem in enumerate(stems)]
+
+
+def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[TableFile]:
+    with member.open() as file:
+        start = file.read(_START)
+        if pds3.is_label(start) or pds4.is_label(start):
+            start += file.read(_LABEL)
+    is_label = pds3.is_label(start) or pds4.is_label(start)
+    if not is_label and len(siblings) == 1:
+        label = _label_beside(source, member)
+        if label is not None:
+            return label
+    if not is_label:
+        if len(siblings) > 1 and not member.name.lower().endswith(_SUFFIXES):
+            return []
+        spec = sniff(start)
+        return [] if spec is None else [TableFile(member.name, member.place, member.open, spec)]
+    reader = pds3 if pds3.is_label(start) else pds4
+
+    def find(name: str) -> Member | None:
+        return _find(name, member, siblings, source)
+
+    specs = reader.read(member.name, start, find)
+    return [_described(spec, find, member) for spec in specs]
+
+
+def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
+    data = label if not spec.file else find(spec.file)
+    if data is None:
+        raise errors.make(
+            "source-missing",
+            f"{label.place} describes {spec.file}, which is not beside it",
+            "put label and data file into one folder",
+        )
+    return TableFile(data.name, data.place, data.open, spec)
+
+
+def _label_beside(source: str, member: Member) -> list[TableFile] | None:
+    """The tables of ``x.lbl`` or ``x.xml`` beside ``x.tab`` (or ``x.tab.gz``), where there is one for it."""
+    stem = os.path.join(os.path.dirname(source), os.path.splitext(member.name)[0])
+    for suffix in (".lbl", ".LBL", ".xml", ".XML"):
+        label = stem + suffix
+        if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
+            continue
+        beside = Member(os.path.basename(label), label, partial(io.open, label, "rb"))
+        tables = [t for t in _tables(beside, [beside, member], label) if t.place == member.place]
+        if tables:
+            return tables
+    return None
+
+
+def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> Member | None:
+    """A file that a label names: a sibling in the archive, or a file beside the label, in any case, also
+    compressed.
+    """
+    base = os.path.basename(name).lower()
+    for member in siblings:
+        if member is not label and os.path.basename(member.name).lower() == base:
+            return member
+    folder = os.path.dirname(source) or "."
+    for entry in sorted(os.listdir(folder)):
+        lower = entry.lower()
+        if lower == base or (
+            lower.startswith(base + ".") and lower[len(base) :] in (".gz", ".bz2", ".xz", ".zst")
+        ):
+            return members(os.path.join(folder, entry))[0]
+    zipped = os.path.join(folder, os.path.splitext(base)[0] + ".zip")
+    if os.path.isfile(zipped):
+        return next((m for m in members(zipped) if os.path.basename(m.name).lower() == base), None)
+    return None
+
+
+def trusted(table: TableFile, row_bytes: int) -> TableFile:
+    """The table with the record length that its data have."""
+    assert table.spec is not None
+    return replace(table, spec=replace(table.spec, row_bytes=row_bytes))

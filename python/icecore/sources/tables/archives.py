@@ -1,0 +1,93 @@
+"""Files inside files: zip members, and what gzip, bzip2, xz or zstd made smaller."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any, cast
+
+from icecore import errors
+
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_OPENERS: dict[bytes, Callable[[str], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+#: what a damaged archive raises while it is read
+FAULTS = (
+    OSError,
+    EOFError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file, wherever it lies: its name without what compressed it, and how to open it."""
+
+    name: str
+    place: str
+    open: Callable[[], IO[bytes]]
+
+
+def members(path: str) -> list[Member]:
+    """The files that ``path`` holds: one, or those of a zip archive.
+
+    Raises:
+        Error: ``corrupt`` for a damaged archive; ``unsupported`` for zstd without a library for it.
+    """
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if start.startswith(ZIP):
+        return _zipped(path)
+    base = os.path.basename(path)
+    if start.startswith(_ZSTD):
+        return [Member(os.path.splitext(base)[0], path, partial(_zstd, path))]
+    for signature, opener in _OPENERS.items():
+        if start.startswith(signature):
+            return [Member(os.path.splitext(base)[0], path, partial(opener, path))]
+    return [Member(base, path, partial(open, path, "rb"))]
+
+
+def _zipped(path: str) -> list[Member]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+    except FAULTS as error:
+        raise errors.make("corrupt", f"{path}: {error}", "test it with unzip -t") from error
+    locked = next((info for info in infos if info.flag_bits & 1), None)
+    if locked is not None:
+        raise errors.make("unsupported", f"{path}: {locked.filename} is encrypted", "unpack it first")
+    return [
+        Member(info.filename, f"{path}:{info.filename}", partial(_member, path, info.filename))
+        for info in infos
+    ]
+
+
+def _member(path: str, name: str) -> IO[bytes]:
+    return zipfile.ZipFile(path).open(name)
+
+
+def _zstd(path: str) -> IO[bytes]:
+    try:
+        from compression import zstd  # type: ignore[import-not-found]  # Python 3.14
+    except ModuleNotFoundError:
+        try:
+            from backports import zstd  # type: ignore[import-not-found,no-redef]
+        except ModuleNotFoundError:
+            raise errors.make(
+                "unsupported", f"{path} is compressed with zstd", "pip install 'icecore[pds]', or unzstd it"
+            ) from None
+    return cast("IO[bytes]", zstd.open(path))

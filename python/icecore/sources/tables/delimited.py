@@ -1,0 +1,117 @@
+"""Tables without a label: rows with one separator, or of one length; a header names the columns."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from icecore.sources.tables import diviner
+from icecore.sources.tablefile import Field, TableSpec
+
+_SEPARATORS = b",\t;|"
+_TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
+_NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?\s*")
+#: so many rows say what the others are like
+_SAMPLE = 1000
+
+
+def is_text(start: bytes) -> bool:
+    """Whether these bytes may begin a table of text: printable, with line ends and cells."""
+    return bool(start) and not start.translate(None, _TEXT) and sniff(start) is not None
+
+
+def sniff(start: bytes) -> TableSpec | None:
+    """The layout of a table by its first bytes (some hundred rows are enough), or None where they are no
+    table.
+
+    The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
+    where all rows have spaces. Lines before the first row are a header; the last of them names the columns
+    where it has as many cells.
+    """
+    lines = start.split(b"\n")[: _SAMPLE + 1]
+    whole = [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
+    body = [line for line in whole if line.strip() and not line.startswith(b"#")]
+    if not body:
+        return None
+    separator = _separator(body)
+    if separator is None:
+        return _by_spaces(whole, body)
+    count = Counter(len(_cells(line, separator)) for line in body).most_common(1)[0][0]
+    names, above = _names(whole, separator, count)
+    fields = tuple(Field(name, attrs=diviner.attributes(names, name)) for name in names)
+    offset = sum(len(line) + 1 for line in lines[:above])
+    return TableSpec("", "", "delimited", fields, offset, separator=separator.decode())
+
+
+def _separator(body: list[bytes]) -> bytes | None:
+    best: tuple[int, int, bytes] | None = None
+    for byte in _SEPARATORS:
+        separator = bytes([byte])
+        count, lines = Counter(len(_cells(line, separator)) for line in body).most_common(1)[0]
+        if count > 1 and lines * 2 > len(body) and (best is None or (lines, count) > best[:2]):
+            best = (lines, count, separator)
+    return best[2] if best else None
+
+
+def _cells(line: bytes, separator: bytes) -> list[bytes]:
+    from icecore import _icecore
+
+    return _icecore.split_row(line, 0, separator[0], True, False)[0]
+
+
+def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str], int]:
+    """The columns' names, and how many lines stand before the first row.
+
+    Those lines are comments (``#``), blank ones and ones with fewer cells; the last comment with as many cells as a row
+    names the columns, or the first line with as many cells, where none of them is blank or a number.
+    """
+    names = [f"column_{i + 1}" for i in range(count)]
+    for i, line in enumerate(lines):
+        comment = line.startswith(b"#")
+        cells = _cells(line.lstrip(b"#"), separator)
+        if len(cells) != count or not line.strip():
+            continue
+        if comment or not any(_NUMBER.fullmatch(cell) or not cell.strip(b' "') for cell in cells):
+            names = unique([cell.strip(b' "').decode("utf-8", "replace").strip() for cell in cells])
+            if comment:
+                continue
+            return names, i + 1
+        return names, i
+    return [f"column_{i + 1}" for i in range(count)], 0
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names that can be paths: no slashes, none empty, none twice."""
+    seen: Counter[str] = Counter()
+    result = []
+    for i, name in enumerate(names):
+        clean = re.sub(r"[/\x00-\x1f]+", "_", name).strip() or f"column_{i + 1}"
+        clean = (
+            f"_{clean}" if clean.strip(".") == "" or clean.startswith("__") or clean == "zarr.json" else clean
+        )
+        seen[clean] += 1
+        while seen[clean] > 1:
+            clean = f"{clean}_{seen[clean]}"
+            seen[clean] += 1
+        result.append(clean)
+    return result
+
+
+def _by_spaces(lines: list[bytes], body: list[bytes]) -> TableSpec | None:
+    """Rows of one length, cut where all of them have spaces."""
+    length, count = Counter(map(len, body)).most_common(1)[0]
+    rows = [line for line in body if len(line) == length]
+    if count * 2 <= len(body) or len(rows) < 2 or length > 1 << 16:
+        return None
+    taken = [any(row[i] not in b" \t" for row in rows) for i in range(length)]
+    cuts = [i for i in range(length + 1) if (i < length and taken[i]) and (i == 0 or not taken[i - 1])]
+    if len(cuts) < 2:
+        return None
+    # A cell begins behind the cell before it, so that its padding belongs to it.
+    ends = [next(i for i in range(cut, length + 1) if i == length or not taken[i]) for cut in cuts]
+    starts = [0, *ends[:-1]]
+    fields = tuple(
+        Field(f"column_{i + 1}", start, end - start)
+        for i, (start, end) in enumerate(zip(starts, ends, strict=True))
+    )
+    return TableSpec("", "", "fixed", fields, row_bytes=0)

@@ -1,0 +1,245 @@
+"""PDS3 labels (ODL), attached or detached: where the tables are and what their columns hold.
+
+Source: PDS Standards Reference 3.8, chapter 4 (pointers), appendix A.29 TABLE, A.8 COLUMN, A.9 CONTAINER.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from icecore import errors
+from icecore.sources.tables.archives import FAULTS, Member
+from icecore.sources.tables.delimited import unique
+from icecore.sources.tablefile import Field, Kind, TableSpec
+
+Finder = Callable[[str], Member | None]
+
+_TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
+_END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
+_START = re.compile(rb"\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
+_WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
+_SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "VERTICAL_BAR": "|"}
+_CONSTANTS = (
+    "MISSING_CONSTANT",
+    "INVALID_CONSTANT",
+    "UNKNOWN_CONSTANT",
+    "NULL_CONSTANT",
+    "NOT_APPLICABLE_CONSTANT",
+)
+#: columns of one table, and structures inside structures
+_MOST, _DEEPEST = 1 << 15, 8
+
+
+def is_label(start: bytes) -> bool:
+    """Whether a file begins with a PDS3 label."""
+    return _START.match(start) is not None
+
+
+def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
+    """The tables that a label describes; other objects are left out.
+
+    Args:
+        name: of the label, for messages.
+        start: the label's bytes; data may follow.
+        find: other files (``^STRUCTURE``) by name.
+
+    Raises:
+        Error: ``format`` for a label that can't be parsed or leaves something out, ``source-missing`` for a
+            structure that is not there, ``unsupported`` without pvl.
+    """
+    module = _parse(name, start)
+    return list(_tables(name, module, module, find))
+
+
+def _parse(name: str, text: bytes) -> Any:
+    try:
+        import pvl
+    except ModuleNotFoundError:
+        raise errors.make(
+            "unsupported",
+            f"{name} is a PDS3 label, which needs the package pvl",
+            "pip install 'icecore[pds]'",
+        ) from None
+    end = _END.search(text)
+    label = text[: end.end()] if end else text
+    try:
+        return pvl.loads(label.decode("latin-1"))
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError, StopIteration) as error:
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        raise errors.make(
+            "format", f"{name} is no valid PDS3 label: {first[0]}", "repair the label"
+        ) from error
+
+
+def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableSpec]:
+    for key, value in level.items():
+        if not isinstance(value, Mapping):
+            continue
+        if key == "FILE":
+            yield from _tables(name, value, module, find)
+        elif _TABLE.fullmatch(key) and f"^{key}" in level:
+            yield _table(name, key, value, level, find)
+
+
+def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSpec:
+    file, offset = _pointer(name, key, level[f"^{key}"], level)
+    binary = str(table.get("INTERCHANGE_FORMAT", "ASCII")).upper() == "BINARY"
+    fields = list(_columns(name, table, 0, binary, find, 0))
+    if not fields:
+        raise errors.make("format", f"{name}: {key} has no columns", "is a ^STRUCTURE missing?")
+    prefix = _whole(name, table, "ROW_PREFIX_BYTES", 0)
+    row = _whole(name, table, "ROW_BYTES", 0) or _whole(name, level, "RECORD_BYTES", 0)
+    row += prefix + _whole(name, table, "ROW_SUFFIX_BYTES", 0)
+    names = unique([item.name for item in fields])
+    fields = [
+        Field(n, f.start + prefix, f.length, f.kind, f.attrs, f.longest, f.binary)
+        for n, f in zip(names, fields, strict=True)
+    ]
+    rows = _whole(name, table, "ROWS", -1)
+    separator = _SEPARATORS.get(str(table.get("FIELD_DELIMITER", "COMMA")).upper(), ",")
+    sheet = key.endswith("SPREADSHEET")
+    return TableSpec(
+        name,
+        file,
+        "delimited" if sheet else "binary" if binary else "fixed",
+        tuple(fields) if sheet else tuple(sorted(fields, key=lambda f: f.start)),
+        offset,
+        0 if sheet else row,
+        rows if rows >= 0 else None,
+        separator,
+        _about(level, table),
+    )
+
+
+def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int]:
+    """(file or "", bytes before the table) of ``^TABLE = "x"``, ``("x", 3)``, ``("x", 300 <BYTES>)``, ``23``."""
+    parts = list(value) if isinstance(value, (list, tuple, set)) and not hasattr(value, "units") else [value]
+    file = str(parts.pop(0)) if parts and isinstance(parts[0], str) else ""
+    if not parts:
+        return file, 0
+    place = parts[0]
+    units = getattr(place, "units", None)
+    try:
+        number = int(getattr(place, "value", place))
+    except (TypeError, ValueError):
+        raise errors.make(
+            "format", f"{name}: ^{key} points to {value!r}", "a file, a record or both"
+        ) from None
+    size = (
+        1
+        if units is not None and str(units).upper().startswith("BYTE")
+        else _whole(name, level, "RECORD_BYTES", 0)
+    )
+    if number < 1 or size < 1:
+        raise errors.make(
+            "format", f"{name}: ^{key} points to record {number} of {size} bytes", "both start at 1"
+        )
+    return file, (number - 1) * size
+
+
+def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth: int) -> Iterator[Field]:
+    """The columns of a table or container, those of ``^STRUCTURE`` files and every item of vectors included."""
+    if depth > _DEEPEST:
+        raise errors.make("format", f"{name}: structures inside structures inside …", "does one name itself?")
+    count = 0
+    for key, value in table.items():
+        if key == "^STRUCTURE":
+            yield from _columns(name, _structure(name, str(value), find), base, binary, find, depth + 1)
+        elif key in ("COLUMN", "FIELD") and isinstance(value, Mapping):
+            for item in _items(name, value, base, binary):
+                count += 1
+                yield item
+        elif key == "CONTAINER" and isinstance(value, Mapping):
+            start = base + _whole(name, value, "START_BYTE", 1) - 1
+            size, times = _whole(name, value, "BYTES", 0), _whole(name, value, "REPETITIONS", 1)
+            for i in range(_few(name, times)):
+                for inner in _columns(name, value, start + i * size, binary, find, depth + 1):
+                    label = f"{inner.name}_{i}" if times > 1 else inner.name
+                    yield Field(
+                        label, inner.start, inner.length, inner.kind, inner.attrs, inner.longest, inner.binary
+                    )
+        _few(name, count)
+
+
+def _structure(name: str, file: str, find: Finder) -> Any:
+    member = find(file)
+    if member is None:
+        raise errors.make(
+            "source-missing", f"{name} takes its columns from {file}, which is not beside it", "put it there"
+        )
+    try:
+        with member.open() as stream:
+            return _parse(member.name, stream.read(1 << 26))
+    except FAULTS as error:
+        if isinstance(error, errors.Error):
+            raise
+        raise errors.make("corrupt", f"{member.place}: {error}") from error
+
+
+def _items(name: str, column: Any, base: int, binary: bool) -> Iterator[Field]:
+    title = str(column.get("NAME", f"column_{column.get('COLUMN_NUMBER', 1)}"))
+    items = _few(name, _whole(name, column, "ITEMS", 1))
+    size = _whole(name, column, "ITEM_BYTES", 0) or _whole(name, column, "BYTES", 0) // max(items, 1)
+    step = _whole(name, column, "ITEM_OFFSET", size)
+    start = base + _whole(name, column, "START_BYTE", 1) - 1
+    kind = str(column.get("DATA_TYPE", "CHARACTER")).upper()
+    attrs = _attributes(column)
+    for i in range(items):
+        yield Field(
+            f"{title}_{i}" if items > 1 else title,
+            start + i * step,
+            size,
+            _kind(kind),
+            attrs,
+            size or None,
+            kind if binary else "",
+        )
+
+
+def _kind(data_type: str) -> Kind:
+    if data_type.startswith(_WORDS):
+        return "words"
+    return "number" if "REAL" in data_type or "INTEGER" in data_type or "NUMERIC" in data_type else "any"
+
+
+def _attributes(column: Any) -> dict[str, Any]:
+    """CF attributes of a column."""
+    result: dict[str, Any] = {}
+    if column.get("DESCRIPTION") is not None:
+        result["description"] = " ".join(str(column["DESCRIPTION"]).split())
+    unit = str(column.get("UNIT", "N/A")).strip()
+    if unit.upper() not in ("N/A", "NONE", "NULL", ""):
+        result["units"] = unit
+    for key in ("SCALING_FACTOR", "OFFSET"):
+        if isinstance(column.get(key), (int, float)):
+            result[key.lower()] = column[key]
+    constants = [column[key] for key in _CONSTANTS if isinstance(column.get(key), (int, float))]
+    if constants:
+        result["missing_value"] = list(dict.fromkeys(constants))
+    return result
+
+
+def _about(level: Any, table: Any) -> dict[str, Any]:
+    keys = ("DATA_SET_ID", "PRODUCT_ID", "INSTRUMENT_ID", "TARGET_NAME", "START_TIME", "STOP_TIME")
+    found = {key.lower(): level[key] for key in keys if isinstance(level.get(key), str)}
+    if table.get("DESCRIPTION") is not None:
+        found["description"] = " ".join(str(table["DESCRIPTION"]).split())
+    return found
+
+
+def _whole(name: str, level: Any, key: str, default: int) -> int:
+    value = level.get(key, default)
+    value = getattr(value, "value", value)
+    if not isinstance(value, int) or not -1 <= value < 1 << 40:
+        raise errors.make(
+            "format", f"{name}: {key} is {value!r}, not a number of bytes or rows", "repair the label"
+        )
+    return value
+
+
+def _few(name: str, count: int) -> int:
+    if not 0 <= count <= _MOST:
+        raise errors.make("format", f"{name} describes {count:,} columns", f"at most {_MOST:,} are taken")
+    return count

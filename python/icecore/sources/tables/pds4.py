@@ -1,0 +1,186 @@
+"""PDS4 labels (XML): character, delimited and binary tables.
+
+Source: PDS4 Data Standards Reference, chapter 4; the information model's Table_Base and its fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+from icecore import errors
+from icecore.sources.tables.delimited import unique
+from icecore.sources.tables.pds3 import Finder
+from icecore.sources.tablefile import Field, Kind, TableSpec
+
+_PRODUCT = re.compile(rb"<(\w+:)?Product_\w+[\s>]")
+_SEPARATORS = {"comma": ",", "horizontal tab": "\t", "semicolon": ";", "vertical bar": "|"}
+_RECORDS = {
+    "Table_Character": "Record_Character",
+    "Table_Delimited": "Record_Delimited",
+    "Table_Binary": "Record_Binary",
+}
+_MOST, _DEEPEST = 1 << 15, 8
+
+
+def is_label(start: bytes) -> bool:
+    """Whether a file begins with a PDS4 label."""
+    head = start.lstrip(b"\xef\xbb\xbf \r\n\t")
+    return head.startswith(b"<") and _PRODUCT.search(start[: 1 << 14]) is not None
+
+
+def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
+    """The tables that a label describes.
+
+    Raises:
+        Error: ``format`` for XML that can't be parsed, or that leaves something out.
+    """
+    if re.search(rb"<!(DOCTYPE|ENTITY)", text):
+        raise errors.make(
+            "format", f"{name} defines entities of its own", "PDS4 labels have none: remove them"
+        )
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise errors.make("format", f"{name} is no valid XML: {error}", "repair the label") from error
+    for element in root.iter():
+        element.tag = str(element.tag).rsplit("}", 1)[-1]
+    about = {}
+    title = root.findtext("Identification_Area/title")
+    if title:
+        about["title"] = " ".join(title.split())
+    result = []
+    for area in root:
+        file = (area.findtext("File/file_name") or "").strip()
+        for element in area:
+            if element.tag in _RECORDS and file:
+                result.append(_table(name, file, element, about))
+    return result
+
+
+def _table(name: str, file: str, table: Any, about: dict[str, Any]) -> TableSpec:
+    record = table.find(_RECORDS[table.tag])
+    if record is None:
+        raise errors.make("format", f"{name}: {table.tag} has no {_RECORDS[table.tag]}", "repair the label")
+    fields = list(_fields(name, record, 0, table.tag == "Table_Binary", 0))
+    if not fields:
+        raise errors.make("format", f"{name}: {table.tag} of {file} has no fields", "repair the label")
+    delimited = table.tag == "Table_Delimited"
+    names = unique([item.name for item in fields])
+    fields = [
+        Field(n, f.start, f.length, f.kind, f.attrs, f.longest, f.binary)
+        for n, f in zip(names, fields, strict=True)
+    ]
+    word = (table.findtext("field_delimiter") or "comma").strip().lower()
+    if delimited and word not in _SEPARATORS:
+        raise errors.make(
+            "format", f"{name}: fields are separated by {word!r}", f"known: {', '.join(_SEPARATORS)}"
+        )
+    attrs = dict(about)
+    if table.findtext("description"):
+        attrs["description"] = " ".join(table.findtext("description").split())
+    return TableSpec(
+        name,
+        file,
+        "delimited" if delimited else "binary" if table.tag == "Table_Binary" else "fixed",
+        tuple(fields) if delimited else tuple(sorted(fields, key=lambda f: f.start)),
+        _whole(name, table, "offset", 0),
+        0 if delimited else _whole(name, record, "record_length", 0),
+        _whole(name, table, "records", -1) if table.find("records") is not None else None,
+        _SEPARATORS.get(word, ","),
+        attrs,
+    )
+
+
+def _fields(name: str, record: Any, base: int, binary: bool, depth: int) -> Iterator[Field]:
+    if depth > _DEEPEST:
+        raise errors.make(
+            "format", f"{name}: groups inside groups inside …", f"at most {_DEEPEST} levels are taken"
+        )
+    count = 0
+    for element in record:
+        if element.tag.startswith("Field_"):
+            count += 1
+            yield _field(name, element, base, binary)
+        elif element.tag.startswith("Group_"):
+            times = _whole(name, element, "repetitions", 1)
+            size = _whole(name, element, "group_length", 0) // max(times, 1)
+            start = base + _whole(name, element, "group_location", 1) - 1
+            for i in range(times):
+                for inner in _fields(name, element, start + i * size, binary, depth + 1):
+                    count += 1
+                    label = f"{inner.name}_{i}" if times > 1 else inner.name
+                    yield Field(
+                        label, inner.start, inner.length, inner.kind, inner.attrs, inner.longest, inner.binary
+                    )
+                    _few(name, count)
+        _few(name, count)
+
+
+def _field(name: str, field: Any, base: int, binary: bool) -> Field:
+    data_type = (field.findtext("data_type") or "").strip()
+    longest = _whole(name, field, "maximum_field_length", 0)
+    return Field(
+        (field.findtext("name") or "column").strip(),
+        base + _whole(name, field, "field_location", 1) - 1,
+        _whole(name, field, "field_length", 0),
+        _kind(data_type),
+        _attributes(field),
+        longest or None,
+        data_type if binary else "",
+    )
+
+
+def _kind(data_type: str) -> Kind:
+    if data_type in ("ASCII_Real", "ASCII_Integer", "ASCII_NonNegative_Integer"):
+        return "number"
+    if data_type == "ASCII_Numeric_Base16":
+        return "hex"
+    return "words"
+
+
+def _attributes(field: Any) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    if field.findtext("description"):
+        result["description"] = " ".join(field.findtext("description").split())
+    unit = (field.findtext("unit") or "").strip()
+    if unit and unit.lower() not in ("none", "n/a", "null"):
+        result["units"] = unit
+    for key in ("scaling_factor", "value_offset"):
+        if field.findtext(key):
+            result[key] = _number(field.findtext(key))
+    constants = field.find("Special_Constants")
+    if constants is not None:
+        values = [_number(c.text or "") for c in constants if c.tag.endswith("_constant")]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        if numbers:
+            result["missing_value"] = list(dict.fromkeys(numbers))
+    return result
+
+
+def _number(text: str) -> Any:
+    for reader in (int, float):
+        try:
+            return reader(text.strip())
+        except ValueError:
+            continue
+    return text.strip()
+
+
+def _whole(name: str, level: Any, key: str, default: int) -> int:
+    text = level.findtext(key)
+    if text is None:
+        return default
+    value = _number(text)
+    if not isinstance(value, int) or not 0 <= value < 1 << 40:
+        raise errors.make(
+            "format", f"{name}: {key} is {text!r}, not a number of bytes or rows", "repair the label"
+        )
+    return value
+
+
+def _few(name: str, count: int) -> None:
+    if count > _MOST:
+        raise errors.make("format", f"{name} describes more than {_MOST:,} columns", "repair the label")

@@ -1,0 +1,141 @@
+"""Which files become which table, and all tables of a pack, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from icecore import errors, reference
+from icecore.assemble import Existing
+from icecore.into import may_commit
+from icecore.report import Report, Row
+from icecore.sources.tablefile import TableFile
+from icecore.sourcing import Failure, Source
+from icecore.tablepack import Done, TableJob, TableOptions, pack_table
+
+if TYPE_CHECKING:
+    from icecore.nodes import Node
+    from icecore.repo import Repo
+    from icecore.writer import Writer
+
+
+@dataclass
+class TablePlan:
+    """The tables of a set of sources."""
+
+    jobs: list[TableJob] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def plan_tables(
+    sources: Sequence[Source], group: str | None, concat: str | None, repo: Repo | None, existing: Existing
+) -> TablePlan:
+    """Give every table of every source its path, and compare with what exists.
+
+    Args:
+        sources: in order; a file that comes twice (with its label and by itself) counts once.
+        group: where the root of each goes.
+        concat: with any name (``rows``) all tables become one.
+        repo: the repository, or None where it is yet to be made.
+        existing: what to do about tables that exist.
+    """
+    plan = TablePlan()
+    nodes = repo._nodes if repo is not None else {}
+    for path, files in _grouped(_once(sources), group, concat).items():
+        where = files[0].place
+        if len(files) > 1 and concat is None:
+            message = f"{where} and {files[1].place} would both become {path}"
+            plan.failures.append(Failure(where, "exists", message, "join them: --concat rows"))
+        elif path not in nodes:
+            plan.jobs.append(TableJob(path, files))
+        elif existing.skip:
+            plan.skipped.append(path)
+        elif existing.replace:
+            plan.jobs.append(TableJob(path, files, delete=True))
+        elif existing.append and "table" in nodes[path].ours:
+            _extend(plan, path, files, nodes)
+        else:
+            hint = "--append with --concat rows, --replace or --skip-existing, or another --group"
+            plan.failures.append(Failure(where, "exists", f"{path} exists in the repository already", hint))
+    return plan
+
+
+def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[str, Node]) -> None:
+    """Append the files that the table doesn't have yet."""
+    known = {source.get("name") for source in nodes[path].ours["table"].get("sources", [])}
+    twice = [file.name for file in files if file.name in known]
+    if twice:
+        message = f"{path} has the rows of {twice[0]} already"
+        plan.failures.append(Failure(twice[0], "exists", message, "leave it out"))
+    else:
+        plan.jobs.append(TableJob(path, files, append=True))
+
+
+def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:
+    """Every table once, with its label where it has one."""
+    every = [(s, path, table) for s in sources for path, table in s.arrays.tables.items()]
+    labelled = {table.place for _, _, table in every if table.spec is not None and table.spec.label}
+    chosen: dict[tuple[str, int], tuple[Source, str, TableFile]] = {}
+    for source, path, table in every:
+        if table.spec is None or (table.place in labelled and not table.spec.label):
+            continue
+        chosen.setdefault((table.place, table.spec.offset), (source, path, table))
+    return list(chosen.values())
+
+
+def _grouped(
+    tables: Sequence[tuple[Source, str, TableFile]], group: str | None, concat: str | None
+) -> dict[str, list[TableFile]]:
+    if not tables:
+        return {}
+    if concat is not None:
+        root = reference.absolute(group) if group is not None else tables[0][0].group
+        return {root: [table for _, _, table in tables]}
+    result: dict[str, list[TableFile]] = {}
+    for source, inside, table in tables:
+        root = reference.absolute(group) if group is not None else source.group
+        result.setdefault(reference.join(root, inside), []).append(table)
+    return result
+
+
+def pack_tables(
+    writer: Writer,
+    plan: TablePlan,
+    options: TableOptions,
+    report: Report,
+    keep_going: bool,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> None:
+    """Write all tables of a plan and report on them.
+
+    Raises:
+        Error: the first failure, unless ``keep_going``.
+    """
+    for job in plan.jobs:
+        done = 0
+
+        def advance(path: str, nbytes: int) -> None:
+            nonlocal done
+            done += nbytes
+            if progress is not None:
+                progress(path, done, done)
+
+        try:
+            _report(writer, pack_table(writer, job, options, advance), report)
+        except errors.Error as error:
+            if job.append:
+                raise  # what was appended can't be taken back alone
+            report.failures.append(Failure.of(job.files[0].place, error))
+            may_commit(report, len(plan.jobs) > 1, keep_going)
+            if writer._native.exists(job.path):
+                writer.delete(job.path)
+
+
+def _report(writer: Writer, done: Done, report: Report) -> None:
+    written = writer._native.written()
+    for path in done.columns:
+        raw, stored, chunks = written.get(path, (0, 0, 0))
+        report.rows.append(Row(path, "packed", "", chunks, stored, raw))
+    report.notes += [Failure(name, "text", message) for name, message in done.notes]

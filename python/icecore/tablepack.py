@@ -1,0 +1,458 @@
+"""Text tables → columns, so that the text can be printed again byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors, restore, tablecodecs, tableformat
+from icecore.nodes import HIDDEN, OURS, Node
+from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.tablestream import BLOCK, TextStream
+from icecore.text import plural
+
+if TYPE_CHECKING:
+    from icecore.arraywriter import ArrayWriter
+    from icecore.writer import Writer
+
+#: times that a table is begun anew because a column turned out to need more room
+_ATTEMPTS = 12
+#: escapes and lines that are no rows, per cent, above which a file gets a print format of its own
+_MANY = 0.02
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How tables are packed.
+
+    Attributes:
+        keep: whether what is needed to print the text again is kept, and checked.
+        trust: ``data`` where the record lengths of the data count, not those of labels.
+        portable: use only codecs that other Zarr readers have.
+    """
+
+    keep: bool = True
+    trust: str | None = None
+    portable: bool = False
+
+
+@dataclass(frozen=True)
+class TableJob:
+    """A table to make or to extend: its path and its files in order."""
+
+    path: str
+    files: list[TableFile]
+    append: bool = False
+    delete: bool = False
+
+
+@dataclass
+class Done:
+    """What became of a table: rows and bytes of text, its columns' paths, and what a reader should know."""
+
+    path: str
+    rows: int = 0
+    text: int = 0
+    columns: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+class _Again(Exception):
+    """A column needs another data type than the one that was begun with."""
+
+
+def pack_table(
+    writer: Writer, job: TableJob, options: TableOptions, progress: Callable[[str, int], None] | None = None
+) -> Done:
+    """Write one table; nothing is committed.
+
+    Raises:
+        Error: ``mismatch`` where a label contradicts its file, or a file doesn't fit the table that it is
+            appended to; ``corrupt`` for damaged archives; ``internal`` where the text can't be printed again.
+    """
+    if job.delete:
+        writer.delete(job.path)
+    packing = _TablePack(writer, job, options, progress)
+    for _ in range(_ATTEMPTS):
+        try:
+            return packing.run()
+        except _Again:
+            if writer._native.exists(job.path):
+                writer.delete(job.path)
+    raise errors.make(
+        "unsupported",
+        f"the columns of {job.path} change their nature again and again",
+        "pack the files one by one",
+    )
+
+
+class _TablePack:
+    def __init__(
+        self,
+        writer: Writer,
+        job: TableJob,
+        options: TableOptions,
+        progress: Callable[[str, int], None] | None,
+    ) -> None:
+        self._writer, self._job, self._options = writer, job, options
+        self._report = progress or (lambda path, nbytes: None)
+        #: by column: what its array holds, widened from attempt to attempt
+        self._columns: list[dict[str, Any]] = []
+        self._extra: dict[int, list[bytes]] = {}
+        self._kept = self._stored() if job.append else {}
+
+    def _stored(self) -> dict[str, Any]:
+        """The attributes of the table that is extended."""
+        node = self._writer._repo._nodes[self._job.path]
+        kept = node.ours.get("table", {})
+        if "text" not in kept and self._options.keep:
+            raise errors.make(
+                "mismatch",
+                f"{self._job.path} was packed without its print format",
+                "append with --no-restore, or pack into another group",
+            )
+        self._columns = list(kept["arrays"])
+        return kept
+
+    def run(self) -> Done:
+        self._done = Done(self._job.path)
+        self._arrays: list[ArrayWriter] = []
+        self._escapes: ArrayWriter | None = None
+        self._rows = self._at = 0
+        self._formats: list[dict[str, Any]] = []
+        self._sources: list[dict[str, Any]] = []
+        self._blank: set[int] = set()
+        if self._kept:
+            self._continue()
+        for file in self._job.files:
+            self._file(file)
+        self._finish()
+        return self._done
+
+    def _continue(self) -> None:
+        path, text = self._job.path, self._kept.get("text", {})
+        self._arrays = [self._writer[f"{path}/{name}"] for name in self._kept["columns"]]
+        self._rows = self._arrays[0].shape[0]
+        self._formats, self._sources = list(text.get("formats", [])), list(self._kept.get("sources", []))
+        if self._options.keep:
+            self._escapes = self._writer[f"{path}/{HIDDEN[0]}/escapes"]
+            self._at = self._escapes.shape[0]
+
+    def _file(self, file: TableFile) -> None:
+        """Stream one file into the columns."""
+        stream = TextStream(file.place, file.open, self._options.keep)
+        source: dict[str, Any] = {
+            "name": file.name,
+            "rows": [self._rows, self._rows],
+            "escapes": [self._at, self._at],
+        }
+        assert file.spec is not None
+        rest, head, limit = b"", file.spec.offset, None
+        state = _State(file, source)
+        blocks = iter(stream)
+        block = next(blocks, None)
+        while block is not None or rest:
+            following = next(blocks, None) if block is not None else None
+            rest += block or b""
+            last = following is None
+            if head:
+                if len(rest) < head and not last:
+                    block = following
+                    continue
+                self._keep(_raw(rest[:head]))
+                rest, head = rest[head:], 0
+            if state.format is None and rest:
+                self._begin(state, rest, last)
+                limit = state.limit
+            while rest:
+                part = rest if limit is None else rest[:limit]
+                ends = last or (limit is not None and limit <= len(rest))
+                used = self._block(state, part, ends)
+                rest = rest[used:]
+                if limit is not None:
+                    limit -= used
+                    if not limit and rest:
+                        self._keep(_raw(rest))  # what follows the table
+                        rest = b""
+                if not last or used == 0:
+                    break
+            self._report(self._job.path, len(block or b""))
+            block = following
+        source["rows"][1], source["escapes"][1] = self._rows, self._at
+        source.update({"bytes": stream.size, "sha256": stream.sha256} if self._options.keep else {})
+        self._done.text += stream.size
+        self._note_file(state)
+        self._sources.append(source)
+
+    def _begin(self, state: _State, text: bytes, last: bool) -> None:
+        """Choose the print format of a file: the last one where it fits, else one of its own."""
+        file = state.file
+        assert file.spec is not None
+        known = self._formats[-1] if self._formats else None
+        fmt, spec = tableformat.infer(file, text, self._options.trust, self._extra)
+        names = [column["name"] for column in fmt["columns"]]
+        if self._columns and names != [column["name"] for column in self._columns]:
+            raise errors.make(
+                "mismatch",
+                f"{file.place} has the columns {_few(names)}, {self._job.path} has "
+                f"{_few([c['name'] for c in self._columns])}",
+                "pack it into a group of its own",
+            )
+        fmt["columns"] = self._agree(fmt["columns"], file)
+        if (
+            known is not None
+            and {**known, "columns": None} == {**fmt, "columns": None}
+            and _prints(known, text)
+        ):
+            fmt = known
+        if fmt not in self._formats:
+            self._formats.append(fmt)
+        state.source["format"] = self._formats.index(fmt)
+        state.begin(fmt, spec)
+        state.small = last and len(self._job.files) == 1 and not self._kept
+
+    def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> list[dict[str, Any]]:
+        """The columns with the data types of their arrays; begins anew where those must be widened."""
+        if not self._columns:
+            self._columns = columns
+            return columns
+        result, again = [], False
+        for i, (old, new) in enumerate(zip(self._columns, columns, strict=True)):
+            merged = tableformat.merge(old, new)
+            if merged is None or not tableformat.same_array(old, merged):
+                if self._kept:
+                    raise errors.make(
+                        "mismatch",
+                        f"column {new['name']} of {file.place} needs {_about(merged or new)}, in {self._job.path} "
+                        f"it is {_about(old)}",
+                        "pack all files in one go, or this one into another group",
+                    )
+                again = again or bool(self._arrays)
+                if merged is None:
+                    self._extra.setdefault(i, [])
+                    merged = {**new, "style": {"words": {"quote": "needed"}}, "scale": 0, "size": 32}
+                self._columns[i] = merged
+            result.append(merged)
+        if again:
+            raise _Again
+        return result
+
+    def _block(self, state: _State, text: bytes, last: bool) -> int:
+        """Parse a block into the columns; the number of bytes that were taken."""
+        assert state.native is not None
+        parsed = state.native.parse(text, last)
+        for column, count, row, cell in parsed["lost"]:
+            self._widen(state, column, count, self._rows + row, cell)
+        if parsed["rows"] or parsed["lines"]:
+            columns = [
+                tablecodecs.values(raw, column)
+                for raw, column in zip(parsed["columns"], state.columns, strict=True)
+            ]
+            if not self._arrays:
+                self._create(state, columns)
+            for array, values in zip(self._arrays, columns, strict=True):
+                array.append(values)
+            self._keep(parsed["escapes"])
+            state.count(parsed, self._rows)
+            self._rows += parsed["rows"]
+            self._done.rows += parsed["rows"]
+        return int(parsed["used"])
+
+    def _widen(self, state: _State, column: int, count: int, row: int, cell: bytes) -> None:
+        """Begin anew with a data type that holds a cell; where there is none the cell stays text."""
+        if cell not in self._extra.get(column, []):
+            self._extra.setdefault(column, []).append(cell)
+            if self._kept:
+                raise errors.make(
+                    "mismatch",
+                    f"row {row} of column {state.columns[column]['name']} in {state.file.place} is {cell[:80]!r}, which "
+                    f"{_about(state.columns[column])} can't hold",
+                    "pack all files in one go, or this one into another group",
+                )
+            sample = json.loads(_infer(state, column, self._extra[column]))
+            merged = tableformat.merge(self._columns[column], sample)
+            if merged is not None and not tableformat.same_array(self._columns[column], merged):
+                self._columns[column] = merged
+                raise _Again
+        state.lost[column] = state.lost.get(column, 0) + count
+
+    def _create(self, state: _State, columns: list[np.ndarray]) -> None:
+        """Make the group, and an array for each column."""
+        path, writer = self._job.path, self._writer
+        assert state.spec is not None
+        writer.group(path, state.spec.attrs)
+        rows = len(columns[0])
+        chunk = max(min(rows, tablecodecs.CHUNK), 1) if state.small else tablecodecs.CHUNK
+        shard = chunk if state.small and rows <= chunk else tablecodecs.SHARD
+        for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
+            array = writer.array(
+                f"{path}/{column['name']}",
+                tablecodecs.dtype(column),
+                dims=("row",),
+                chunks=(chunk,),
+                shards=(shard,),
+                codec=tablecodecs.codecs(column, values, self._options.portable),
+                attrs=item.attrs,
+            )
+            self._arrays.append(array)
+        self._done.columns = [array.path for array in self._arrays]
+
+    def _keep(self, escapes: bytes) -> None:
+        """Add the escapes of a stretch of rows."""
+        if not self._options.keep:
+            return
+        if self._escapes is None:
+            path = f"{self._job.path}/{HIDDEN[0]}"
+            self._writer.group(path)
+            codec = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 15, "checksum": False}}]
+            self._escapes = self._writer.array(
+                f"{path}/escapes",
+                "u1",
+                chunks=(1 << 20,),
+                shards=(1 << 20,),
+                codec=[*codec, {"name": "crc32c"}],
+            )
+        self._escapes.append(np.frombuffer(escapes, "u1"))
+        self._at += len(escapes)
+
+    def _note_file(self, state: _State) -> None:
+        source, name = state.source, state.file.name
+        for what, count in (("cells", state.escaped), ("lines", state.lines)):
+            if count:
+                source[what] = count
+        note = self._done.notes.append
+        if state.odd:
+            note((name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"))
+        for column, count in [*state.junk.items(), *state.lost.items()]:
+            note(
+                (
+                    name,
+                    f"{plural(count, 'cell')} of column {state.columns[column]['name']} kept as text, no values",
+                )
+            )
+        self._blank |= set(state.junk)
+        spec = state.spec
+        found = source["rows"][1] - source["rows"][0]
+        if spec is not None and spec.rows is not None and spec.rows != found:
+            note((name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"))
+
+    def _finish(self) -> None:
+        """Write what is left, then the attributes, then print everything again and compare."""
+        if not self._arrays:
+            raise errors.make(
+                "format", f"{self._job.files[0].place} holds no rows of a table", "is it the right file?"
+            )
+        for array in self._arrays:
+            array.finish()
+        path, table = self._job.path, dict(self._kept)
+        table["columns"] = [column["name"] for column in self._columns]
+        table["arrays"] = [
+            {k: c[k] for k in ("style", "scale", "size")} | {"name": c["name"]} for c in self._columns
+        ]
+        table["sources"] = self._sources
+        if self._options.keep:
+            assert self._escapes is not None
+            self._escapes.finish()
+            table["text"] = {"version": 1, "formats": self._formats}
+        self._blanks()
+        group = Node(path, False, self._document(path))
+        self._writer.attrs(path, {**group.attrs, OURS: {**group.ours, "table": table}})
+        if self._options.keep:
+            first = len(self._sources) - len(self._job.files)
+            restore.check(self._writer._view(), path, range(first, len(self._sources)))
+
+    def _document(self, path: str) -> str:
+        nodes = {node: text for node, is_array, text in self._writer._pending().nodes() if not is_array}
+        return nodes[path]
+
+    def _blanks(self) -> None:
+        """Where integers have blanks, their stand-in becomes ``_FillValue``."""
+        for i, array in enumerate(self._arrays):
+            if array.dtype.kind == "i" and i in self._blank:
+                attrs = dict(array._document.get("attributes", {}))
+                attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
+                self._writer.attrs(array.path, attrs)
+
+
+class _State:
+    """One file on its way."""
+
+    def __init__(self, file: TableFile, source: dict[str, Any]) -> None:
+        self.file, self.source = file, source
+        self.format: dict[str, Any] | None = None
+        self.spec: TableSpec | None = None
+        self.native: Any = None
+        self.small = False
+        self.limit: int | None = None
+        self.escaped = self.lines = self.odd = 0
+        self.shown = ""
+        self.junk: dict[int, int] = {}
+        self.lost: dict[int, int] = {}
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        assert self.format is not None
+        return list(self.format["columns"])
+
+    def begin(self, fmt: dict[str, Any], spec: TableSpec) -> None:
+        from icecore import _icecore
+
+        self.format, self.spec = fmt, spec
+        self.native = _icecore.TextFormat(json.dumps(fmt))
+        if spec.row_bytes and spec.rows is not None:
+            self.limit = spec.row_bytes * spec.rows
+
+    def count(self, parsed: dict[str, Any], start: int) -> None:
+        """Add up what is kept as text; the lines before the first row are its header."""
+        self.escaped += parsed["escaped"]
+        self.lines += parsed["lines"]
+        first = start == self.source["rows"][0]
+        if parsed["line"] is not None:
+            row, line = parsed["line"]
+            header = first and row == 0 and not (self.spec is not None and self.spec.label)
+            if not header:
+                self.odd += parsed["lines"]
+                self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
+        for column, count, _, _ in parsed["junk"]:
+            self.junk[column] = self.junk.get(column, 0) + count
+
+
+def _raw(text: bytes) -> bytes:
+    from icecore import _icecore
+
+    return _icecore.raw_escapes(text)
+
+
+def _infer(state: _State, column: int, cells: Sequence[bytes]) -> str:
+    from icecore import _icecore
+
+    assert state.spec is not None
+    item = state.spec.fields[column]
+    fixed = state.spec.layout == "fixed"
+    return _icecore.infer_column(
+        item.name, list(cells), item.kind, fixed, item.longest, ord(state.spec.separator)
+    )
+
+
+def _prints(fmt: dict[str, Any], text: bytes) -> bool:
+    """Whether a print format that exists fits the first rows of another file."""
+    from icecore import _icecore
+
+    part = text[: min(len(text), BLOCK >> 4)]
+    parsed = _icecore.TextFormat(json.dumps(fmt)).parse(part, False)
+    cells = max(parsed["rows"], 1) * len(fmt["columns"])
+    return not parsed["lost"] and parsed["escaped"] <= cells * _MANY and parsed["rows"] > parsed["lines"]
+
+
+def _about(column: dict[str, Any]) -> str:
+    kind = tablecodecs.dtype(column)
+    return f"{kind} with {column['scale']} decimals" if column["scale"] else str(kind)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:6])
+    return f"{shown}, … ({len(names)} in all)" if len(names) > 6 else shown

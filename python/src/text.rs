@@ -1,0 +1,161 @@
+//! Tables of text: formats, parsing, printing.
+
+use icecore::grid::{Error, ErrorKind};
+use icecore::pool;
+use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, Values, best_lag, cells_of, infer_style};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::error::{OrRaise, raise};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TextFormat>()?;
+    module.add_function(wrap_pyfunction!(infer_column, module)?)?;
+    module.add_function(wrap_pyfunction!(split_row, module)?)?;
+    module.add_function(wrap_pyfunction!(find_lag, module)?)?;
+    module.add_function(wrap_pyfunction!(raw_escapes, module)?)?;
+    module.add_function(wrap_pyfunction!(read_escapes, module)?)
+}
+
+/// The print format of a table of text.
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct TextFormat {
+    format: Format,
+}
+
+#[pymethods]
+impl TextFormat {
+    #[new]
+    fn new(json: &str) -> PyResult<Self> {
+        Ok(Self { format: Format::parse(json).or_raise()? })
+    }
+
+    #[getter]
+    fn json(&self) -> String {
+        self.format.to_json()
+    }
+
+    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "lost", "junk"}` of a block of text.
+    fn parse<'py>(&self, py: Python<'py>, text: &[u8], last: bool) -> PyResult<Bound<'py, PyDict>> {
+        let pool = pool().or_raise()?;
+        let parsed = py.detach(|| pool.install(|| icecore_text::parse(&self.format, text, last))).or_raise()?;
+        let result = PyDict::new(py);
+        result.set_item("rows", parsed.escapes.rows)?;
+        result.set_item("used", parsed.used)?;
+        result.set_item("escaped", parsed.escapes.cells.len())?;
+        result.set_item("lines", parsed.escapes.lines.len())?;
+        result.set_item("line", parsed.escapes.lines.first().map(|(row, line)| (*row, PyBytes::new(py, line))))?;
+        result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
+        result.set_item("lost", misfits(py, &parsed.lost)?)?;
+        result.set_item("junk", misfits(py, &parsed.junk)?)?;
+        let columns = PyList::empty(py);
+        for values in parsed.columns {
+            match values {
+                Values::Int(v) => columns.append(PyArray1::from_vec(py, v))?,
+                Values::Real(v) => columns.append(PyArray1::from_vec(py, v))?,
+                Values::Text { bytes, .. } => columns.append(PyArray1::from_vec(py, bytes))?,
+            }
+        }
+        result.set_item("columns", columns)?;
+        Ok(result)
+    }
+
+    /// The text of a stretch of rows: for each column i8, f8, or the bytes of its text.
+    fn print<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<Bound<'py, PyAny>>,
+        escapes: &[u8],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let pool = pool().or_raise()?;
+        let (escapes, _) = Escapes::decode(escapes).or_raise()?;
+        if columns.len() != self.format.columns.len() {
+            let message = format!("{} arrays for {} columns of text", columns.len(), self.format.columns.len());
+            return Err(raise(Error::new(ErrorKind::Invalid, message)));
+        }
+        let both = self.format.columns.iter().zip(&columns);
+        let values: Vec<Values> = both.map(|(column, array)| values_of(column, array)).collect::<PyResult<_>>()?;
+        let text = py.detach(|| pool.install(|| icecore_text::print(&self.format, &values, &escapes))).or_raise()?;
+        Ok(PyBytes::new(py, &text))
+    }
+}
+
+fn values_of(column: &Column, array: &Bound<'_, PyAny>) -> PyResult<Values> {
+    Ok(match &column.style {
+        Style::Words(_) => {
+            let bytes: PyReadonlyArray1<'_, u8> = array.extract()?;
+            Values::Text { width: column.size as usize, bytes: bytes.as_slice()?.to_vec() }
+        }
+        Style::Real(_) => Values::Real(array.extract::<PyReadonlyArray1<'_, f64>>()?.as_slice()?.to_vec()),
+        Style::Number(_) if column.scale > 0 => {
+            Values::Real(array.extract::<PyReadonlyArray1<'_, f64>>()?.as_slice()?.to_vec())
+        }
+        _ => Values::Int(array.extract::<PyReadonlyArray1<'_, i64>>()?.as_slice()?.to_vec()),
+    })
+}
+
+/// (column, count, first row, longest) of the columns that have any.
+fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>> {
+    let found = all.iter().enumerate().filter(|(_, m)| m.count > 0);
+    PyList::new(py, found.map(|(i, m)| (i, m.count, m.row, PyBytes::new(py, &m.longest))))
+}
+
+/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex or words.
+#[pyfunction]
+#[pyo3(signature = (name, cells, hint, fixed, longest, separator))]
+fn infer_column(
+    name: &str,
+    cells: Vec<Bound<'_, PyBytes>>,
+    hint: &str,
+    fixed: bool,
+    longest: Option<u32>,
+    separator: u8,
+) -> PyResult<String> {
+    let hint = match hint {
+        "number" => Hint::Number,
+        "hex" => Hint::Hex,
+        "words" => Hint::Words,
+        _ => Hint::Any,
+    };
+    let cells: Vec<&[u8]> = cells.iter().map(|c| c.as_bytes()).collect();
+    let column = infer_style(name, &cells, hint, fixed, longest, separator);
+    serde_json::to_string(&column).map_err(|e| raise(Error::new(ErrorKind::Internal, e.to_string())))
+}
+
+/// (cells, offset behind the line feed or None) of the row at `at`.
+#[pyfunction]
+fn split_row<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    at: usize,
+    separator: u8,
+    quotes: bool,
+    multiline: bool,
+) -> (Vec<Bound<'py, PyBytes>>, Option<usize>) {
+    let mut cells = Vec::new();
+    let end = cells_of(text, at, separator, quotes, multiline, &mut cells);
+    let bytes = cells.into_iter().map(|(a, b)| PyBytes::new(py, text.get(a..b).unwrap_or_default()));
+    (bytes.collect(), end)
+}
+
+/// The step at which values repeat themselves best, 1 to `longest`.
+#[pyfunction]
+fn find_lag(py: Python<'_>, values: PyReadonlyArray1<'_, i64>, longest: usize) -> PyResult<usize> {
+    let values = values.as_slice()?;
+    Ok(py.detach(|| best_lag(values, longest)))
+}
+
+/// Escapes of no rows and one line: bytes that belong to no table.
+#[pyfunction]
+fn raw_escapes<'py>(py: Python<'py>, text: &[u8]) -> Bound<'py, PyBytes> {
+    let escapes = Escapes { lines: vec![(0, text.to_vec())], ..Escapes::default() };
+    PyBytes::new(py, &escapes.encode())
+}
+
+/// (rows, bytes that they take) of the first escapes in `stored`.
+#[pyfunction]
+fn read_escapes(stored: &[u8]) -> PyResult<(u32, usize)> {
+    let (escapes, used) = Escapes::decode(stored).or_raise()?;
+    Ok((escapes.rows, used))
+}
