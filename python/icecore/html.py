@@ -48,6 +48,11 @@ def array(a: Array) -> str:
     return f"<div style='font-family:monospace'><b>{escape(a.path)}</b>{head}{more}</div>"
 
 
+def table(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """A table's columns and their types."""
+    return f"<div style='font-family:monospace'><b>{escape(title)}</b>{_table(rows)}</div>"
+
+
 def _members(below: dict[str, list[Node]], path: str, depth: int) -> str:
     items = []
     for node in below.get(path, []):

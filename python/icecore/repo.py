@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from icecore.plan import Plan
 
 if TYPE_CHECKING:
     from icecore import _icecore
+    from icecore.table import Table
     from icecore.writer import Writer
 
 
@@ -203,6 +204,25 @@ class Repo:
     def attrs(self) -> dict[str, Any]:
         """Attributes of the root group (a copy)."""
         return self._nodes["/"].attrs if "/" in self._nodes else {}
+
+    def table(self, path: str, columns: Sequence[str] | None = None) -> Table:
+        """The group at ``path`` as a table: its one-dimensional arrays are the columns.
+
+        Args:
+            path: of a group.
+            columns: only these; needed where the arrays differ in length.
+
+        Raises:
+            Error: ``not-found``; ``mismatch`` where ``path`` is an array or lengths differ.
+        """
+        from icecore.table import Table
+
+        found = self[path]
+        if not isinstance(found, Group):
+            raise errors.make(
+                "mismatch", f"{found.path} is an array, a table is a group of them", f"{found._node.parent}"
+            )
+        return Table(found, columns)
 
     def read(
         self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None

@@ -8,6 +8,8 @@ mod index;
 mod plan;
 mod read;
 mod repo;
+mod scan;
+mod table;
 mod text;
 mod writer;
 
@@ -21,5 +23,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codecs::PyChain>()?;
     assay::register(module)?;
     text::register(module)?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<scan::Scan>()?;
     plan::register(module)
 }

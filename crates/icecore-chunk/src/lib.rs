@@ -20,10 +20,12 @@ mod grid_meta;
 mod measure;
 mod measured;
 mod meta;
+mod number;
 mod refuse;
 mod sample;
 mod scratch;
 mod shard;
+mod summary;
 mod vlen;
 
 pub use block::{Block, Elements};
@@ -37,7 +39,12 @@ pub use fill::parse_fill;
 pub use measure::{Options, measure};
 pub use measured::{Figure, Measured, State};
 pub use meta::ArrayMeta;
+pub use number::{NOT_A_TIME, Number};
 pub use sample::sample;
 pub use scratch::Scratch;
 pub use shard::Shard;
+pub use summary::{INTERVALS, Summary, summarise};
 pub use vlen::Places;
+
+#[doc(hidden)]
+pub use half;

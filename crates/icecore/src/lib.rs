@@ -1,9 +1,10 @@
 //! icecore's engine: cut exactly the part you want out of an archive, wherever it lies.
 //!
-//! `read` and `write` are the two flows; they share `store` and never use each other's stages.
+//! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` stands on `read`.
 
 mod pool;
 pub mod read;
+pub mod scan;
 pub mod store;
 pub mod verify;
 pub mod write;
@@ -13,3 +14,4 @@ pub use pool::{pool, set_threads};
 pub use icecore_catalog as catalog;
 pub use icecore_chunk as chunk;
 pub use icecore_grid as grid;
+pub use icecore_where as clause;

@@ -35,7 +35,7 @@ pub(crate) fn fetch(
     let mut remote: Vec<(&Request, &Arc<dyn RangeGet>)> = Vec::new();
     let mut report = Report::default();
     for request in requests {
-        report += Report { requests: 1, bytes_fetched: request.length, rtol_bound: 0.0 };
+        report += Report { requests: 1, bytes_fetched: request.length, ..Report::default() };
         match sources.get(request.object as usize) {
             Some(Source::Local(file)) => local.push((request, file)),
             Some(Source::Remote(object)) => remote.push((request, object)),

@@ -47,6 +47,13 @@ pub(crate) struct Located {
     pub report: Report,
 }
 
+impl Located {
+    /// Chunks that are stored somewhere and not decoded yet.
+    pub fn to_decode(&self) -> u64 {
+        self.pieces.iter().filter(|p| matches!(p.state, State::Stored | State::Inline(_))).count() as u64
+    }
+}
+
 /// Finds every chunk of every query.
 pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Located> {
     let views: Vec<&ArrayView> = queries.iter().map(|q| q.array).collect();

@@ -35,6 +35,7 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
     let decoder = decode::Decoder::new(queries, &located);
     decoder.without_bytes(options)?;
     let mut report = located.report;
+    report.chunks = located.to_decode();
     report += fetch::fetch(&located.sources, &requests, options, |request, bytes| decoder.request(request, bytes))?;
     Ok(report)
 }

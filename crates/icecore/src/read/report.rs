@@ -9,6 +9,8 @@ pub struct Report {
     pub bytes_fetched: u64,
     /// The largest relative error of a number that was read; 0: every bit is right.
     pub rtol_bound: f64,
+    /// Chunks that were decoded.
+    pub chunks: u64,
 }
 
 impl std::ops::AddAssign for Report {
@@ -16,5 +18,6 @@ impl std::ops::AddAssign for Report {
         self.requests += other.requests;
         self.bytes_fetched += other.bytes_fetched;
         self.rtol_bound = self.rtol_bound.max(other.rtol_bound);
+        self.chunks += other.chunks;
     }
 }

@@ -1,0 +1,391 @@
+//! Tree → conditions on a table's columns: names are looked up, types checked, constants fitted to the columns' types.
+
+use icecore_chunk::DType;
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::ast::{Kind, Node, Op};
+use crate::clause::{Condition, FUNCTIONS, Filter, Number};
+use crate::message::{Place, error};
+use crate::numbers::{Constant, Domain, INT, domain, fit_float, fit_int, float_steps};
+use crate::ranges::{Ranges, tidy};
+use crate::text::TextTest;
+use crate::time;
+use crate::truth::{FALSE, TRUE};
+
+/// A column as a clause sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnType {
+    pub name: String,
+    pub dtype: DType,
+    /// For numbers that count time (`seconds since 2018-01-01`): nanoseconds of one, and of zero since 1970.
+    pub epoch: Option<(f64, f64)>,
+}
+
+pub(crate) fn bind(clause: &str, node: &Node, columns: &[ColumnType]) -> Result<Filter> {
+    let mut binder = Binder { clause, columns, used: Vec::new() };
+    let root = binder.condition(node)?;
+    let mut columns = binder.used;
+    columns.sort_unstable();
+    columns.dedup();
+    Ok(Filter { root, columns })
+}
+
+struct Binder<'a> {
+    clause: &'a str,
+    columns: &'a [ColumnType],
+    used: Vec<usize>,
+}
+
+/// The turns of a full circle within which `wrap` finds a longitude.
+const TURNS: std::ops::RangeInclusive<i32> = -3..=3;
+
+impl<'a> Binder<'a> {
+    fn error(&self, kind: ErrorKind, place: Place, message: &str) -> Error {
+        error(kind, self.clause, place, message)
+    }
+
+    fn condition(&mut self, node: &Node) -> Result<Condition> {
+        Ok(match &node.kind {
+            Kind::Bool(value) => Condition::Constant(if *value { TRUE } else { FALSE }),
+            Kind::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
+            Kind::And(nodes) => Condition::And(nodes.iter().map(|n| self.condition(n)).collect::<Result<_>>()?),
+            Kind::Or(nodes) => Condition::Or(nodes.iter().map(|n| self.condition(n)).collect::<Result<_>>()?),
+            Kind::Compare(op, left, right) => self.compare(*op, left, right)?,
+            Kind::Between(value, low, high) => self.between(value, low, high)?,
+            Kind::In(value, items) => self.within(value, items)?,
+            Kind::Null(value) => match &value.kind {
+                Kind::Column(name) => Condition::NullColumn(self.column(name, value.place)?.0),
+                _ => Condition::NullNumber(self.number(value)?),
+            },
+            Kind::Like(value, pattern) => self.like(value, pattern)?,
+            Kind::Call(name, arguments) if name.eq_ignore_ascii_case("wrap") => self.wrap(node.place, arguments)?,
+            Kind::Column(name) => {
+                let (number, column) = self.column(name, node.place)?;
+                if column.dtype != DType::Bool {
+                    return Err(self.no_condition(node.place));
+                }
+                Condition::Ranges(number, Ranges::Int(vec![(1, 255)]))
+            }
+            _ => return Err(self.no_condition(node.place)),
+        })
+    }
+
+    fn no_condition(&self, place: Place) -> Error {
+        self.error(ErrorKind::Invalid, place, "this is a value, not a condition")
+            .hint("compare it with something: tb > 90")
+    }
+
+    fn column(&mut self, name: &str, place: Place) -> Result<(usize, &'a ColumnType)> {
+        if let Some(number) = self.columns.iter().position(|c| c.name == name) {
+            self.used.push(number);
+            if let Some(column) = self.columns.get(number) {
+                return Ok((number, column));
+            }
+        }
+        let near = nearest(name, self.columns);
+        let hint = if near.is_empty() {
+            "`icecore info` lists the columns; a text goes into single quotes".to_owned()
+        } else {
+            format!("did you mean {}? (a text goes into single quotes)", near.join(" or "))
+        };
+        Err(self.error(ErrorKind::NotFound, place, &format!("there is no column {name}")).hint(hint))
+    }
+
+    fn compare(&mut self, op: Op, left: &Node, right: &Node) -> Result<Condition> {
+        match (&left.kind, &right.kind) {
+            (Kind::Column(name), _) if is_constant(right) => self.test(op, name, left.place, right),
+            (_, Kind::Column(name)) if is_constant(left) => self.test(op.mirrored(), name, right.place, left),
+            _ => {
+                let (a, b) = (self.number(left)?, self.number(right)?);
+                let ints = |n: &Number| match n {
+                    Number::Column(c) => {
+                        self.columns.get(*c).filter(|c| domain(&c.dtype) == Some(Domain::Int)).map(|_| *c)
+                    }
+                    _ => None,
+                };
+                Ok(match (ints(&a), ints(&b)) {
+                    (Some(a), Some(b)) => Condition::CompareInts(op, a, b),
+                    _ => Condition::Compare(op, a, b),
+                })
+            }
+        }
+    }
+
+    /// A column beside a constant.
+    fn test(&mut self, op: Op, name: &str, place: Place, constant: &Node) -> Result<Condition> {
+        if op == Op::Unequal {
+            return Ok(Condition::Not(Box::new(self.test(Op::Equal, name, place, constant)?)));
+        }
+        let (number, column) = self.column(name, place)?;
+        if self.domain(column, place)? == Domain::Text {
+            let text = self.text(column, constant)?.to_owned();
+            let test = if op == Op::Equal { TextTest::In(vec![text]) } else { TextTest::Compare(op, text) };
+            return Ok(Condition::Text(number, test));
+        }
+        Ok(Condition::Ranges(number, self.ranges(op, column, constant)?))
+    }
+
+    fn domain(&self, column: &ColumnType, place: Place) -> Result<Domain> {
+        domain(&column.dtype).ok_or_else(|| {
+            let message = format!("{} holds {}, which a where-clause can't compare", column.name, label(&column.dtype));
+            self.error(ErrorKind::Unsupported, place, &message)
+        })
+    }
+
+    /// The values of a column of numbers or times that stand in relation `op` to a constant.
+    fn ranges(&self, op: Op, column: &ColumnType, constant: &Node) -> Result<Ranges> {
+        let domain = self.domain(column, constant.place)?;
+        let value = match (&constant.kind, &column.dtype) {
+            (Kind::Text(text), DType::DateTime64 { unit, scale }) => {
+                let ticks = time::parse(text).and_then(|ns| time::ticks(ns, unit, *scale));
+                let ticks = ticks.ok_or_else(|| self.no_time(column, text, constant.place))?;
+                return Ok(Ranges::Int(ticks.related(op, &INT)));
+            }
+            (Kind::Text(text), _) => match (column.epoch, time::parse(text)) {
+                (Some((unit, zero)), Some(ns)) => Constant::Float((ns as f64 - zero) / unit),
+                (Some(_), None) => return Err(self.no_time(column, text, constant.place)),
+                (None, _) => return Err(self.mismatch(column, &format!("'{text}' is a text"), constant.place)),
+            },
+            (_, DType::DateTime64 { .. }) => {
+                return Err(self
+                    .mismatch(column, "this is a number", constant.place)
+                    .hint("write times in ISO form and single quotes: '2019-04-16T09:39:11Z'"));
+            }
+            (Kind::Int(n), _) => Constant::Int(*n),
+            (Kind::Float(x), _) => Constant::Float(*x),
+            (Kind::Bool(b), _) => Constant::Int(i128::from(*b)),
+            _ => return Err(self.error(ErrorKind::Internal, constant.place, "this is no constant")),
+        };
+        Ok(if domain == Domain::Int {
+            Ranges::Int(fit_int(value).map(|f| f.related(op, &INT)).unwrap_or_default())
+        } else {
+            let fitted = fit_float(value, domain);
+            Ranges::Float(fitted.map(|f| f.related(op, float_steps(domain))).unwrap_or_default())
+        })
+    }
+
+    fn no_time(&self, column: &ColumnType, text: &str, place: Place) -> Error {
+        let message = format!("{} holds times, '{text}' is none", column.name);
+        self.error(ErrorKind::Dtype, place, &message).hint("write times in ISO form: '2019-04-16T09:39:11Z'")
+    }
+
+    fn mismatch(&self, column: &ColumnType, other: &str, place: Place) -> Error {
+        let message = format!("{} holds {}, {other}", column.name, label(&column.dtype));
+        self.error(ErrorKind::Dtype, place, &message)
+    }
+
+    fn text<'n>(&self, column: &ColumnType, constant: &'n Node) -> Result<&'n str> {
+        match &constant.kind {
+            Kind::Text(text) => Ok(text),
+            _ => Err(self
+                .mismatch(column, "this is a number", constant.place)
+                .hint("put it into single quotes to compare it as a text")),
+        }
+    }
+
+    fn between(&mut self, value: &Node, low: &Node, high: &Node) -> Result<Condition> {
+        if let Kind::Column(name) = &value.kind
+            && is_constant(low)
+            && is_constant(high)
+        {
+            let (number, column) = self.column(name, value.place)?;
+            if self.domain(column, value.place)? != Domain::Text {
+                let above = self.ranges(Op::GreaterEqual, column, low)?;
+                let below = self.ranges(Op::LessEqual, column, high)?;
+                return Ok(Condition::Ranges(number, overlap(above, below)));
+            }
+        }
+        let ends = [self.compare(Op::GreaterEqual, value, low)?, self.compare(Op::LessEqual, value, high)?];
+        Ok(Condition::And(ends.into()))
+    }
+
+    fn within(&mut self, value: &Node, items: &[Node]) -> Result<Condition> {
+        let Kind::Column(name) = &value.kind else { return self.any(value, items) };
+        if !items.iter().all(is_constant) {
+            return self.any(value, items);
+        }
+        let (number, column) = self.column(name, value.place)?;
+        if self.domain(column, value.place)? == Domain::Text {
+            let texts = items.iter().map(|i| self.text(column, i).map(str::to_owned)).collect::<Result<_>>()?;
+            return Ok(Condition::Text(number, TextTest::any(texts)));
+        }
+        let (mut ints, mut floats) = (Vec::new(), Vec::new());
+        for item in items {
+            match self.ranges(Op::Equal, column, item)? {
+                Ranges::Int(found) => ints.extend(found),
+                Ranges::Float(found) => floats.extend(found),
+            }
+        }
+        let whole = self.domain(column, value.place)? == Domain::Int;
+        Ok(Condition::Ranges(number, if whole { Ranges::Int(tidy(ints)) } else { Ranges::Float(tidy(floats)) }))
+    }
+
+    fn any(&mut self, value: &Node, items: &[Node]) -> Result<Condition> {
+        items.iter().map(|item| self.compare(Op::Equal, value, item)).collect::<Result<_>>().map(Condition::Or)
+    }
+
+    fn like(&mut self, value: &Node, pattern: &str) -> Result<Condition> {
+        let Kind::Column(name) = &value.kind else {
+            return Err(self.error(ErrorKind::Invalid, value.place, "like compares a column with a pattern"));
+        };
+        let (number, column) = self.column(name, value.place)?;
+        if domain(&column.dtype) != Some(Domain::Text) {
+            return Err(self.mismatch(column, "like compares texts", value.place));
+        }
+        Ok(Condition::Text(number, TextTest::like(pattern)))
+    }
+
+    /// `wrap(lon, 350, 10)`: from 350 eastwards to 10, whichever turn of the circle a longitude is given in.
+    fn wrap(&mut self, place: Place, arguments: &[Node]) -> Result<Condition> {
+        const USE: &str = "wrap(lon, 350, 10): from 350 degrees eastwards to 10";
+        let [Node { kind: Kind::Column(name), place: at }, low, high] = arguments else {
+            return Err(self.error(ErrorKind::Invalid, place, "wrap takes a column and two numbers").hint(USE));
+        };
+        let (Some(low), Some(high)) = (degrees(low), degrees(high)) else {
+            return Err(self.error(ErrorKind::Invalid, place, "wrap takes a column and two finite numbers").hint(USE));
+        };
+        let (number, column) = self.column(name, *at)?;
+        let domain = self.domain(column, *at)?;
+        if domain == Domain::Text || matches!(column.dtype, DType::DateTime64 { .. }) {
+            return Err(self.mismatch(column, "wrap takes degrees", *at));
+        }
+        let first = low.rem_euclid(360.0);
+        let width = if high - low >= 360.0 { 360.0 } else { (high - low).rem_euclid(360.0) };
+        let arcs = TURNS.map(|turn| first + 360.0 * f64::from(turn)).map(|start| (start, start + width));
+        Ok(Condition::Ranges(number, arc_ranges(domain, arcs)))
+    }
+
+    fn number(&mut self, node: &Node) -> Result<Number> {
+        Ok(match &node.kind {
+            Kind::Int(n) => Number::Value(*n as f64),
+            Kind::Float(x) => Number::Value(*x),
+            Kind::Bool(b) => Number::Value(f64::from(u8::from(*b))),
+            Kind::Negative(inner) => Number::Negative(Box::new(self.number(inner)?)),
+            Kind::Arithmetic(operator, a, b) => {
+                Number::Arithmetic(*operator, Box::new(self.number(a)?), Box::new(self.number(b)?))
+            }
+            Kind::Column(name) => {
+                let (number, column) = self.column(name, node.place)?;
+                match self.domain(column, node.place)? {
+                    Domain::Text => return Err(self.mismatch(column, "a number should stand here", node.place)),
+                    _ if matches!(column.dtype, DType::DateTime64 { .. }) => {
+                        return Err(self
+                            .mismatch(column, "a number should stand here", node.place)
+                            .hint("times are compared with times in single quotes"));
+                    }
+                    _ => Number::Column(number),
+                }
+            }
+            Kind::Call(name, arguments) => {
+                let function = FUNCTIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+                match (function, arguments.as_slice()) {
+                    (Some((_, function)), [argument]) => Number::Call(*function, Box::new(self.number(argument)?)),
+                    (Some(_), _) => {
+                        let message = format!("{name} takes one number, {} are given", arguments.len());
+                        return Err(self.error(ErrorKind::Invalid, node.place, &message));
+                    }
+                    (None, _) => {
+                        let known: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
+                        let hint = format!("there are {} and, as a condition, wrap", known.join(", "));
+                        let message = format!("there is no function {name}");
+                        return Err(self.error(ErrorKind::NotFound, node.place, &message).hint(hint));
+                    }
+                }
+            }
+            Kind::Text(text) => {
+                let message = format!("'{text}' is a text, a number should stand here");
+                return Err(self.error(ErrorKind::Dtype, node.place, &message));
+            }
+            _ => {
+                return Err(self.error(
+                    ErrorKind::Dtype,
+                    node.place,
+                    "this is a condition, a number should stand here",
+                ));
+            }
+        })
+    }
+}
+
+fn is_constant(node: &Node) -> bool {
+    matches!(node.kind, Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Bool(_))
+}
+
+fn degrees(node: &Node) -> Option<f64> {
+    match node.kind {
+        Kind::Int(n) => Some(n as f64),
+        Kind::Float(x) if x.is_finite() => Some(x),
+        _ => None,
+    }
+}
+
+fn arc_ranges(domain: Domain, arcs: impl Iterator<Item = (f64, f64)>) -> Ranges {
+    if domain == Domain::Int {
+        return Ranges::Int(tidy(arcs.map(|(a, b)| (a.ceil() as i128, b.floor() as i128)).collect()));
+    }
+    let round = |x| fit_float(Constant::Float(x), domain).map_or(x, |f| f.floor);
+    Ranges::Float(tidy(arcs.map(|(a, b)| (round(a), round(b))).collect()))
+}
+
+/// What two single ranges have in common.
+fn overlap(above: Ranges, below: Ranges) -> Ranges {
+    fn both<T: Copy + PartialOrd>(above: &[(T, T)], below: &[(T, T)]) -> Vec<(T, T)> {
+        match (above, below) {
+            ([a], [b]) if a.0 <= b.1 => vec![(a.0, b.1)],
+            _ => Vec::new(),
+        }
+    }
+    match (above, below) {
+        (Ranges::Int(a), Ranges::Int(b)) => Ranges::Int(both(&a, &b)),
+        (Ranges::Float(a), Ranges::Float(b)) => Ranges::Float(both(&a, &b)),
+        (other, _) => other, // the same column gives the same kind twice
+    }
+}
+
+fn label(dtype: &DType) -> String {
+    match dtype {
+        DType::Bytes(_) | DType::Utf32(_) | DType::VlenUtf8 => "texts".to_owned(),
+        DType::DateTime64 { .. } => "times".to_owned(),
+        other => {
+            let json = other.to_json();
+            json.as_str().or_else(|| json.get("name")?.as_str()).unwrap_or("values").to_owned()
+        }
+    }
+}
+
+/// At most three columns whose names are a few letters away.
+fn nearest(name: &str, columns: &[ColumnType]) -> Vec<String> {
+    let lower = name.to_lowercase();
+    let mut near: Vec<(usize, &str)> = columns
+        .iter()
+        .map(|c| {
+            let other = c.name.to_lowercase();
+            let part = !lower.is_empty() && (other.contains(&lower) || lower.contains(&other));
+            (if part { 1 } else { distance(&lower, &other) }, c.name.as_str())
+        })
+        .filter(|(d, other)| *d <= 1 + other.chars().count().min(lower.chars().count()) / 3)
+        .collect();
+    near.sort();
+    near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Levenshtein's distance: letters to change, add or leave out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+        for (j, y) in b.iter().enumerate() {
+            let (left, above) = (row.get(j).copied().unwrap_or(0), row.get(j + 1).copied().unwrap_or(0));
+            let best = (diagonal + usize::from(x != *y)).min(left + 1).min(above + 1);
+            diagonal = above;
+            if let Some(cell) = row.get_mut(j + 1) {
+                *cell = best;
+            }
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,96 @@
+//! A clause bound to a table's columns: what is evaluated, row by row or zone by zone.
+
+use crate::ast::{Arithmetic, Op};
+use crate::ranges::Ranges;
+use crate::text::TextTest;
+
+/// A where-clause that knows its columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    pub(crate) root: Condition,
+    /// The columns that it looks at, ascending.
+    pub columns: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Condition {
+    Constant(u8),
+    Ranges(usize, Ranges),
+    Text(usize, TextTest),
+    NullColumn(usize),
+    NullNumber(Number),
+    /// In float64.
+    Compare(Op, Number, Number),
+    /// Two columns of whole numbers, exactly.
+    CompareInts(Op, usize, usize),
+    Not(Box<Condition>),
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Number {
+    Column(usize),
+    Value(f64),
+    Negative(Box<Number>),
+    Arithmetic(Arithmetic, Box<Number>, Box<Number>),
+    Call(Function, Box<Number>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Abs,
+    Sqrt,
+    Floor,
+    Ceil,
+    Log10,
+    Exp,
+    Sin,
+    Cos,
+    Radians,
+}
+
+/// The functions by name.
+pub(crate) const FUNCTIONS: [(&str, Function); 9] = [
+    ("abs", Function::Abs),
+    ("sqrt", Function::Sqrt),
+    ("floor", Function::Floor),
+    ("ceil", Function::Ceil),
+    ("log10", Function::Log10),
+    ("exp", Function::Exp),
+    ("sin", Function::Sin),
+    ("cos", Function::Cos),
+    ("radians", Function::Radians),
+];
+
+impl Function {
+    pub fn of(self, x: f64) -> f64 {
+        match self {
+            Self::Abs => x.abs(),
+            Self::Sqrt => x.sqrt(),
+            Self::Floor => x.floor(),
+            Self::Ceil => x.ceil(),
+            Self::Log10 => x.log10(),
+            Self::Exp => x.exp(),
+            Self::Sin => x.sin(),
+            Self::Cos => x.cos(),
+            Self::Radians => x.to_radians(),
+        }
+    }
+}
+
+impl Arithmetic {
+    /// The remainder has the sign of the divisor, as in Python and NumPy.
+    pub fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Add => a + b,
+            Self::Subtract => a - b,
+            Self::Multiply => a * b,
+            Self::Divide => a / b,
+            Self::Remainder => {
+                let rest = a % b;
+                if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+            }
+        }
+    }
+}

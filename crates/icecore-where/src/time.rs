@@ -1,0 +1,138 @@
+//! ISO times as constants: `'2019-04-16'`, `'2019-04-16T09:39:11.25Z'`, `'2019-04-16 09:39+02:00'`.
+
+use crate::ranges::Fitted;
+
+/// Nanoseconds since 1970 (UTC) of an ISO time; None for any other text. Days of the proleptic Gregorian calendar.
+pub(crate) fn parse(text: &str) -> Option<i128> {
+    let text = text.trim();
+    let (date, clock) = match text.find(['T', 't', ' ']) {
+        Some(at) => (text.get(..at)?, text.get(at + 1..)?),
+        None => (text, ""),
+    };
+    let day = i128::from(parse_date(date)?);
+    Some(day * 86_400_000_000_000 + if clock.is_empty() { 0 } else { parse_clock(clock)? })
+}
+
+fn digits(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<i64> {
+    (length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+fn parse_date(date: &str) -> Option<i64> {
+    let (sign, rest) = date.strip_prefix('-').map_or((1, date), |rest| (-1, rest));
+    let mut parts = rest.split('-');
+    let year = sign * digits(parts.next()?, 4..=6)?;
+    let month = parts.next().map_or(Some(1), |m| digits(m, 1..=2))?;
+    let day = parts.next().map_or(Some(1), |d| digits(d, 1..=2))?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    (parts.next().is_none() && (1..=longest).contains(&day)).then(|| days(year, month, day))
+}
+
+/// Days since 1970-01-01. H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+fn parse_clock(clock: &str) -> Option<i128> {
+    let (clock, offset) = if let Some(clock) = clock.strip_suffix(['Z', 'z']) {
+        (clock, 0)
+    } else if let Some(at) = clock.rfind(['+', '-']) {
+        let zone = clock.get(at + 1..)?;
+        let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "0"));
+        let minutes = digits(hours, 1..=2)? * 60 + digits(minutes, 1..=2)?;
+        (clock.get(..at)?, if clock.get(at..=at) == Some("-") { -minutes } else { minutes })
+    } else {
+        (clock, 0)
+    };
+    let mut parts = clock.split(':');
+    let hour = digits(parts.next()?, 1..=2).filter(|h| *h <= 24)?;
+    let minute = digits(parts.next().unwrap_or("0"), 1..=2).filter(|m| *m < 60)?;
+    let seconds = parts.next().unwrap_or("0");
+    let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
+    let second = digits(second, 1..=2).filter(|s| *s <= 60)?;
+    let nanoseconds = digits(&format!("{fraction:0<9}"), 9..=9)?;
+    let seconds = i128::from(hour * 3600 + minute * 60 + second - offset * 60);
+    parts.next().is_none().then_some(seconds * 1_000_000_000 + i128::from(nanoseconds))
+}
+
+/// A time as counts of `scale` × `unit`, as NumPy names units.
+pub(crate) fn ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<i128>> {
+    let scale = i128::from(scale.max(1));
+    if let "Y" | "M" = unit {
+        let (months, exact) = months(nanoseconds);
+        let per = scale * if unit == "Y" { 12 } else { 1 };
+        return Some(fitted(months.div_euclid(per), exact && months.rem_euclid(per) == 0));
+    }
+    let (factor, divisor): (i128, i128) = match unit {
+        "W" => (1, 7 * 86_400_000_000_000),
+        "D" => (1, 86_400_000_000_000),
+        "h" => (1, 3_600_000_000_000),
+        "m" => (1, 60_000_000_000),
+        "s" => (1, 1_000_000_000),
+        "ms" => (1, 1_000_000),
+        "us" => (1, 1000),
+        "ns" => (1, 1),
+        "ps" => (1000, 1),
+        "fs" => (1_000_000, 1),
+        "as" => (1_000_000_000, 1),
+        _ => return None,
+    };
+    let (count, per) = (nanoseconds * factor, divisor * scale);
+    Some(fitted(count.div_euclid(per), count.rem_euclid(per) == 0))
+}
+
+fn fitted(floor: i128, exact: bool) -> Fitted<i128> {
+    Fitted { floor, ceil: if exact { floor } else { floor + 1 } }
+}
+
+/// Whole months since 1970-01, and whether nothing is left over.
+fn months(nanoseconds: i128) -> (i128, bool) {
+    let days_since = nanoseconds.div_euclid(86_400_000_000_000) as i64;
+    let mut month = (days_since as f64 / 30.436_875).floor() as i64;
+    let start = |month: i64| days(1970 + month.div_euclid(12), month.rem_euclid(12) + 1, 1);
+    while start(month) > days_since {
+        month -= 1;
+    }
+    while start(month + 1) <= days_since {
+        month += 1;
+    }
+    let exact = start(month) == days_since && nanoseconds.rem_euclid(86_400_000_000_000) == 0;
+    (i128::from(month), exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iso_times() {
+        assert_eq!(parse("1970-01-01"), Some(0));
+        assert_eq!(parse("2000-02-29T12:00:00.25Z"), Some(951_825_600_250_000_000));
+        assert_eq!(parse("1970-01-01 02:00+02:00"), Some(0));
+        assert_eq!(parse("1969-12-31T23:59:59"), Some(-1_000_000_000));
+        assert_eq!(parse("2019"), parse("2019-01-01"));
+        for bad in
+            ["", "x", "2019-13-01", "2019-02-30", "2019-01-01T25", "2019-01-01T10:61", "19-01-01", "2019-01-01-01"]
+        {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn units() {
+        let noon = parse("2000-01-01T12:00").unwrap();
+        assert_eq!(ticks(noon, "D", 1), Some(Fitted { floor: 10957, ceil: 10958 }));
+        assert_eq!(ticks(noon, "h", 12), Some(Fitted { floor: 21915, ceil: 21915 }));
+        assert_eq!(ticks(parse("2000-01-01").unwrap(), "Y", 1), Some(Fitted { floor: 30, ceil: 30 }));
+        assert_eq!(ticks(parse("1969-12-31").unwrap(), "M", 1), Some(Fitted { floor: -1, ceil: 0 }));
+    }
+}

@@ -1,0 +1,123 @@
+//! Elements → the buffers of an Arrow array.
+//!
+//! Numbers stay as they are, nulls get a validity bitmap; booleans become bits, texts offsets and UTF-8, and times counts of a
+//! unit that Arrow has.
+
+use icecore_chunk::{DType, NOT_A_TIME, Number, with_number};
+use icecore_grid::{Error, ErrorKind, Result};
+use icecore_where::text_of;
+
+use super::batch::Elements;
+use super::column::Column;
+
+/// Buffers as in Arrow's columnar format.
+#[derive(Debug, Default)]
+pub struct ArrowColumn {
+    /// One bit an element, the lowest first; None where no element is null.
+    pub validity: Option<Vec<u8>>,
+    /// i64 ends, for texts.
+    pub offsets: Option<Vec<u8>>,
+    pub values: Vec<u8>,
+}
+
+/// Makes Arrow's buffers of a column's elements.
+///
+/// # Errors
+/// `unsupported` for types that Arrow lacks, `corrupt` for what is no character, `mismatch` for times beyond 64 bits.
+pub fn arrow(column: &Column, elements: Elements) -> Result<ArrowColumn> {
+    let dtype = column.dtype();
+    let nulls = valid(column, &elements.bytes);
+    match dtype {
+        DType::Bool => {
+            Ok(ArrowColumn { validity: nulls, offsets: None, values: bits(elements.bytes.iter().map(|b| *b != 0)) })
+        }
+        DType::Bytes(_) | DType::Utf32(_) | DType::VlenUtf8 => texts(dtype, &elements, nulls),
+        DType::DateTime64 { unit, scale } | DType::TimeDelta64 { unit, scale } => {
+            let factor = arrow_unit(unit).map(|(_, factor)| factor).ok_or_else(|| no_arrow(column))?;
+            let factor =
+                i64::try_from(*scale).ok().and_then(|s| s.checked_mul(factor)).ok_or_else(|| no_arrow(column))?;
+            Ok(ArrowColumn { validity: nulls, offsets: None, values: times(elements.bytes, factor, column)? })
+        }
+        _ => with_number!(dtype, _T => Ok(ArrowColumn { validity: nulls, offsets: None, values: elements.bytes }),
+            else Err(no_arrow(column))),
+    }
+}
+
+/// Arrow's unit for NumPy's, and how many of it make one.
+pub(crate) fn arrow_unit(unit: &str) -> Option<(&'static str, i64)> {
+    Some(match unit {
+        "W" => ("s", 604_800),
+        "D" => ("s", 86_400),
+        "h" => ("s", 3600),
+        "m" => ("s", 60),
+        "s" => ("s", 1),
+        "ms" => ("ms", 1),
+        "us" => ("us", 1),
+        "ns" => ("ns", 1),
+        _ => return None,
+    })
+}
+
+fn no_arrow(column: &Column) -> Error {
+    let message = format!("{} holds {}, which Arrow can't", column.view.path(), column.dtype().to_json());
+    Error::new(ErrorKind::Unsupported, message).hint("leave the column out, or read it as an array")
+}
+
+fn times(bytes: Vec<u8>, factor: i64, column: &Column) -> Result<Vec<u8>> {
+    if factor == 1 {
+        return Ok(bytes);
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    for tick in i64::values(&bytes) {
+        let scaled = if tick == NOT_A_TIME { Some(tick) } else { tick.checked_mul(factor) };
+        let scaled = scaled.ok_or_else(|| {
+            let message = format!("{} holds a time of {tick} units, beyond Arrow's 64 bits", column.view.path());
+            Error::new(ErrorKind::Mismatch, message)
+        })?;
+        out.extend_from_slice(&scaled.to_ne_bytes());
+    }
+    Ok(out)
+}
+
+/// The validity bitmap; NaN stays a number, as everywhere in Arrow.
+fn valid(column: &Column, bytes: &[u8]) -> Option<Vec<u8>> {
+    let map = with_number!(column.dtype(), T => {
+        let mut nulls: Vec<T> = column.nulls.iter().filter_map(|n| T::values(n).next()).filter(|n| !n.is_nan()).collect();
+        if column.is_time() {
+            nulls.push(T::from_int(i128::from(NOT_A_TIME)));
+        }
+        if nulls.is_empty() || !T::values(bytes).any(|v| nulls.contains(&v)) {
+            return None;
+        }
+        bits(T::values(bytes).map(|v| !nulls.contains(&v)))
+    }, else return None);
+    Some(map)
+}
+
+fn bits(values: impl Iterator<Item = bool>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(values.size_hint().0 / 8 + 1);
+    for (i, value) in values.enumerate() {
+        if i % 8 == 0 {
+            out.push(0);
+        }
+        if let Some(last) = out.last_mut() {
+            *last |= u8::from(value) << (i % 8);
+        }
+    }
+    out
+}
+
+fn texts(dtype: &DType, elements: &Elements, validity: Option<Vec<u8>>) -> Result<ArrowColumn> {
+    let (mut values, mut buffer) = (Vec::new(), Vec::new());
+    let mut offsets = 0i64.to_ne_bytes().to_vec();
+    for element in elements.bytes.chunks_exact(dtype.size().max(1)) {
+        let text = text_of(dtype, element, &elements.blobs, &mut buffer)?;
+        match std::str::from_utf8(text) {
+            Ok(text) => values.extend_from_slice(text.as_bytes()),
+            // Bytes of some older encoding: Arrow takes UTF-8 only, and most of the text is better than none.
+            Err(_) => values.extend_from_slice(String::from_utf8_lossy(text).as_bytes()),
+        }
+        offsets.extend_from_slice(&(values.len() as i64).to_ne_bytes());
+    }
+    Ok(ArrowColumn { validity, offsets: Some(offsets), values })
+}

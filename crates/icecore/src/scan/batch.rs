@@ -1,0 +1,18 @@
+//! What comes out of a scan: some rows of the chosen columns.
+
+use std::sync::Arc;
+
+/// Elements of one column.
+#[derive(Debug, Default)]
+pub struct Elements {
+    /// Native order; views into `blobs` for texts of any length.
+    pub bytes: Vec<u8>,
+    pub blobs: Vec<Arc<[u8]>>,
+}
+
+/// Rows in the table's order; columns in the order asked for.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub rows: usize,
+    pub columns: Vec<Elements>,
+}

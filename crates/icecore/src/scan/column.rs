@@ -1,0 +1,43 @@
+//! A column of a table: an array, and how its elements are to be understood.
+
+use std::sync::Arc;
+
+use icecore_chunk::DType;
+use icecore_grid::Axis;
+
+use crate::read::ArrayView;
+
+/// A column and what stands for null in it.
+pub struct Column {
+    pub name: String,
+    pub view: Arc<ArrayView>,
+    /// Elements that mean "no value" (`_FillValue`, `missing_value`), native order; NaN and not-a-time always do.
+    pub nulls: Vec<Vec<u8>>,
+    /// See [`ColumnType`].
+    pub epoch: Option<(f64, f64)>,
+}
+
+impl Column {
+    pub fn new(name: String, view: Arc<ArrayView>, nulls: Vec<Vec<u8>>, epoch: Option<(f64, f64)>) -> Self {
+        Self { name, view, nulls, epoch }
+    }
+
+    pub(crate) fn dtype(&self) -> &DType {
+        &self.view.meta().dtype
+    }
+
+    pub(crate) fn is_time(&self) -> bool {
+        matches!(self.dtype(), DType::DateTime64 { .. } | DType::TimeDelta64 { .. })
+    }
+
+    /// Rows of the largest chunk.
+    pub(crate) fn chunk_rows(&self) -> u64 {
+        match self.view.grid().axes.first() {
+            Some(Axis::Regular { chunk, .. }) => *chunk,
+            Some(Axis::Rectilinear { bounds, .. }) => {
+                bounds.iter().zip(bounds.iter().skip(1)).map(|(a, b)| b - a).max().unwrap_or(1)
+            }
+            None => 1,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! filter: pieces → the rows of each for which the where-clause is true, on all cores.
+
+use std::sync::{Mutex, PoisonError};
+
+use icecore_grid::Result;
+use icecore_where::{Filter, Rows, Values};
+
+use super::load::Loaded;
+use super::table::Table;
+use super::window::Piece;
+use crate::pool::for_each;
+
+/// The rows of a piece that are wanted, counted from its first.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Hits {
+    All,
+    Some(Vec<u32>),
+}
+
+impl Hits {
+    pub fn count(&self, piece: &Piece) -> usize {
+        match self {
+            Self::All => piece.count(),
+            Self::Some(rows) => rows.len(),
+        }
+    }
+
+    /// Keeps the first `count` of a piece's wanted rows.
+    pub fn keep(&mut self, piece: &Piece, count: usize) {
+        match self {
+            Self::Some(rows) => rows.truncate(count),
+            Self::All if count < piece.count() => *self = Self::Some((0..count as u32).collect()),
+            Self::All => {}
+        }
+    }
+}
+
+/// Pieces that a thread takes at once.
+const BATCH: usize = 8;
+
+/// Tests `pieces`, whose columns are in `loaded` (in the order of `filter.columns`).
+pub(crate) fn filter(table: &Table, filter: &Filter, pieces: &[&Piece], loaded: &[Loaded]) -> Result<Vec<Hits>> {
+    let batches: Vec<&[&Piece]> = pieces.chunks(BATCH).collect();
+    let found: Vec<Mutex<Vec<Hits>>> = batches.iter().map(|_| Mutex::default()).collect();
+    for_each(batches.len(), |i| {
+        let batch = batches.get(i).copied().unwrap_or_default();
+        let mut hits = Vec::with_capacity(batch.len());
+        for (j, piece) in batch.iter().enumerate() {
+            hits.push(Hits::Some(test(table, filter, piece, i * BATCH + j, loaded)?));
+        }
+        if let Some(slot) = found.get(i) {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = hits;
+        }
+        Ok(())
+    })?;
+    Ok(found.into_iter().flat_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect())
+}
+
+fn test(table: &Table, filter: &Filter, piece: &Piece, number: usize, loaded: &[Loaded]) -> Result<Vec<u32>> {
+    let mut columns = vec![None; table.columns().len()];
+    for (column, loaded) in filter.columns.iter().zip(loaded) {
+        let known = table.column(*column)?;
+        let size = known.dtype().size();
+        let start = loaded.starts.get(number).copied().unwrap_or(0) * size;
+        let bytes = loaded.bytes.get(start..start + piece.count() * size).unwrap_or_default();
+        let values = Values { dtype: known.dtype(), bytes, nulls: &known.nulls, blobs: &loaded.blobs };
+        if let Some(slot) = columns.get_mut(*column) {
+            *slot = Some(values);
+        }
+    }
+    let mut hits = Vec::new();
+    filter.hits(&Rows { count: piece.count(), columns: &columns }, &mut hits)?;
+    Ok(hits)
+}

@@ -1,0 +1,29 @@
+//! Tables: prune → load → filter → collect, on top of `read`. One file a stage.
+//!
+//! The rows go through in windows of bounded size. Of each window the columns of the where-clause are read first, and of
+//! the others only the chunks with rows for which it is true.
+
+mod arrow;
+mod batch;
+mod collect;
+mod column;
+mod filter;
+mod identity;
+mod load;
+mod options;
+mod prune;
+mod stream;
+mod summarise;
+mod table;
+mod window;
+mod zones;
+
+pub use arrow::{ArrowColumn, arrow};
+pub use batch::{Batch, Elements};
+pub use column::Column;
+pub use identity::digest;
+pub use options::{ScanOptions, ScanReport};
+pub use stream::Scan;
+pub use summarise::{ColumnSummary, summarise};
+pub use table::Table;
+pub use zones::SUMMARY_GROUP;

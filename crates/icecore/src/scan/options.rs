@@ -1,0 +1,49 @@
+//! How to scan, and what it took.
+
+use icecore_where::Filter;
+
+use crate::read::{ReadOptions, Report};
+
+/// Options of a scan.
+#[derive(Clone)]
+pub struct ScanOptions {
+    /// Numbers of the columns that come out, in this order.
+    pub columns: Vec<usize>,
+    /// Which rows; all without.
+    pub filter: Option<Filter>,
+    /// Leave zones out whose summaries say that no row of them can be wanted.
+    pub prune: bool,
+    /// At most this many rows come out.
+    pub limit: Option<u64>,
+    /// Bytes of columns that are held at once, about; one chunk of each at least.
+    pub memory: u64,
+    pub read: ReadOptions,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        let read = ReadOptions { cache: false, ..ReadOptions::default() };
+        Self { columns: Vec::new(), filter: None, prune: true, limit: None, memory: 32 << 20, read }
+    }
+}
+
+/// What a scan has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ScanReport {
+    pub rows: u64,
+    /// Zones of the table, where summaries could be used.
+    pub zones: u64,
+    /// Zones of which no row can match.
+    pub zones_pruned: u64,
+    /// Zones of which every row matches, so that the where-clause's columns need not be read for it.
+    pub zones_whole: u64,
+    /// Rows that the where-clause was evaluated for.
+    pub rows_tested: u64,
+    pub rows_out: u64,
+    /// Reading of summaries.
+    pub summaries: Report,
+    /// Reading of the where-clause's columns.
+    pub predicate: Report,
+    /// Reading of everything else.
+    pub data: Report,
+}

@@ -1,0 +1,114 @@
+//! The scan itself: window after window, until the rows or the limit are used up.
+
+use std::sync::Arc;
+
+use icecore_grid::Result;
+
+use super::batch::Batch;
+use super::collect::{Wanted, collect};
+use super::filter::{Hits, filter};
+use super::load::{Loaded, load};
+use super::options::{ScanOptions, ScanReport};
+use super::prune::prune;
+use super::table::Table;
+use super::window::{Piece, Windows};
+
+/// A scan in progress.
+pub struct Scan {
+    table: Arc<Table>,
+    options: ScanOptions,
+    windows: Windows,
+    left: u64,
+    report: ScanReport,
+}
+
+impl Scan {
+    /// Prunes; reads nothing but summaries.
+    ///
+    /// # Errors
+    /// `internal` for a column that the table lacks, and what reading the summaries may bring.
+    pub fn new(table: Arc<Table>, options: ScanOptions) -> Result<Self> {
+        let mut report = ScanReport { rows: table.rows(), ..ScanReport::default() };
+        let runs = prune(&table, &options, &mut report)?;
+        let (mut row_bytes, mut grain) = (1, 1);
+        let tested = options.filter.iter().flat_map(|f| &f.columns);
+        for column in options.columns.iter().chain(tested) {
+            let column = table.column(*column)?;
+            row_bytes += column.dtype().size() as u64;
+            grain = grain.max(column.chunk_rows());
+        }
+        let windows = Windows::new(runs, options.memory / row_bytes, grain);
+        let left = options.limit.unwrap_or(u64::MAX);
+        Ok(Self { table, options, windows, left, report })
+    }
+
+    /// The next rows that match, at least one; None at the end.
+    ///
+    /// # Errors
+    /// Those of a read; `corrupt` for what is no text.
+    pub fn next(&mut self) -> Result<Option<Batch>> {
+        while self.left > 0 {
+            let pieces = self.windows.next();
+            if pieces.is_empty() {
+                break;
+            }
+            let batch = self.window(&pieces)?;
+            if batch.rows > 0 {
+                self.report.rows_out += batch.rows as u64;
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The numbers of the columns that come out.
+    pub fn columns(&self) -> &[usize] {
+        &self.options.columns
+    }
+
+    /// What it took so far.
+    pub fn report(&self) -> ScanReport {
+        self.report
+    }
+
+    fn window(&mut self, pieces: &[Piece]) -> Result<Batch> {
+        let unsure: Vec<&Piece> = pieces.iter().filter(|p| !p.sure).collect();
+        let columns = self.options.filter.as_ref().map_or_else(Vec::new, |f| f.columns.clone());
+        let (loaded, report) = load(&self.table, &columns, &unsure, &self.options.read)?;
+        self.report.predicate += report;
+        self.report.rows_tested += unsure.iter().map(|p| p.count() as u64).sum::<u64>();
+        let hits = match &self.options.filter {
+            Some(clause) => filter(&self.table, clause, &unsure, &loaded)?,
+            None => Vec::new(),
+        };
+        let wanted = self.wanted(pieces, hits);
+        let tested: Vec<(usize, &Loaded)> = columns.iter().copied().zip(&loaded).collect();
+        let rows = wanted.iter().map(|w| w.hits.count(w.piece)).sum();
+        if rows == 0 {
+            return Ok(Batch::default());
+        }
+        let (columns, report) = collect(&self.table, &self.options.columns, &wanted, &tested, &self.options.read)?;
+        self.report.data += report;
+        Ok(Batch { rows, columns })
+    }
+
+    /// The pieces with wanted rows, as far as the limit allows.
+    fn wanted<'a>(&mut self, pieces: &'a [Piece], hits: Vec<Hits>) -> Vec<Wanted<'a>> {
+        let mut tested = hits.into_iter().enumerate();
+        let mut wanted = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let (number, mut hits) = if piece.sure {
+                (None, Hits::All)
+            } else {
+                tested.next().map_or((None, Hits::Some(Vec::new())), |(i, hits)| (Some(i), hits))
+            };
+            hits.keep(piece, usize::try_from(self.left).unwrap_or(usize::MAX));
+            let count = hits.count(piece);
+            if count > 0 {
+                self.left -= count as u64;
+                wanted.push(Wanted { piece, hits, tested: number });
+            }
+        }
+        wanted
+    }
+}

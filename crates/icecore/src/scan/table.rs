@@ -1,0 +1,81 @@
+//! A table: one-dimensional arrays of one length.
+
+use std::sync::{Arc, OnceLock};
+
+use icecore_grid::{Error, ErrorKind, Result};
+use icecore_where::{ColumnType, Filter};
+
+use super::column::Column;
+use super::zones::{self, Zones};
+use crate::read::ReadOptions;
+
+/// Columns of one length.
+pub struct Table {
+    columns: Vec<Column>,
+    rows: u64,
+    zones: Vec<OnceLock<Option<Arc<Zones>>>>,
+}
+
+impl Table {
+    /// # Errors
+    /// `mismatch` when a column is not one-dimensional or two differ in length; `invalid` without columns.
+    pub fn new(columns: Vec<Column>) -> Result<Self> {
+        let mut rows = None;
+        for column in &columns {
+            let shape = &column.view.meta().shape;
+            let [length] = shape.as_slice() else {
+                let message = format!("{} has shape {shape:?}, a table's column has one axis", column.view.path());
+                return Err(Error::new(ErrorKind::Mismatch, message));
+            };
+            match rows {
+                None => rows = Some(*length),
+                Some(rows) if rows != *length => {
+                    let first = columns.first().map_or("", |c| c.view.path());
+                    let message = format!("{} has {length} rows, {first} has {rows}", column.view.path());
+                    return Err(Error::new(ErrorKind::Mismatch, message));
+                }
+                Some(_) => {}
+            }
+        }
+        let rows = rows.ok_or_else(|| Error::new(ErrorKind::Invalid, "a table without columns"))?;
+        let zones = columns.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { columns, rows, zones })
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub(crate) fn column(&self, number: usize) -> Result<&Column> {
+        self.columns.get(number).ok_or_else(|| {
+            Error::new(ErrorKind::Internal, format!("column {number} of a table of {} columns", self.columns.len()))
+        })
+    }
+
+    /// The summary of a column, where there is one that still describes it; loaded once.
+    pub(crate) fn zones(&self, number: usize, options: &ReadOptions) -> Result<Option<Arc<Zones>>> {
+        let Some(slot) = self.zones.get(number) else { return Ok(None) };
+        if let Some(zones) = slot.get() {
+            return Ok(zones.clone());
+        }
+        let zones = zones::load(self.column(number)?, options)?.map(Arc::new);
+        Ok(slot.get_or_init(|| zones).clone())
+    }
+
+    /// A where-clause on this table's columns.
+    ///
+    /// # Errors
+    /// See [`icecore_where::filter`].
+    pub fn filter(&self, clause: &str) -> Result<Filter> {
+        let types: Vec<ColumnType> = self
+            .columns
+            .iter()
+            .map(|c| ColumnType { name: c.name.clone(), dtype: c.dtype().clone(), epoch: c.epoch })
+            .collect();
+        icecore_where::filter(clause, &types)
+    }
+}

@@ -1,0 +1,96 @@
+//! Runs of rows that may match → windows of pieces: what is read, tested and handed out together.
+
+use std::ops::Range;
+
+/// Rows that a where-clause is tested for in one go: a few dozen kilobytes of each column, which stay in the cache.
+pub(crate) const PIECE: u64 = 4096;
+
+/// Consecutive rows; `sure` when every one of them is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub rows: Range<u64>,
+    pub sure: bool,
+}
+
+/// At most [`PIECE`] rows of a run.
+pub(crate) type Piece = Run;
+
+impl Run {
+    pub fn count(&self) -> usize {
+        (self.rows.end - self.rows.start) as usize // at most PIECE for a piece
+    }
+}
+
+/// Cuts runs into windows.
+pub(crate) struct Windows {
+    runs: std::vec::IntoIter<Run>,
+    rest: Option<Run>,
+    /// Rows of the next window; doubles up to `most`, so that the first rows come soon.
+    rows: u64,
+    most: u64,
+    /// Windows end at multiples of it, so that no chunk is decoded for two of them.
+    grain: u64,
+}
+
+const FIRST: u64 = 1 << 16;
+
+impl Windows {
+    /// `most` rows in a window, more where `grain` (the largest chunk) asks for it.
+    pub fn new(runs: Vec<Run>, most: u64, grain: u64) -> Self {
+        let most = most.max(PIECE);
+        let grain = if grain <= most.saturating_mul(4) { grain.max(1) } else { PIECE };
+        Self { runs: runs.into_iter(), rest: None, rows: FIRST.min(most), most, grain }
+    }
+
+    /// The pieces of the next window; none at the end.
+    pub fn next(&mut self) -> Vec<Piece> {
+        let (mut pieces, mut count) = (Vec::new(), 0);
+        while let Some(run) = self.rest.take().or_else(|| self.runs.next()) {
+            if count >= self.rows && self.ends_at(run.rows.start, &pieces) {
+                self.rest = Some(run);
+                break;
+            }
+            // Up to the next boundary of pieces, which are boundaries of zones and of most chunks.
+            let end = run.rows.end.min((run.rows.start / PIECE + 1) * PIECE);
+            count += end - run.rows.start;
+            pieces.push(Run { rows: run.rows.start..end, sure: run.sure });
+            if end < run.rows.end {
+                self.rest = Some(Run { rows: end..run.rows.end, sure: run.sure });
+            }
+        }
+        self.rows = (self.rows * 2).min(self.most);
+        pieces
+    }
+
+    /// Does `start` lie in another grain than the last row taken?
+    fn ends_at(&self, start: u64, pieces: &[Piece]) -> bool {
+        pieces.last().is_none_or(|last| (last.rows.end - 1) / self.grain != start / self.grain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(mut windows: Windows) -> Vec<Vec<Piece>> {
+        std::iter::from_fn(|| Some(windows.next()).filter(|w| !w.is_empty())).collect()
+    }
+
+    #[test]
+    fn every_row_once_and_windows_end_with_chunks() {
+        let runs = vec![Run { rows: 10..300_000, sure: false }, Run { rows: 400_000..400_001, sure: true }];
+        let windows = all(Windows::new(runs, 100_000, 50_000));
+        let rows: Vec<u64> = windows.iter().flatten().flat_map(|p| p.rows.clone()).collect();
+        assert!(rows.iter().copied().eq((10..300_000).chain([400_000])));
+        for (a, b) in windows.iter().zip(windows.iter().skip(1)) {
+            assert_ne!((a.last().unwrap().rows.end - 1) / 50_000, b[0].rows.start / 50_000);
+        }
+        assert!(windows.iter().flatten().all(|p| p.count() as u64 <= PIECE));
+    }
+
+    #[test]
+    fn a_grain_far_beyond_the_budget_is_not_kept() {
+        let windows = all(Windows::new(vec![Run { rows: 0..1_000_000, sure: true }], 10_000, 1_000_000));
+        assert!(windows.len() > 50);
+    }
+}

@@ -1,0 +1,158 @@
+"""``icecore query``: rows of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from icecore import errors
+from icecore.cli.console import (
+    AllowLinks,
+    Json,
+    PathArgument,
+    RepoArgument,
+    StorageOption,
+    emit,
+    examples,
+    open_repo,
+    talk,
+)
+
+if TYPE_CHECKING:
+    from icecore.table import Table
+
+_SHOWN = 20
+
+
+def query(
+    repo: RepoArgument,
+    path: PathArgument,
+    where: Annotated[
+        str | None, typer.Option(metavar="CLAUSE", help='"lon between 120 and 120.1 and tb > 90"')
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns, in this order; all by default.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write .csv, .parquet, .arrow or .npy; - for CSV to stdout.",
+        ),
+    ] = None,
+    reduce: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help='"count, mean:tb, max:tb by c": numbers instead of rows.'),
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file.")
+    ] = None,
+    xy: Annotated[str | None, typer.Option(metavar="X,Y", help="The columns that --within is about.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="At most so many rows.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Run it, and say only what it took.")] = False,
+    no_prune: Annotated[bool, typer.Option("--no-prune", help="Don't use summaries.")] = False,
+    json: Json = False,
+    storage: StorageOption = None,
+    allow_links: AllowLinks = None,
+) -> None:
+    """Select rows of a table.
+
+    A table is a group of one-dimensional arrays of one length. CLAUSE compares columns with constants
+    and each other: < <= = != >= >, between A and B, in (…), is [not] null, like 'abc%', and, or, not, ( ),
+    + - * / %, abs sqrt floor ceil log10 exp sin cos radians, wrap(lon, 350, 10) for longitudes across 360.
+    Texts and ISO times stand in 'single quotes'. Without -o the first rows are shown on a terminal, and CSV
+    goes anywhere else.
+    Exit status 1 when no row matches.
+    """
+    opened = open_repo(repo, storage, allow_links)
+    names = _names(columns)
+    pair = _pair(xy)
+    if reduce is not None:
+        _reduce(opened.table(path), reduce, where, within, pair, not no_prune, json)
+        return
+    table = opened.table(path)
+    scan = table.scanning(names, where, within=within, xy=pair, limit=limit, prune=not no_prune)
+    if explain:
+        scan.count()
+        _explained(scan.report(), json)
+        return
+    from icecore.tableexport import export
+
+    rows = export(scan, output, json, _SHOWN)
+    if output not in (None, "-"):
+        talk(f"{output}: {rows:,} rows of {len(scan.columns)} columns")
+    if rows == 0:
+        talk("icecore: no row matches")
+        raise typer.Exit(1)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _pair(text: str | None) -> tuple[str, str] | None:
+    names = _names(text)
+    if names is None:
+        return None
+    if len(names) != 2:
+        raise errors.make("invalid", f"--xy {text!r} names {len(names)} columns", "--xy clon,clat")
+    return names[0], names[1]
+
+
+def _reduce(
+    table: Table,
+    what: str,
+    where: str | None,
+    within: str | None,
+    xy: tuple[str, str] | None,
+    prune: bool,
+    json: bool,
+) -> None:
+    from icecore.tablereduce import reduce
+
+    rows = reduce(table, what, where, within=within, xy=xy, prune=prune)
+    if json:
+        emit(rows, True, "")
+        return
+    names = list(rows[0]) if rows else []
+    lines = [",".join(names)]
+    lines += [",".join("" if value is None else str(value) for value in row.values()) for row in rows]
+    emit(None, False, "\n".join(lines))
+    if not rows or all(row.get("count") == 0 for row in rows):
+        raise typer.Exit(1)
+
+
+def _explained(report: dict[str, Any], json: bool) -> None:
+    from icecore import text
+
+    lines = [f"{report['rows_out']:,} of {report['rows']:,} rows"]
+    if report["zones"]:
+        lines.append(
+            f"zones    {report['zones']:,}: {report['zones_pruned']:,} pruned, "
+            f"{report['zones_whole']:,} wanted as a whole"
+        )
+    else:
+        lines.append("zones    no summary of the clause's columns: nothing was pruned")
+    lines.append(f"tested   {report['rows_tested']:,} rows")
+    for name, label in (("summaries", "summary"), ("predicate", "clause"), ("data", "rest")):
+        read = report[name]
+        size = text.size(read["bytes_fetched"])
+        lines.append(
+            f"{label.ljust(8)} {read['requests']:,} requests, {size}, {read['chunks']:,} chunks decoded"
+        )
+    emit(report, json, "\n".join(lines))
+    if report["rows_out"] == 0:
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog=examples(
+            'icecore query icecore-demo/demo.icecore /photons/gt1l --where "height > 1" --limit 5',
+            'icecore query icecore-demo/demo.icecore /photons/gt1l --reduce "count, mean:height"',
+        )
+    )(query)

@@ -1,0 +1,235 @@
+"""Tables: groups of one-dimensional arrays of one length, asked with where-clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.column import column, fits
+from icecore.nodes import nearest
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from icecore import _icecore
+    from icecore.array import Array
+    from icecore.group import Group
+
+
+class Table:
+    """The columns of a group, linked or packed. Use :meth:`icecore.Repo.table`.
+
+    where-clauses read like SQL's: comparisons (``tb > 90``, also ``90 < tb <= 120``), ``between A and B``,
+    ``in (…)``, ``is [not] null``, ``like 'abc%'``, ``and``, ``or``, ``not``, parentheses, arithmetic on
+    columns in float64, ``wrap(lon, 350, 10)`` for longitudes from 350 eastwards to 10. Texts and ISO times
+    stand in single quotes, names that are no plain words in double quotes.
+
+    NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null:
+    comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
+    Constants are rounded to the type of a float column, as in NumPy. Values are those that are stored:
+    ``scale_factor`` and ``add_offset`` are not applied.
+    """
+
+    def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
+        self._group = group
+        arrays = group.arrays
+        if columns is not None:
+            self._columns = {name: self._named(arrays, name) for name in columns}
+            self._left_out: dict[str, str] = {}
+        else:
+            self._columns, self._left_out = _members(group, arrays)
+        if not self._columns:
+            why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
+            raise errors.make(
+                "mismatch",
+                f"{group.path} has no column that a table can have" + (f" ({why})" if why else ""),
+                "a table is a group of one-dimensional arrays of one length: `icecore ls` shows the groups",
+            )
+
+    @property
+    def path(self) -> str:
+        """The group's path."""
+        return self._group.path
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """name → array."""
+        return dict(self._columns)
+
+    @property
+    def dtypes(self) -> dict[str, np.dtype[Any]]:
+        """name → NumPy dtype."""
+        return {name: array.dtype for name, array in self._columns.items()}
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Arrays of the group that are no columns, and why."""
+        return dict(self._left_out)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The group's attributes (a copy)."""
+        return self._group.attrs
+
+    @cached_property
+    def _native(self) -> _icecore.Table:
+        from icecore import _icecore
+
+        return _icecore.Table([column(name, array) for name, array in self._columns.items()])
+
+    def __len__(self) -> int:
+        return next(iter(self._columns.values())).shape[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> Array:
+        """A column, as an array."""
+        return self._columns[self._names([name])[0]]
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        limit: int | None = None,
+        prune: bool = True,
+        memory: int | None = None,
+    ) -> pyarrow.RecordBatchReader:
+        """Stream rows as Arrow record batches, in the order of the table.
+
+        Zones whose summaries (:mod:`icecore.summaries`) say that no row can match are not read; of the
+        others the where-clause's columns are read first, and then only the chunks with rows that match.
+
+        Args:
+            columns: names, in the order wanted; all by default.
+            where: see :class:`Table`.
+            within: a shapely geometry, a GeoJSON mapping, or the path of a GeoJSON file: rows inside it.
+            xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) if None.
+            limit: at most so many rows.
+            prune: use summaries.
+            memory: bytes of columns held at once, about.
+
+        Raises:
+            Error: ``invalid`` with the place of a mistake in the clause, ``not-found`` for unknown columns,
+                ``dtype`` where texts meet numbers, ``unsupported`` where pyarrow (or shapely) is missing.
+        """
+        return self.scanning(
+            columns, where, within=within, xy=xy, limit=limit, prune=prune, memory=memory
+        ).reader()
+
+    def scanning(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        limit: int | None = None,
+        prune: bool = True,
+        memory: int | None = None,
+    ) -> Any:
+        """:meth:`scan` as an object that also reports what it took; see :class:`icecore.tablescan.Scan`."""
+        from icecore.tablescan import Scan
+
+        names = self._names(columns)
+        return Scan(self, names, where, within=within, xy=xy, limit=limit, prune=prune, memory=memory)
+
+    def to_numpy(
+        self, columns: Sequence[str] | None = None, where: str | None = None, *, prune: bool = True
+    ) -> dict[str, np.ndarray]:
+        """Rows as NumPy arrays: name → 1-D array of the column's dtype (nulls are the values stored)."""
+        names = self._names(columns)
+        if where is None:
+            read = self._group.repo.read({self._columns[name].path: None for name in names})
+            return dict(zip(names, read.values(), strict=True))
+        return self.scanning(names, where, prune=prune).to_numpy()
+
+    def to_pandas(
+        self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
+    ) -> pandas.DataFrame:
+        """Rows as a pandas DataFrame; ``options`` are those of :meth:`scan`."""
+        return self.scan(columns, where, **options).read_pandas()
+
+    def to_polars(self) -> polars.LazyFrame:
+        """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.
+
+        Raises:
+            Error: ``unsupported`` where polars is missing.
+        """
+        from icecore.tablepolars import lazy
+
+        return lazy(self)
+
+    def _names(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is None:
+            return list(self._columns)
+        for name in columns:
+            if name in self._columns:
+                continue
+            if name in self._left_out:
+                raise errors.make(
+                    "unsupported",
+                    f"{self.path}/{name} can't be a column: {self._left_out[name]}",
+                    f'read it as an array: repo["{self.path}/{name}"]',
+                )
+            near = nearest(name, self._columns)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self._columns)}"
+            raise errors.make("not-found", f"there is no column {name} in {self.path}", hint)
+        return list(columns)
+
+    def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
+        if name not in arrays:
+            near = nearest(name, arrays)
+            hint = f"did you mean {' or '.join(near)}?" if near else ""
+            raise errors.make("not-found", f"there is no array {name} in {self.path}", hint)
+        reason = fits(arrays[name])
+        if reason:
+            raise errors.make("unsupported", f"{self.path}/{name} can't be a column: {reason}")
+        return arrays[name]
+
+    def __repr__(self) -> str:
+        width = max(len(name) for name in self._columns)
+        rows = [f"  {name.ljust(width)}  {array._node.dtype_label}" for name, array in self._columns.items()]
+        if self._left_out:
+            rows.append(f"  (left out: {', '.join(self._left_out)})")
+        head = f"<icecore.Table {self.path} {len(self):,} rows, {len(self._columns)} columns>"
+        return "\n".join([head, *rows])
+
+    def _repr_html_(self) -> str:
+        from icecore import html
+
+        rows = [(name, array._node.dtype_label) for name, array in self._columns.items()]
+        return html.table(f"{self.path}: {len(self):,} rows, {len(self._columns)} columns", rows)
+
+
+def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
+    """The columns of a group, in the order that it states (else that of their names), and what is none."""
+    left_out = {name: reason for name, array in arrays.items() if (reason := fits(array))}
+    found = {name: array for name, array in arrays.items() if name not in left_out}
+    lengths = Counter(array.shape[0] for array in found.values())
+    if len(lengths) > 1:
+        sample = {array.shape[0]: name for name, array in found.items()}
+        raise errors.make(
+            "mismatch",
+            f"the arrays of {group.path} differ in length, so they are no table: "
+            + ", ".join(f"{sample[n]} has {n:,}" for n, _ in lengths.most_common(3)),
+            "name columns of one length: repo.table(path, columns=[…]), or --columns",
+        )
+    stated = group._node.ours.get("table", {})
+    order = stated.get("columns", []) if isinstance(stated, dict) else []
+    place = {name: i for i, name in enumerate(order) if isinstance(name, str)}
+    names = sorted(found, key=lambda name: place.get(name, len(place)))
+    return {name: found[name] for name in names}, left_out

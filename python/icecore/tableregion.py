@@ -1,0 +1,114 @@
+"""Rows inside a polygon: its boxes become a where-clause that prunes, shapely decides about the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icecore.table import Table
+
+_X = ("lon", "longitude", "clon", "x", "lon_ph")
+_Y = ("lat", "latitude", "clat", "y", "lat_ph")
+#: beyond this many parts, one box around them all does
+_BOXES = 64
+
+
+class Region:
+    """An area of two columns, x and y, in the coordinates that they are stored in."""
+
+    def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
+        self._shapely = _shapely()
+        self._area = self._geometry(area)
+        self._shapely.prepare(self._area)
+        self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
+        table._names(self.xy)
+
+    @property
+    def clause(self) -> str:
+        """A where-clause for the boxes around the area's parts."""
+        x, y = ('"' + name.replace('"', '""') + '"' for name in self.xy)
+        boxes = [part.bounds for part in _parts(self._area) if not part.is_empty]
+        if len(boxes) > _BOXES:
+            boxes = [self._area.bounds]
+        sides = [
+            f"({x} between {west!r} and {east!r} and {y} between {south!r} and {north!r})"
+            for west, south, east, north in boxes
+        ]
+        return " or ".join(sides) or "false"
+
+    def keep(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch that lie inside (not on the edge: ``shapely.contains_xy``)."""
+        import pyarrow as pa
+
+        x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
+        return batch.filter(pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y))))
+
+    def _geometry(self, area: Any) -> Any:
+        if isinstance(area, self._shapely.Geometry):
+            return area
+        if isinstance(area, (str, os.PathLike)):
+            try:
+                with open(area, encoding="utf-8") as file:
+                    area = json.load(file)
+            except ValueError as error:
+                raise errors.make("format", f"{os.fspath(area)} is no GeoJSON: {error}") from None
+        try:
+            shapes = [self._shapely.geometry.shape(item) for item in _geometries(area)]
+        except (errors.Error, KeyError):
+            raise
+        except Exception as error:  # shapely's readers raise many kinds
+            raise errors.make("format", f"this is no GeoJSON geometry: {error}") from None
+        return self._shapely.union_all(shapes)
+
+
+def _geometries(area: Any) -> Iterator[Any]:
+    kind = area.get("type") if isinstance(area, dict) else None
+    if kind == "FeatureCollection":
+        for feature in area.get("features", []):
+            yield from _geometries(feature)
+    elif kind == "Feature":
+        yield from _geometries(area.get("geometry"))
+    elif kind in ("Polygon", "MultiPolygon", "GeometryCollection"):
+        yield area
+    else:
+        raise errors.make(
+            "invalid",
+            f"within needs polygons, not {kind or type(area).__name__}",
+            "give a shapely geometry or GeoJSON polygons",
+        )
+
+
+def _parts(area: Any) -> list[Any]:
+    return list(getattr(area, "geoms", [area]))
+
+
+def _find(table: Table, names: tuple[str, ...], axis: str) -> str:
+    lower = {name.lower(): name for name in table}
+    for name in names:
+        if name in lower:
+            return lower[name]
+    raise errors.make(
+        "not-found",
+        f"no column of {table.path} is named like {axis} ({', '.join(names)})",
+        'name the columns: xy=("clon", "clat"), --xy clon,clat',
+    )
+
+
+def _shapely() -> Any:
+    try:
+        import shapely
+        import shapely.geometry
+    except ModuleNotFoundError:
+        raise errors.make(
+            "unsupported", "selecting by polygons needs shapely", "pip install 'icecore[table]'"
+        ) from None
+    return shapely

@@ -1,0 +1,142 @@
+"""A scan of a table: Arrow batches from the engine's buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icecore.table import Table
+
+
+class Scan:
+    """Rows of a table that match, batch by batch; each can be gone through once.
+
+    ``report()`` says what it took so far: zones pruned, rows tested, and for the summaries, for the
+    where-clause's columns (``predicate``) and for the others (``data``) the requests, bytes and chunks.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        limit: int | None = None,
+        prune: bool = True,
+        memory: int | None = None,
+    ) -> None:
+        self._table = table
+        self.columns = list(columns)
+        self._read = list(columns)
+        self._inside = None
+        if limit is not None and limit < 0:
+            raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
+        self._limit = limit
+        if within is not None:
+            from icecore.tableregion import Region
+
+            self._inside = Region(table, within, xy)
+            self._read += [name for name in self._inside.xy if name not in self._read]
+            where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
+            limit = None  # rows are dropped behind the engine
+        names = list(table)
+        numbers = [names.index(name) for name in self._read]
+        self._native = table._native.scan(numbers, where, prune, limit, memory)
+
+    def report(self) -> dict[str, Any]:
+        """What it took so far."""
+        return self._native.report()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the batches."""
+        return self._schema(self.columns)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as an Arrow stream."""
+        return arrow().RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, none of them empty."""
+        pa, schema, left = arrow(), self._schema(self._read), self._limit
+        while left != 0 and (found := self._native.next_arrow()) is not None:
+            rows, columns = found
+            arrays = [_array(pa, field.type, rows, c) for field, c in zip(schema, columns, strict=True)]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            if self._inside is not None:
+                batch = self._inside.keep(batch).slice(0, left).select(self.columns)
+                if batch.num_rows == 0:
+                    continue
+            if left is not None:
+                left -= batch.num_rows
+            yield batch
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """All of it: name → 1-D array of the column's dtype."""
+        dtypes = self._table.dtypes
+        if self._inside is not None or any(dtypes[name].kind == "O" for name in self.columns):
+            table = self.reader().read_all()
+            return {name: table[name].to_numpy(zero_copy_only=False) for name in self.columns}
+        parts: list[list[np.ndarray]] = [[] for _ in self.columns]
+        while (found := self._native.next_bytes()) is not None:
+            for part, data in zip(parts, found[1], strict=True):
+                part.append(data)
+        result = {}
+        for name, part in zip(self.columns, parts, strict=True):
+            joined = part[0] if len(part) == 1 else np.concatenate([np.empty(0, "u1"), *part])
+            result[name] = joined.view(dtypes[name])
+        return result
+
+    def count(self) -> int:
+        """The number of rows that match."""
+        if self._inside is not None:
+            return sum(batch.num_rows for batch in self.batches())
+        rows = 0
+        while (found := self._native.next_bytes()) is not None:
+            rows += found[0]
+        return rows
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        pa, dtypes = arrow(), self._table.dtypes
+        return pa.schema([pa.field(name, arrow_type(pa, dtypes[name])) for name in columns])
+
+
+def arrow() -> Any:
+    """pyarrow.
+
+    Raises:
+        Error: ``unsupported`` where it is missing.
+    """
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise errors.make(
+            "unsupported", "scanning a table as Arrow needs pyarrow", "pip install 'icecore[table]'"
+        ) from None
+    return pyarrow
+
+
+def arrow_type(pa: Any, dtype: np.dtype[Any]) -> Any:
+    """The Arrow type of a column: the same number, ``large_string`` for texts, and the next unit of time."""
+    if dtype.kind in "OSU":
+        return pa.large_string()
+    if dtype.kind in "mM":
+        unit = np.datetime_data(dtype)[0]
+        unit = unit if unit in ("s", "ms", "us", "ns") else "s"
+        return pa.timestamp(unit) if dtype.kind == "M" else pa.duration(unit)
+    return pa.from_numpy_dtype(dtype)
+
+
+def _array(pa: Any, kind: Any, rows: int, buffers: tuple[Any, Any, Any]) -> Any:
+    validity, offsets, values = (None if b is None else pa.py_buffer(b) for b in buffers)
+    parts = [validity, values] if offsets is None else [validity, offsets, values]
+    return pa.Array.from_buffers(kind, rows, parts)

@@ -1,0 +1,86 @@
+//! A scan in progress, batch by batch.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use icecore::read::Report;
+use icecore::scan::{self, Batch, Elements, Table, arrow};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::OrRaise;
+
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct Scan {
+    scan: Mutex<scan::Scan>,
+    table: Arc<Table>,
+    columns: Vec<usize>,
+}
+
+/// (validity, offsets, values) of an Arrow array.
+type Buffers<'py> = (Option<Bound<'py, PyArray1<u8>>>, Option<Bound<'py, PyArray1<u8>>>, Bound<'py, PyArray1<u8>>);
+
+impl Scan {
+    pub fn new(scan: scan::Scan, table: Arc<Table>) -> Self {
+        let columns = scan.columns().to_vec();
+        Self { scan: Mutex::new(scan), table, columns }
+    }
+
+    fn batch(&self) -> icecore::grid::Result<Option<Batch>> {
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
+}
+
+#[pymethods]
+impl Scan {
+    /// The next rows as Arrow's buffers: (rows, for each column its buffers); None at the end.
+    fn next_arrow<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Vec<Buffers<'py>>)>> {
+        let made = py.detach(|| {
+            let Some(batch) = self.batch()? else { return Ok(None) };
+            let columns = self.columns.iter().zip(batch.columns);
+            let arrays = columns.filter_map(|(number, elements)| Some((self.table.columns().get(*number)?, elements)));
+            let arrays = arrays.map(|(column, elements): (_, Elements)| arrow(column, elements));
+            Ok(Some((batch.rows, arrays.collect::<icecore::grid::Result<Vec<_>>>()?)))
+        });
+        let Some((rows, columns)) = made.or_raise()? else { return Ok(None) };
+        let array = |bytes| PyArray1::from_vec(py, bytes);
+        let buffers = columns.into_iter().map(|c| (c.validity.map(array), c.offsets.map(array), array(c.values)));
+        Ok(Some((rows, buffers.collect())))
+    }
+
+    /// The next rows as they are: (rows, for each column the bytes of its elements); None at the end.
+    fn next_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Vec<Bound<'py, PyArray1<u8>>>)>> {
+        let Some(batch) = py.detach(|| self.batch()).or_raise()? else { return Ok(None) };
+        let columns = batch.columns.into_iter().map(|c| PyArray1::from_vec(py, c.bytes));
+        Ok(Some((batch.rows, columns.collect())))
+    }
+
+    /// What it took so far.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let report = self.scan.lock().unwrap_or_else(PoisonError::into_inner).report();
+        let dict = PyDict::new(py);
+        let counts = [
+            ("rows", report.rows),
+            ("zones", report.zones),
+            ("zones_pruned", report.zones_pruned),
+            ("zones_whole", report.zones_whole),
+            ("rows_tested", report.rows_tested),
+            ("rows_out", report.rows_out),
+        ];
+        for (name, count) in counts {
+            dict.set_item(name, count)?;
+        }
+        for (name, read) in [("summaries", report.summaries), ("predicate", report.predicate), ("data", report.data)] {
+            dict.set_item(name, read_report(py, read)?)?;
+        }
+        Ok(dict)
+    }
+}
+
+fn read_report(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("requests", report.requests)?;
+    dict.set_item("bytes_fetched", report.bytes_fetched)?;
+    dict.set_item("chunks", report.chunks)?;
+    Ok(dict)
+}

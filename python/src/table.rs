@@ -1,0 +1,91 @@
+//! Tables: columns, where-clauses, summaries.
+
+use std::sync::Arc;
+
+use icecore::read::ReadOptions;
+use icecore::scan::{self, ScanOptions, Table as Columns};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::array::Array;
+use crate::error::OrRaise;
+use crate::scan::Scan;
+
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct Table {
+    table: Arc<Columns>,
+}
+
+#[pymethods]
+impl Table {
+    /// `columns`: (name, array, elements that stand for null, (nanoseconds of a unit, of zero since 1970) for times in numbers).
+    #[new]
+    fn new(columns: Vec<(String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>)>) -> PyResult<Self> {
+        let columns = columns
+            .into_iter()
+            .map(|(name, array, nulls, epoch)| scan::Column::new(name, Arc::clone(&array.get().view), nulls, epoch))
+            .collect();
+        Ok(Self { table: Arc::new(Columns::new(columns).or_raise()?) })
+    }
+
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.table.rows()
+    }
+
+    /// The numbers of the columns that a where-clause looks at.
+    fn columns_of(&self, clause: &str) -> PyResult<Vec<usize>> {
+        Ok(self.table.filter(clause).or_raise()?.columns)
+    }
+
+    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Vec<usize>,
+        clause: Option<&str>,
+        prune: bool,
+        limit: Option<u64>,
+        memory: Option<u64>,
+    ) -> PyResult<Scan> {
+        let mut options = ScanOptions { columns, prune, limit, ..ScanOptions::default() };
+        options.filter = clause.map(|clause| self.table.filter(clause)).transpose().or_raise()?;
+        options.memory = memory.unwrap_or(options.memory);
+        let table = Arc::clone(&self.table);
+        let scan = py.detach(|| scan::Scan::new(table, options)).or_raise()?;
+        Ok(Scan::new(scan, Arc::clone(&self.table)))
+    }
+
+    /// For each column a dict of its summary: zone, rows, digest, and the bytes of min, max, mean, rms, count, intervals.
+    fn summarise<'py>(&self, py: Python<'py>, columns: Vec<usize>, memory: u64) -> PyResult<Bound<'py, PyList>> {
+        let options = ReadOptions { cache: false, ..ReadOptions::default() };
+        let summaries = py.detach(|| scan::summarise(&self.table, &columns, memory, &options)).or_raise()?;
+        let list = PyList::empty(py);
+        for summary in summaries {
+            let entry = PyDict::new(py);
+            entry.set_item("zone", summary.zone)?;
+            entry.set_item("rows", summary.rows)?;
+            entry.set_item("digest", format!("{:016x}", summary.digest))?;
+            let parts = [
+                ("min", summary.min),
+                ("max", summary.max),
+                ("mean", summary.mean),
+                ("rms", summary.rms),
+                ("count", summary.count),
+                ("intervals", summary.intervals),
+            ];
+            for (name, bytes) in parts {
+                entry.set_item(name, PyArray1::from_vec(py, bytes))?;
+            }
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+
+    /// What a column's summary must say it was made from to be used.
+    fn digest(&self, py: Python<'_>, column: usize) -> PyResult<String> {
+        let digest = py.detach(|| self.table.columns().get(column).map(scan::digest).transpose()).or_raise()?;
+        Ok(digest.map_or_else(String::new, |digest| format!("{digest:016x}")))
+    }
+}
