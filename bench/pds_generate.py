@@ -18,10 +18,41 @@ from pathlib import Path
 
 import numpy as np
 
-NAMES = (
-    "date,utc,jdate,orbit,sundist,sunlat,sunlon,sclk,sclat,sclon,scrad,scalt,el_cmd,az_cmd,af,vert_lat,vert_lon,c,det,"
-    "vlookx,vlooky,vlookz,radiance,tb,clat,clon,cemis,csunzen,csunazi,cloctime,qca,qge,qmi"
-).split(",")
+NAMES = [
+    "date",
+    "utc",
+    "jdate",
+    "orbit",
+    "sundist",
+    "sunlat",
+    "sunlon",
+    "sclk",
+    "sclat",
+    "sclon",
+    "scrad",
+    "scalt",
+    "el_cmd",
+    "az_cmd",
+    "af",
+    "vert_lat",
+    "vert_lon",
+    "c",
+    "det",
+    "vlookx",
+    "vlooky",
+    "vlookz",
+    "radiance",
+    "tb",
+    "clat",
+    "clon",
+    "cemis",
+    "csunzen",
+    "csunazi",
+    "cloctime",
+    "qca",
+    "qge",
+    "qmi",
+]
 _WIDTHS = (
     12,
     15,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import icecore
 import numpy as np
-from icecore import summaries
+from icecore.tables import summaries
 
 WHERE = "lon between 120.0 and 120.1"
 OUT = ["lat", "lon", "tb", "radiance"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from icecore import codecspec, layout
+from icecore.analyzer.plan import Planned
 from icecore.arraywriter import ArrayWriter
-from icecore.assayplan import Planned
 from icecore.assemble import Step
 from icecore.nodes import Node
 from icecore.sources.arraymap import ArrayEntry, Reader

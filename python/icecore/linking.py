@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from icecore import copying, errors, linkplan, references
-from icecore.assayplan import Planned
+from icecore.analyzer.plan import Planned
 from icecore.assemble import Existing, assemble
 from icecore.into import destination, groups, may_commit, notes, summary
 from icecore.linkplan import LinkPlan

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from icecore import assayplan, codecspec, copying, layout, text
-from icecore.assaymeasure import Goal
-from icecore.assaysample import Kind
+from icecore import codecspec, copying, layout, text
+from icecore.analyzer import plan
+from icecore.analyzer.measure import Goal
+from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
 from icecore.into import destination, groups, may_commit, notes, summary
 from icecore.linkedread import linked_readers
@@ -19,8 +20,8 @@ from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sourcing import gather
-from icecore.tablejobs import pack_tables, plan_tables
-from icecore.tablepack import TableOptions
+from icecore.tables.jobs import pack_tables, plan_tables
+from icecore.tables.pack import TableOptions
 from icecore.writer import Writer
 
 #: lengths per axis, or dimension name → length
@@ -63,7 +64,7 @@ def pack(
         codec: ``auto`` measures on samples of each array and chooses for the goal; else see
             :func:`icecore.codecspec.resolve`.
         goal: of ``auto``: ``archive`` (least bytes), ``speed`` (fastest to decode) or ``balanced`` (least
-            time to data); see :class:`icecore.assaymeasure.Goal`.
+            time to data); see :class:`icecore.analyzer.measure.Goal`.
         bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
         portable: use only codecs that other Zarr readers have.
         memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
@@ -71,7 +72,7 @@ def pack(
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
         keep_going: commit what could be done even where some source failed.
-        restore: keep what :func:`icecore.restore.restore` needs to print text tables again, byte for byte.
+        restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
         message: of the commit.
         storage: credentials of the repository's object store.
@@ -128,13 +129,13 @@ class _Wanted:
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
         return layout.plan(entry.shape, layout.itemsize(entry.dtype), chunk, shard, source)
 
-    def codecs(self, entry: ArrayEntry, read: Reader, chunk: Sequence[int]) -> assayplan.Planned:
+    def codecs(self, entry: ArrayEntry, read: Reader, chunk: Sequence[int]) -> plan.Planned:
         """The codecs of its chunks: measured, or as they were named."""
         if self.codec == "auto":
             kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
-            return assayplan.plan(kind, entry.shape, chunk, read, self.goal, self.portable)
+            return plan.plan(kind, entry.shape, chunk, read, self.goal, self.portable)
         codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, chunk, self.portable)
-        return assayplan.Planned(codecs)
+        return plan.Planned(codecs)
 
 
 class _Packing:

@@ -18,7 +18,7 @@ from icecore.plan import Plan
 
 if TYPE_CHECKING:
     from icecore import _icecore
-    from icecore.table import Table
+    from icecore.tables.table import Table
     from icecore.writer import Writer
 
 
@@ -215,7 +215,7 @@ class Repo:
         Raises:
             Error: ``not-found``; ``mismatch`` where ``path`` is an array or lengths differ.
         """
-        from icecore.table import Table
+        from icecore.tables.table import Table
 
         found = self[path]
         if not isinstance(found, Group):

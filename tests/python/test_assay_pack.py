@@ -10,7 +10,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli
-from icecore.assaymeasure import Goal
+from icecore.analyzer.measure import Goal
 
 RNG = np.random.default_rng(23)
 CORE = {"bytes", "vlen-utf8", "gzip", "zstd", "blosc", "crc32c"}

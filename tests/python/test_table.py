@@ -7,8 +7,8 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore import summaries
 from icecore.errors import Error
+from icecore.tables import summaries
 
 pa = pytest.importorskip("pyarrow")
 N = 50_000

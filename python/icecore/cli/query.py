@@ -20,7 +20,7 @@ from icecore.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from icecore.table import Table
+    from icecore.tables.table import Table
 
 _SHOWN = 20
 
@@ -79,7 +79,7 @@ def query(
         scan.count()
         _explained(scan.report(), json)
         return
-    from icecore.tableexport import export
+    from icecore.tables.export import export
 
     rows = export(scan, output, json, _SHOWN)
     if output not in (None, "-"):
@@ -111,7 +111,7 @@ def _reduce(
     prune: bool,
     json: bool,
 ) -> None:
-    from icecore.tablereduce import reduce
+    from icecore.tables.reduce import reduce
 
     rows = reduce(table, what, where, within=within, xy=xy, prune=prune)
     if json:

@@ -25,7 +25,7 @@ def restore(
 ) -> None:
     """Print a packed text table again: the original file, byte for byte, checked against its SHA-256."""
     from icecore.repo import open
-    from icecore.restore import restore
+    from icecore.tables.restore import restore
 
     with Progress("restore") as progress:
         written = restore(

@@ -204,7 +204,7 @@ class ArrayMap:
         groups: path → attributes; always has the root ``"/"``.
         arrays: path → entry.
         dropped: what is not in ``arrays`` or ``groups`` although the source has it.
-        tables: path → a table that is packed row by row (:mod:`icecore.tablepack`), never linked.
+        tables: path → a table that is packed row by row (:mod:`icecore.tables.pack`), never linked.
     """
 
     source: str

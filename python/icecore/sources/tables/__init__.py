@@ -1,7 +1,7 @@
 """Tables of text and of binary records: PDS3 and PDS4 labels, Diviner, CSV; plain, zipped or compressed.
 
 ``open`` gives an :class:`~icecore.sources.arraymap.ArrayMap` whose ``tables`` are streamed by
-:mod:`icecore.tablepack`; nothing of them can be linked.
+:mod:`icecore.tables.pack`; nothing of them can be linked.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from icecore import errors
 from icecore.sources.arraymap import ArrayMap
 from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote
+from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, ZIP, Member, members
 from icecore.sources.tables.delimited import is_text, sniff
-from icecore.sources.tablefile import TableFile, TableSpec
 
 _SMALL = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 _START = 1 << 16

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from icecore.sources.tables import diviner
 from icecore.sources.tablefile import Field, TableSpec
+from icecore.sources.tables import diviner
 
 _SEPARATORS = b",\t;|"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from icecore import errors
+from icecore.sources.tablefile import Field, Kind, TableSpec
 from icecore.sources.tables.archives import FAULTS, Member
 from icecore.sources.tables.delimited import unique
-from icecore.sources.tablefile import Field, Kind, TableSpec
 
 Finder = Callable[[str], Member | None]
 

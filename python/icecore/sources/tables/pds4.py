@@ -11,9 +11,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from icecore import errors
+from icecore.sources.tablefile import Field, Kind, TableSpec
 from icecore.sources.tables.delimited import unique
 from icecore.sources.tables.pds3 import Finder
-from icecore.sources.tablefile import Field, Kind, TableSpec
 
 _PRODUCT = re.compile(rb"<(\w+:)?Product_\w+[\s>]")
 _SEPARATORS = {"comma": ",", "horizontal tab": "\t", "semicolon": ";", "vertical bar": "|"}

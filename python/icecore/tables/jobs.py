@@ -12,7 +12,7 @@ from icecore.into import may_commit
 from icecore.report import Report, Row
 from icecore.sources.tablefile import TableFile
 from icecore.sourcing import Failure, Source
-from icecore.tablepack import Done, TableJob, TableOptions, pack_table
+from icecore.tables.pack import Done, TableJob, TableOptions, pack_table
 
 if TYPE_CHECKING:
     from icecore.nodes import Node

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors, restore, tablecodecs, tableformat
+from icecore import errors
 from icecore.nodes import HIDDEN, OURS, Node
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tablestream import BLOCK, TextStream
+from icecore.tables import codecs, format, restore
+from icecore.tables.stream import BLOCK, TextStream
 from icecore.text import plural
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class _TablePack:
         file = state.file
         assert file.spec is not None
         known = self._formats[-1] if self._formats else None
-        fmt, spec = tableformat.infer(file, text, self._options.trust, self._extra)
+        fmt, spec = format.infer(file, text, self._options.trust, self._extra)
         names = [column["name"] for column in fmt["columns"]]
         if self._columns and names != [column["name"] for column in self._columns]:
             raise errors.make(
@@ -222,8 +223,8 @@ class _TablePack:
             return columns
         result, again = [], False
         for i, (old, new) in enumerate(zip(self._columns, columns, strict=True)):
-            merged = tableformat.merge(old, new)
-            if merged is None or not tableformat.same_array(old, merged):
+            merged = format.merge(old, new)
+            if merged is None or not format.same_array(old, merged):
                 if self._kept:
                     raise errors.make(
                         "mismatch",
@@ -249,7 +250,7 @@ class _TablePack:
             self._widen(state, column, count, self._rows + row, cell)
         if parsed["rows"] or parsed["lines"]:
             columns = [
-                tablecodecs.values(raw, column)
+                codecs.values(raw, column)
                 for raw, column in zip(parsed["columns"], state.columns, strict=True)
             ]
             if not self._arrays:
@@ -274,8 +275,8 @@ class _TablePack:
                     "pack all files in one go, or this one into another group",
                 )
             sample = json.loads(_infer(state, column, self._extra[column]))
-            merged = tableformat.merge(self._columns[column], sample)
-            if merged is not None and not tableformat.same_array(self._columns[column], merged):
+            merged = format.merge(self._columns[column], sample)
+            if merged is not None and not format.same_array(self._columns[column], merged):
                 self._columns[column] = merged
                 raise _Again
         state.lost[column] = state.lost.get(column, 0) + count
@@ -286,16 +287,16 @@ class _TablePack:
         assert state.spec is not None
         writer.group(path, state.spec.attrs)
         rows = len(columns[0])
-        chunk = max(min(rows, tablecodecs.CHUNK), 1) if state.small else tablecodecs.CHUNK
-        shard = chunk if state.small and rows <= chunk else tablecodecs.SHARD
+        chunk = max(min(rows, codecs.CHUNK), 1) if state.small else codecs.CHUNK
+        shard = chunk if state.small and rows <= chunk else codecs.SHARD
         for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
             array = writer.array(
                 f"{path}/{column['name']}",
-                tablecodecs.dtype(column),
+                codecs.dtype(column),
                 dims=("row",),
                 chunks=(chunk,),
                 shards=(shard,),
-                codec=tablecodecs.codecs(column, values, self._options.portable),
+                codec=codecs.codecs(column, values, self._options.portable),
                 attrs=item.attrs,
             )
             self._arrays.append(array)
@@ -449,7 +450,7 @@ def _prints(fmt: dict[str, Any], text: bytes) -> bool:
 
 
 def _about(column: dict[str, Any]) -> str:
-    kind = tablecodecs.dtype(column)
+    kind = codecs.dtype(column)
     return f"{kind} with {column['scale']} decimals" if column["scale"] else str(kind)
 
 

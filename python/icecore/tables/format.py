@@ -215,7 +215,7 @@ def _family(column: dict[str, Any]) -> str:
     if style == "number":
         return "decimal" if column["scale"] else "int"
     if style == "time":
-        from icecore.tablecodecs import dtype
+        from icecore.tables.codecs import dtype
 
         return str(dtype(column))
     return style

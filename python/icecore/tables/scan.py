@@ -12,7 +12,7 @@ from icecore import errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from icecore.table import Table
+    from icecore.tables.table import Table
 
 
 class Scan:
@@ -42,7 +42,7 @@ class Scan:
             raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
         self._limit = limit
         if within is not None:
-            from icecore.tableregion import Region
+            from icecore.tables.region import Region
 
             self._inside = Region(table, within, xy)
             self._read += [name for name in self._inside.xy if name not in self._read]

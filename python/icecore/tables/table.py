@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.column import column, fits
 from icecore.nodes import nearest
+from icecore.tables.column import column, fits
 
 if TYPE_CHECKING:
     import pandas
@@ -110,7 +110,7 @@ class Table:
     ) -> pyarrow.RecordBatchReader:
         """Stream rows as Arrow record batches, in the order of the table.
 
-        Zones whose summaries (:mod:`icecore.summaries`) say that no row can match are not read; of the
+        Zones whose summaries (:mod:`icecore.tables.summaries`) say that no row can match are not read; of the
         others the where-clause's columns are read first, and then only the chunks with rows that match.
 
         Args:
@@ -141,8 +141,8 @@ class Table:
         prune: bool = True,
         memory: int | None = None,
     ) -> Any:
-        """:meth:`scan` as an object that also reports what it took; see :class:`icecore.tablescan.Scan`."""
-        from icecore.tablescan import Scan
+        """:meth:`scan` as an object that also reports what it took; see :class:`icecore.tables.scan.Scan`."""
+        from icecore.tables.scan import Scan
 
         names = self._names(columns)
         return Scan(self, names, where, within=within, xy=xy, limit=limit, prune=prune, memory=memory)
@@ -169,7 +169,7 @@ class Table:
         Raises:
             Error: ``unsupported`` where polars is missing.
         """
-        from icecore.tablepolars import lazy
+        from icecore.tables.polars import lazy
 
         return lazy(self)
 

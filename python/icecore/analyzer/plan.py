@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 from icecore import codecspec, layout
-from icecore.assaymeasure import Candidate, Choice, Goal, Measurement, confirmed, measure
-from icecore.assaysample import Kind, Reader, take
+from icecore.analyzer.measure import Candidate, Choice, Goal, Measurement, confirmed, measure
+from icecore.analyzer.sample import Kind, Reader, take
 
 #: below this an array gets the codecs of its type: measuring would cost more than it could save
 _TINY = 4 << 10

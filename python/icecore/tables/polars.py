@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.tablescan import arrow, arrow_type
+from icecore.tables.scan import arrow, arrow_type
 
 if TYPE_CHECKING:
     import polars
 
-    from icecore.table import Table
+    from icecore.tables.table import Table
 
 _COMPARE = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "Eq": "="}
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def lazy(table: Table) -> polars.LazyFrame:
-    """See :meth:`icecore.table.Table.to_polars`."""
+    """See :meth:`icecore.tables.table.Table.to_polars`."""
     try:
         import polars as pl
         from polars.io.plugins import register_io_source

@@ -13,8 +13,8 @@ import numpy as np
 
 from icecore import errors, reference
 from icecore.attributes import dump
-from icecore.column import column
 from icecore.group import Group
+from icecore.tables.column import column
 from icecore.writer import Writer
 
 if TYPE_CHECKING:
@@ -135,7 +135,9 @@ def read(array: Array) -> dict[str, np.ndarray]:
     """
     top = f"{ROOT}{array.path}/r4096"
     if top not in array.repo:
-        raise errors.make("not-found", f"{array.path} has no summary", "icecore.summaries.write(repo, path)")
+        raise errors.make(
+            "not-found", f"{array.path} has no summary", "icecore.tables.summaries.write(repo, path)"
+        )
     found = array.repo.read({f"{top}/{name}": None for name in PARTS})
     return dict(zip(PARTS, found.values(), strict=True))
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.tablescan import arrow
+from icecore.tables.scan import arrow
 
 if TYPE_CHECKING:
-    from icecore.tablescan import Scan
+    from icecore.tables.scan import Scan
 
 
 def export(scan: Scan, output: str | None, json: bool = False, shown: int = 20) -> int:

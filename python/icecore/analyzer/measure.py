@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icecore import errors, text
-from icecore.assaysample import Kind, Sample
+from icecore.analyzer.sample import Kind, Sample
 from icecore.codecspec import Codec
 
 GOALS = ("archive", "balanced", "speed")

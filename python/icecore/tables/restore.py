@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors, reference, tablecodecs
+from icecore import errors, reference
 from icecore.nodes import HIDDEN
+from icecore.tables import codecs
 
 if TYPE_CHECKING:
     from icecore.repo import Repo
@@ -177,7 +178,7 @@ class _Window:
             self._load(start, stop)
         part = slice(start - self._start, stop - self._start)
         return [
-            tablecodecs.raw(data[part], column)
+            codecs.raw(data[part], column)
             for data, column in zip(self._data, self.format["columns"], strict=True)
         ]
 

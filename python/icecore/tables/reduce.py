@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors, summaries
-from icecore.tablescan import arrow
+from icecore import errors
+from icecore.tables import summaries
+from icecore.tables.scan import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from icecore.table import Table
+    from icecore.tables.table import Table
 
 _FUNCTIONS = ("count", "sum", "mean", "min", "max", "std", "rms", "histogram")
 _EXAMPLE = '"count, mean:tb, max:tb by c"; a histogram: "histogram:tb:40" or "histogram:tb:40:0:400"'
@@ -98,8 +99,8 @@ def reduce(
         table: the table.
         what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
             rows, ``count:tb`` values; ``histogram:tb:40:0:400`` counts values in 40 bins from 0 to 400.
-        where: see :class:`icecore.table.Table`.
-        within, xy, prune: as for :meth:`icecore.table.Table.scan`.
+        where: see :class:`icecore.tables.table.Table`.
+        within, xy, prune: as for :meth:`icecore.tables.table.Table.scan`.
 
     Returns:
         One dictionary per key, in order: key columns, then one entry per function.

@@ -14,7 +14,7 @@ from icecore import errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from icecore.table import Table
+    from icecore.tables.table import Table
 
 _X = ("lon", "longitude", "clon", "x", "lon_ph")
 _Y = ("lat", "latitude", "clat", "y", "lat_ph")
