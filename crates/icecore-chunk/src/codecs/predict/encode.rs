@@ -2,10 +2,10 @@
 
 use icecore_grid::Result;
 
-use super::List;
 use super::differences::{Kind, fill_holes, forward};
 use super::fit::fit;
 use super::frame::{Coded, Predictor, header, pack};
+use super::list::List;
 use super::lpc::{self, MAX_TAPS, Weights};
 use super::mask::Mask;
 use super::mode::{Mode, Plan, Recipe, long_axes, lorenzo};

@@ -3,13 +3,13 @@
 use icecore_grid::Result;
 
 use super::differences::{Kind, MAX_STEPS, Step, inverse};
+use super::list::List;
 use super::lpc::{self, MAX_TAPS, Weights};
 use super::mask::Mask;
-use super::side::{Side, put_number};
+use super::side::{NAME, Side, put_number};
 use super::stencil::{self, MAX_TERMS, Stencil, Term};
 use super::values::{Values, read_exceptions};
 use super::word::{Word, as_bytes, with_words};
-use super::{List, NAME};
 use crate::refuse::corrupt;
 use crate::scratch::Scratch;
 

@@ -2,8 +2,7 @@
 
 use icecore_grid::Result;
 
-use super::NAME;
-use super::side::{Side, put_list};
+use super::side::{NAME, Side, put_list};
 use super::word::Word;
 use crate::refuse::corrupt;
 

@@ -5,6 +5,7 @@ mod encode;
 mod fit;
 mod frame;
 mod lattice;
+mod list;
 mod lpc;
 mod mask;
 mod mode;
@@ -16,19 +17,19 @@ mod word;
 use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::array_codec::ArrayCodec;
-use crate::chain::Chain;
 use crate::dtype::DType;
 use crate::extension::{Extension, config_bool_or};
 use crate::refuse::{bad_config, corrupt};
 use crate::scratch::Scratch;
 use encode::encode;
 use frame::decode;
+use list::List;
 use mode::{Mode, parse_modes};
+use side::NAME;
 
-const NAME: &str = "icecore.predict";
 /// As many as one byte can tell apart.
 const MAX_LISTS: usize = 256;
 
@@ -40,14 +41,6 @@ pub(crate) struct Predict {
     modes: Vec<Mode>,
     mask: bool,
     lists: Vec<List>,
-}
-
-/// A list of codecs for residuals.
-#[derive(Debug)]
-struct List {
-    chain: Chain,
-    /// Takes signed integers (pco's way), else folded ones.
-    signed: bool,
 }
 
 impl Predict {
@@ -67,24 +60,6 @@ impl Predict {
         let lists = lists.ok_or_else(|| bad_config(ext, "codecs", "1 to 256 lists of codecs"))?;
         let lists = lists.iter().map(|list| List::parse(list, dtype.size())).collect::<Result<_>>()?;
         Ok(Predict { float, size: dtype.size(), modes, mask, lists })
-    }
-}
-
-impl List {
-    fn parse(list: &Value, size: usize) -> Result<List> {
-        let first = list.get(0).and_then(|codec| Extension::parse(codec, "codec").ok());
-        let signed = first.is_some_and(|codec| matches!(codec.name, "pcodec" | "numcodecs.pcodec"));
-        let dtype = match (size, signed) {
-            (1, true) => DType::Int8,
-            (2, true) => DType::Int16,
-            (4, true) => DType::Int32,
-            (_, true) => DType::Int64,
-            (1, false) => DType::UInt8,
-            (2, false) => DType::UInt16,
-            (4, false) => DType::UInt32,
-            (_, false) => DType::UInt64,
-        };
-        Ok(List { chain: Chain::parse(list, &dtype, &vec![0; size])?, signed })
     }
 }
 

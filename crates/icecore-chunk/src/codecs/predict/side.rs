@@ -3,9 +3,10 @@
 use icecore_grid::{Error, ErrorKind, Result};
 use pco::ChunkConfig;
 
-use super::NAME;
 use crate::codecs::pco::read_numbers;
 use crate::refuse::corrupt;
+
+pub(super) const NAME: &str = "icecore.predict";
 
 /// Seven bits a byte, least significant first; the top bit says that more follow.
 pub(super) fn put_number(out: &mut Vec<u8>, mut value: u64) {

@@ -2,9 +2,8 @@
 
 use icecore_grid::Result;
 
-use super::NAME;
 use super::lattice::{self, Lattice};
-use super::side::{Side, put_list};
+use super::side::{NAME, Side, put_list};
 use super::word::Word;
 use crate::refuse::corrupt;
 
