@@ -12,7 +12,7 @@ from icecore.cli.console import Json, emit, examples, talk
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The study: pds.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The study: pds or pstore.")],
     source: Annotated[
         str | None, typer.Argument(metavar="FILE", help="What to measure with; made where it is left out.")
     ] = None,
@@ -37,5 +37,9 @@ def bench(
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(
-        epilog=examples("icecore bench pds -o figures", "icecore bench pds 200908010000_RDR.TAB --json")
+        epilog=examples(
+            "icecore bench pds -o figures",
+            "icecore bench pds 200908010000_RDR.TAB --json",
+            "icecore bench pstore model.nc",
+        )
     )(bench)

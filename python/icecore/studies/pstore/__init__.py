@@ -1,0 +1,44 @@
+"""PStore (Bhattacherjee, Deshpande and Sussman 2014): compression, precision, layouts, prefetch.
+
+What the study measured on its regional climate model, measured here on the fields that are given and on a 4-D
+field of 904 MB that is made. Tables and figures are numbered in the order in which they are printed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from icecore.studies.pstore import field, ingestion, layouts, precision, prefetch, scaling, schemes
+from icecore.studies.study import Outcome
+
+
+def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome:
+    """Measure all of it.
+
+    Args:
+        folder: where the figures go.
+        source: a file or folder with fields of your own for tables 1 and 2, besides the one that is made.
+        say: is told what is being done.
+    """
+    os.environ["ICECORE_CACHE"] = "0"
+    outcome = Outcome("pstore")
+    with tempfile.TemporaryDirectory(prefix="icecore-pstore-") as temporary:
+        work = Path(temporary)
+        made = field.pack(work, say)
+        plain, store = made["blosc"], work / "blosc.icecore"
+        fields = [*field.given(source, work, say), plain]
+        for part in (
+            schemes.measure(folder, fields, say),
+            precision.measure(folder, [*field.in_planes(source, work, say), made["planes"]], say),
+            layouts.measure(folder, plain, work, say),
+            prefetch.measure(folder, plain, store, say),
+            scaling.measure(folder, plain, store, say),
+            ingestion.measure(work, say),
+        ):
+            outcome.tables += part.tables
+            outcome.figures += part.figures
+            outcome.notes += part.notes
+    return outcome

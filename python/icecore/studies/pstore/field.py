@@ -1,0 +1,102 @@
+"""The fields that are measured: those of the user, and a 4-D one of 904 MB that is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import icecore
+
+#: time, z, y, x of the made field: 904 MB of float32
+SHAPE = (240, 35, 138, 195)
+#: its shards (60 MB) and chunks (1.3 MB); 9 does not divide 35
+SHARD, CHUNK = (16, 35, 138, 195), (16, 7, 46, 65)
+DIMS = ("time", "z", "y", "x")
+#: of the user's arrays, those with at least this many bytes
+_LEAST = 1 << 20
+
+
+def slab(first: int) -> np.ndarray:
+    """Sixteen time steps from ``first`` on: waves, a gradient, and noise in every bit of the mantissa."""
+    t, z, y, x = np.meshgrid(*(np.arange(n) for n in SHARD), indexing="ij", sparse=True)
+    t = t + first
+    waves = 8 * np.sin(x / 17 + t / 5) * np.cos(y / 13) + 3 * np.sin(t / 24 * 2 * np.pi)
+    noise = np.random.default_rng((13, first)).standard_normal(SHARD, dtype="f4") * np.float32(0.1)
+    return (280 - 2 * z + waves).astype("f4") + noise
+
+
+def blosc(itemsize: int = 4) -> dict[str, Any]:
+    """Shuffle and zstd."""
+    options = {"cname": "zstd", "clevel": 3, "shuffle": "shuffle", "typesize": itemsize, "blocksize": 0}
+    return {"name": "blosc", "configuration": options}
+
+
+def plain(itemsize: int = 4) -> list[dict[str, Any]]:
+    """Shuffle and zstd after the elements' bytes."""
+    return [{"name": "bytes", "configuration": {"endian": "little"}}, blosc(itemsize)]
+
+
+def planes(itemsize: int = 4) -> list[dict[str, Any]]:
+    """The two top bytes together, each other byte alone."""
+    low = {
+        "bytes": 1,
+        "codecs": [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3, "checksum": False}}],
+    }
+    parts = [{"bytes": 2, "codecs": plain(2)}, *[low] * (itemsize - 2)]
+    return [{"name": "icecore.byteplanes", "configuration": {"planes": parts}}]
+
+
+def write(
+    path: Path, codec: list[dict[str, Any]], chunk: tuple[int, ...], shard: tuple[int, ...]
+) -> icecore.Array:
+    """The made field in a repository of its own."""
+    with icecore.create(path).writer(message="field") as writer:
+        array = writer.array("/field", "f4", (0, *SHAPE[1:]), DIMS, chunk, shard, codec)
+        for first in range(0, SHAPE[0], SHARD[0]):
+            array.append(slab(first))
+    return opened(path, "/field")
+
+
+def opened(url: Path | str, path: str) -> icecore.Array:
+    """An array of a repository."""
+    array = icecore.open(url)[path]
+    assert isinstance(array, icecore.Array)
+    return array
+
+
+def pack(work: Path, say: Callable[[str], None]) -> dict[str, icecore.Array]:
+    """The made field, once as shuffle + zstd and once in planes."""
+    result = {}
+    for name, codec in (("blosc", plain()), ("planes", planes())):
+        say(f"the 904 MB field: {name}")
+        result[name] = write(work / f"{name}.icecore", codec, CHUNK, SHARD)
+    return result
+
+
+def given(source: str | None, work: Path, say: Callable[[str], None]) -> list[icecore.Array]:
+    """The floating-point arrays of the user's file or folder, linked where that is possible."""
+    if source is None:
+        return []
+    say(f"reading {source}")
+    into = work / "given.icecore"
+    icecore.link(source, into=into)
+    return _floats(icecore.open(into))
+
+
+def in_planes(source: str | None, work: Path, say: Callable[[str], None]) -> Iterator[icecore.Array]:
+    """The same arrays packed in planes."""
+    for number, array in enumerate(given(source, work / "planes", say)):
+        path = work / f"planes{number}.icecore"
+        values = array[...]
+        with icecore.create(path).writer(message="planes") as writer:
+            writer.array(
+                array.path, array.dtype, array.shape, array.dims, codec=planes(array.dtype.itemsize)
+            )[...] = values
+        yield opened(path, array.path)
+
+
+def _floats(repo: icecore.Repo) -> list[icecore.Array]:
+    return [array for array in repo.arrays.values() if array.dtype.kind == "f" and array.nbytes >= _LEAST]

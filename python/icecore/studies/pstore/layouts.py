@@ -1,0 +1,119 @@
+"""Tables 3 and 4, figures 6 to 8: the size of chunks, and one level of chunks against two."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import icecore
+from icecore.studies import figures
+from icecore.studies.pstore import field
+from icecore.studies.study import Outcome, Table
+
+Query = tuple[slice | int, ...]
+#: chunks from 7 kB to 60 MB of the made field, all inside the same shards
+_CHUNKS = [(2, 1, 23, 39), (4, 5, 23, 39), (8, 7, 46, 39), (16, 7, 46, 65), (16, 35, 69, 65), field.SHARD]
+_QUERIES = 40
+_SHARES = (0.0001, 0.001, 0.01, 0.1)
+
+
+def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[str], None]) -> Outcome:
+    """Random slices and boxes of several layouts of the same field."""
+    sizes = Table(
+        "Table 3: size of chunks, slices of one index along a random axis",
+        ["chunk", "kB", "ratio", "ms a slice"],
+    )
+    arrays = []
+    for number, chunk in enumerate(_CHUNKS):
+        say(f"chunks of {chunk}")
+        same = chunk == field.CHUNK
+        array = (
+            two_level
+            if same
+            else field.write(work / f"chunk{number}.icecore", field.plain(), chunk, field.SHARD)
+        )
+        arrays.append(array)
+        ratio = array.nbytes / array.nbytes_stored
+        sizes.rows.append(
+            ["x".join(map(str, chunk)), np.prod(chunk) * 4 / 1e3, ratio, clock(array, list(slices())) * 1e3]
+        )
+    one_level = arrays[-1]
+    say("one level of chunks against two")
+    levels = Table(
+        "Table 4: one level of chunks (60 MB) against two (1.3 MB in 60 MB), random boxes",
+        ["share of the field", "one level, ms", "two levels, ms", "times faster"],
+    )
+    for share in _SHARES:
+        one, two = (clock(array, list(boxes(share))) * 1e3 for array in (one_level, two_level))
+        levels.rows.append([share, one, two, one / two])
+    outcome = Outcome("layouts", [sizes, levels])
+    kb = [float(row[1]) for row in sizes.rows]
+    outcome.figures = [
+        figures.lines(
+            folder / "pstore-6.png",
+            "Figure 6: ratio against the size of a chunk",
+            ("kB of a chunk", "ratio"),
+            {"shuffle + zstd": (kb, [row[2] for row in sizes.rows])},
+            "x",
+        ),
+        figures.lines(
+            folder / "pstore-7.png",
+            "Figure 7: random slices against the size of a chunk",
+            ("kB of a chunk", "ms a slice"),
+            {"icecore": (kb, [row[3] for row in sizes.rows])},
+            "xy",
+        ),
+        figures.lines(
+            folder / "pstore-8.png",
+            "Figure 8: one level of chunks against two",
+            ("share of the field that is read", "ms a query"),
+            {
+                "one level": (list(_SHARES), [row[1] for row in levels.rows]),
+                "icecore, two levels": (list(_SHARES), [row[2] for row in levels.rows]),
+            },
+            "xy",
+        ),
+    ]
+    return outcome
+
+
+def slices(seed: int = 1) -> Iterator[Query]:
+    """One index along a random axis, everything along another, a quarter along the rest."""
+    random = np.random.default_rng(seed)
+    for _ in range(_QUERIES):
+        fixed, whole = random.permutation(4)[:2]
+        query: list[slice | int] = []
+        for axis, length in enumerate(field.SHAPE):
+            if axis == fixed:
+                query.append(int(random.integers(length)))
+                continue
+            extent = length if axis == whole else length // 4
+            first = int(random.integers(length - extent + 1))
+            query.append(slice(first, first + extent))
+        yield tuple(query)
+
+
+def boxes(share: float, seed: int = 2) -> Iterator[Query]:
+    """Boxes with this share of the field, the same share along each axis."""
+    random = np.random.default_rng(seed)
+    for _ in range(_QUERIES if share < 0.05 else 8):
+        query: list[slice | int] = []
+        for length in field.SHAPE:
+            extent = max(1, round(length * share**0.25))
+            first = int(random.integers(length - extent + 1))
+            query.append(slice(first, first + extent))
+        yield tuple(query)
+
+
+def clock(array: icecore.Array, queries: Sequence[Query]) -> float:
+    """Median seconds of a query, page cache warm."""
+    seconds = []
+    for query in queries:
+        began = time.perf_counter()
+        array[query]
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds)

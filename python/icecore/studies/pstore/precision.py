@@ -1,0 +1,68 @@
+"""Table 2, figures 4 and 5: the most significant bytes alone."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import icecore
+from icecore.studies import figures
+from icecore.studies.study import Outcome, Table
+
+_REPEATS = 3
+
+
+def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], None]) -> Outcome:
+    """All of each field with 2, 3, … of its bytes: bytes fetched, time, and the largest relative error."""
+    table = Table(
+        "Table 2: part of the precision (bound: relative error that is stated; found: the largest there is)",
+        ["field, bytes of each number", "bound", "found", "MB fetched", "of all", "seconds", "of all"],
+    )
+    shares: dict[str, tuple[list[float], list[float]]] = {}
+    times: dict[str, tuple[list[float], list[float]]] = {}
+    for array in fields:
+        say(f"partial precision: {array.path}")
+        exact, size = array[...], array.dtype.itemsize
+        whole_bytes, whole = array.plan().bytes_fetched, _clock(array, None)
+        kept = list(range(2, size + 1))
+        part = [(array.plan(bytes=k).bytes_fetched, _clock(array, k)) for k in kept]
+        for k, (fetched, seconds) in zip(kept, part, strict=True):
+            error = _error(array.read(bytes=k), exact)
+            row = [
+                f"{array.name}, {k} of {size}",
+                array.bound(bytes=k),
+                error,
+                fetched / 1e6,
+                fetched / whole_bytes,
+            ]
+            table.rows.append([*row, seconds, seconds / whole])
+        shares[array.name] = ([float(k) for k in kept], [fetched / whole_bytes for fetched, _ in part])
+        times[array.name] = ([float(k) for k in kept], [seconds / whole for _, seconds in part])
+    outcome = Outcome("precision", [table])
+    x = "bytes of each number that are read"
+    outcome.figures = [
+        figures.lines(folder / "pstore-4.png", "Figure 4: bytes fetched, of all", (x, "share"), shares),
+        figures.lines(folder / "pstore-5.png", "Figure 5: time, of that of all bytes", (x, "share"), times),
+    ]
+    return outcome
+
+
+def _clock(array: icecore.Array, kept: int | None) -> float:
+    seconds = []
+    for _ in range(_REPEATS):
+        began = time.perf_counter()
+        array.read(bytes=kept)
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds)
+
+
+def _error(part: np.ndarray, exact: np.ndarray) -> float:
+    """The largest |part / exact - 1| of numbers that are neither 0, subnormal nor infinite."""
+    normal = np.isfinite(exact) & (np.abs(exact) >= np.finfo(exact.dtype).tiny)
+    if not normal.any():
+        return 0.0
+    return float(np.max(np.abs(part[normal].astype("f8") / exact[normal].astype("f8") - 1)))

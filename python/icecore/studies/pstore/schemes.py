@@ -1,0 +1,72 @@
+"""Table 1, figures 1 to 3: what each scheme of compression makes of each field, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import icecore
+from icecore.studies import figures
+from icecore.studies.study import Outcome, Table
+
+
+def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], None]) -> Outcome:
+    """Every candidate of the analyzer on a sample of each field; speeds are CPU time of one core."""
+    table = Table(
+        "Table 1: schemes of compression", ["field, scheme", "ratio", "write MB/s", "read MB/s", "chosen for"]
+    )
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    best: dict[str, list[float]] = {
+        "icecore, archive": [],
+        "icecore, speed": [],
+        "best scheme without prediction": [],
+    }
+    for array in fields:
+        say(f"assay: {array.path}")
+        measured = icecore.assay(array)
+        for candidate in measured.candidates:
+            if candidate.ratio:
+                name = f"{array.name}, {candidate.label}"
+                figure = (candidate.ratio, candidate.write, candidate.read)
+                table.rows.append([name, *figure, " ".join(candidate.chosen_for)])
+                found.setdefault(candidate.label, []).append(figure)
+        plain = [
+            c.ratio
+            for c in measured.candidates
+            if c.ratio and not c.label.startswith(("predict", "lorenzo", "lattice"))
+        ]
+        best["icecore, archive"].append(measured.choices["archive"].ratio)
+        best["icecore, speed"].append(measured.choices["speed"].ratio)
+        best["best scheme without prediction"].append(max(plain))
+    everywhere = {label: figure for label, figure in found.items() if len(figure) == len(fields)}
+    outcome = Outcome("schemes", [table])
+    mean = {
+        label: [_harmonic([f[i] for f in all_of]) for i in range(3)] for label, all_of in everywhere.items()
+    }
+    outcome.figures = [
+        figures.points(
+            folder / "pstore-1.png",
+            "Figure 1: ratio against decoding (harmonic means over the fields)",
+            ("MB/s decoded by a core", "ratio"),
+            {label: (m[2], m[0]) for label, m in mean.items()},
+            "x",
+        ),
+        figures.points(
+            folder / "pstore-2.png",
+            "Figure 2: ratio against encoding (harmonic means over the fields)",
+            ("MB/s encoded by a core", "ratio"),
+            {label: (m[1], m[0]) for label, m in mean.items()},
+            "x",
+        ),
+        figures.lines(
+            folder / "pstore-3.png",
+            "Figure 3: ratio, field by field",
+            ("field", "ratio"),
+            {name: (list(range(1, len(fields) + 1)), ratios) for name, ratios in best.items()},
+        ),
+    ]
+    return outcome
+
+
+def _harmonic(values: Sequence[float]) -> float:
+    return len(values) / sum(1 / v for v in values)
