@@ -43,7 +43,10 @@ fn document(dtype: &str, chunk: u64, codecs: Value) -> Vec<u8> {
 /// A smooth field with noise in the low bytes, and a few numbers that have no relative error.
 fn bits(row: u64, column: u64) -> u32 {
     let smooth = 280.0 + (row as f32 / 90.0).sin() * 9.0 + column as f32 / 200.0;
-    let noise = ((row * 1_000_003 + column).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as f32 * 1e-8;
+    let mut hash = (row * SIDE + column + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15); // splitmix64: nothing to compress
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let noise = (hash >> 44) as f32 * 4e-7;
     match (row * SIDE + column) % 40_009 {
         0 => 0x0000_0007,
         1 => 0x7f80_0001,
