@@ -39,6 +39,9 @@ _COMPRESSORS: dict[str, tuple[int, Callable[[int, int], Codec]]] = {
     ),
 }
 
+#: bytes of a float → bytes of its planes, most significant first: PStore's split, the top two bytes together
+_WIDTHS = {2: (1, 1), 4: (2, 1, 1), 8: (2, 1, 1, 1, 1, 2)}
+
 
 def resolve(
     spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[int], portable: bool = False
@@ -48,7 +51,9 @@ def resolve(
     Args:
         spec: ``default`` (by the data type; so is ``auto`` where nothing can be measured), ``none``, a
             compressor (``gzip``, ``zlib``, ``zstd``, ``lz4``, ``bz2``, ``lzma``, ``blosc``), optionally as
-            ``shuffle+NAME`` and ``NAME:LEVEL``, or a Zarr v3 list (or its JSON).
+            ``shuffle+NAME`` and ``NAME:LEVEL``, ``planes`` or ``planes:LEVEL`` (floats by the significance
+            of their bytes, so that they can be read in part; other types as ``default``), or a Zarr v3 list
+            (or its JSON).
         data_type: the Zarr v3 ``data_type`` of the array.
         dtype: its NumPy dtype.
         chunk: shape of a chunk.
@@ -67,8 +72,14 @@ def resolve(
     if text == "none":
         return [bytes_codec(dtype)]
     match = _NAME.fullmatch(text)
+    if match is not None and match["name"] == "planes" and not match["shuffle"]:
+        if portable:
+            raise errors.make(
+                "codec", "planes are no codec that other Zarr readers have", "leave portable out"
+            )
+        return _planes(int(match["level"] or 3), dtype) or json.loads(_default(data_type, chunk, portable))
     if match is None or match["name"] not in _COMPRESSORS:
-        known = ", ".join(["auto", "default", "none", *_COMPRESSORS])
+        known = ", ".join(["auto", "default", "none", "planes", *_COMPRESSORS])
         raise errors.make(
             "codec", f"no codec is named {spec!r}", f"{known}; shuffle+NAME, NAME:LEVEL, or a JSON list"
         )
@@ -77,6 +88,20 @@ def resolve(
     if match["shuffle"] and dtype.kind not in "OT":
         chain.append(_named(_SHUFFLE, elementsize=dtype.itemsize))
     return [*chain, make(int(match["level"]) if match["level"] else level, max(dtype.itemsize, 1))]
+
+
+def _planes(level: int, dtype: np.dtype[Any]) -> list[Codec]:
+    """Byte planes under zstd; nothing for what has no part to read. The engine stores noise as it is."""
+    size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+    if dtype.kind not in "fc" or size not in _WIDTHS:
+        return []
+
+    def plane(width: int) -> Codec:
+        raw = bytes_codec(np.dtype(f"u{width}"))
+        packed = _named("blosc", cname="zstd", clevel=level, shuffle="shuffle", typesize=width, blocksize=0)
+        return {"bytes": width, "codecs": [raw, packed]}
+
+    return [_named("icecore.byteplanes", planes=[plane(width) for width in _WIDTHS[size]])]
 
 
 def _default(data_type: Any, chunk: Sequence[int], portable: bool) -> str:

@@ -66,7 +66,7 @@ class IcecoreBackend(BackendEntrypoint):
             storage: credentials and settings of the object store.
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
-                encoding's ``rtol_bound`` says what each variable comes to. Other variables are exact.
+                attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         return StoreBackendEntrypoint().open_dataset(
@@ -214,7 +214,7 @@ class _Store(AbstractDataStore):
             encoding["dtype"] = array.dtype
         rtol = self._rtol if array.dtype.kind in "fc" else None
         if rtol is not None:
-            encoding["rtol_bound"] = array.bound(rtol=rtol)
+            attrs["rtol_bound"] = array.bound(rtol=rtol)  # true of copies too, as encoding is not
         return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array, rtol)), attrs, encoding)
 
 
