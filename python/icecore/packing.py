@@ -72,7 +72,8 @@ def pack(
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
         keep_going: commit what could be done even where some source failed.
-        restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for byte.
+        restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for
+            byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
         message: of the commit.
         storage: credentials of the repository's object store.

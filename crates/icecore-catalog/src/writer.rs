@@ -31,7 +31,6 @@ pub struct Writer {
     pub(crate) session: Arc<RwLock<Session>>,
     pub(crate) store: Store,
     pending: Mutex<Pending>,
-    views: AtomicU64,
 }
 
 /// What is decided only at the commit, because another writer may have done the same in the meantime.
@@ -60,7 +59,6 @@ impl Writer {
             session,
             store,
             pending: Mutex::default(),
-            views: AtomicU64::new(0),
         })
     }
 
@@ -168,9 +166,10 @@ impl Writer {
             hidden.map(|n| identity::parse(&n.zarr_json)).unwrap_or_default();
         sources.extend(pending.sources.iter().map(|(url, identity)| (url.clone(), identity.clone())));
         let base = run(async { Ok(self.session.read().await.snapshot_id().to_string()) })?;
-        // The address of the writer's session tells the states of two writers apart.
-        let state = Arc::as_ptr(&self.session) as usize;
-        let id = format!("{base}+{state:x}.{}", self.views.fetch_add(1, Ordering::Relaxed));
+        // One count for the process: whatever belongs to a writer (its address, say) may come again with the next one, and
+        // decoded chunks are cached under this name.
+        static STATES: AtomicU64 = AtomicU64::new(0);
+        let id = format!("{base}+{}", STATES.fetch_add(1, Ordering::Relaxed));
         Ok(Snapshot::live(Arc::clone(&self.shared), id, nodes, Arc::clone(&self.session), sources))
     }
 

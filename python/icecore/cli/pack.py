@@ -75,8 +75,8 @@ def pack(
     """Re-encode files into a repository.
 
     Packs arrays of HDF5, NetCDF and NumPy files, Zarr folders, or repositories (REPO or REPO:/path) into
-    sharded and compressed Zarr; tables of text (PDS labels, CSV; also zipped) into columns that `icecore restore` prints
-    again byte for byte.
+    sharded and compressed Zarr; tables of text (PDS labels, CSV; also zipped) into columns that `icecore
+    restore` prints again byte for byte.
     """
     from icecore.packing import pack
 

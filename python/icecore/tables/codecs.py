@@ -17,9 +17,7 @@ _ROWS, _LONGEST = 1 << 13, 1024
 
 def dtype(column: dict[str, Any]) -> np.dtype[Any]:
     """The NumPy dtype of a column of a print format."""
-    ((style, how),) = (
-        column["style"].items() if isinstance(column["style"], dict) else ((column["style"], None),)
-    )
+    ((style, how),) = column["style"].items()
     if style == "words":
         return np.dtype(f"S{column['size']}")
     if style == "real" or (style == "number" and column["scale"]):

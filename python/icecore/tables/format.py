@@ -32,8 +32,8 @@ def infer(
     assert table.spec is not None
     if table.spec.layout == "fixed":
         spec = _fitted(table, text, trust)
-        template, rows = _fixed_rows(spec, text)
-        samples = [[row[f.start : f.start + f.length] for row in rows] for f in spec.fields]
+        template, lines = _fixed_rows(spec, text)
+        samples = [[line[f.start : f.start + f.length] for line in lines] for f in spec.fields]
         layout: Any = {
             "fixed": {
                 "template": template.decode("latin-1"),
@@ -87,16 +87,16 @@ def _fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
         if trust != "data":
             raise errors.make(
                 "mismatch",
-                f"{spec.label or table.place} says that records of {table.name} are {spec.row_bytes} bytes long, "
-                f"in the file they are {usual} bytes long",
+                f"{spec.label or table.place} says that records of {table.name} are {spec.row_bytes} bytes "
+                f"long, in the file they are {usual} bytes long",
                 "correct the label, or take the file's: --trust data",
             )
         spec = replace(spec, row_bytes=usual, rows=None)
     if needed > spec.row_bytes:
         raise errors.make(
             "mismatch",
-            f"{spec.label or table.place}: fields reach up to byte {needed} of records of {spec.row_bytes} bytes in "
-            f"{table.name}",
+            f"{spec.label or table.place}: fields reach up to byte {needed} of records of {spec.row_bytes} "
+            f"bytes in {table.name}",
             "correct the label",
         )
     return spec

@@ -136,6 +136,6 @@ def pack_tables(
 def _report(writer: Writer, done: Done, report: Report) -> None:
     written = writer._native.written()
     for path in done.columns:
-        raw, stored, chunks = written.get(path, (0, 0, 0))
+        raw, stored, chunks, _ = written.get(path, (0, 0, 0, 0))
         report.rows.append(Row(path, "packed", "", chunks, stored, raw))
     report.notes += [Failure(name, "text", message) for name, message in done.notes]

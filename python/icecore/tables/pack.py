@@ -228,8 +228,8 @@ class _TablePack:
                 if self._kept:
                     raise errors.make(
                         "mismatch",
-                        f"column {new['name']} of {file.place} needs {_about(merged or new)}, in {self._job.path} "
-                        f"it is {_about(old)}",
+                        f"column {new['name']} of {file.place} needs {_about(merged or new)}, "
+                        f"in {self._job.path} it is {_about(old)}",
                         "pack all files in one go, or this one into another group",
                     )
                 again = again or bool(self._arrays)
@@ -270,8 +270,8 @@ class _TablePack:
             if self._kept:
                 raise errors.make(
                     "mismatch",
-                    f"row {row} of column {state.columns[column]['name']} in {state.file.place} is {cell[:80]!r}, which "
-                    f"{_about(state.columns[column])} can't hold",
+                    f"row {row} of column {state.columns[column]['name']} in {state.file.place} is "
+                    f"{cell[:80]!r}, which {_about(state.columns[column])} can't hold",
                     "pack all files in one go, or this one into another group",
                 )
             sample = json.loads(_infer(state, column, self._extra[column]))
@@ -309,13 +309,13 @@ class _TablePack:
         if self._escapes is None:
             path = f"{self._job.path}/{HIDDEN[0]}"
             self._writer.group(path)
-            codec = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 15, "checksum": False}}]
+            zstd = {"name": "zstd", "configuration": {"level": 15, "checksum": False}}
             self._escapes = self._writer.array(
                 f"{path}/escapes",
                 "u1",
                 chunks=(1 << 20,),
                 shards=(1 << 20,),
-                codec=[*codec, {"name": "crc32c"}],
+                codec=[{"name": "bytes"}, zstd, {"name": "crc32c"}],
             )
         self._escapes.append(np.frombuffer(escapes, "u1"))
         self._at += len(escapes)

@@ -45,7 +45,7 @@ def sources(repo: Repo, path: str) -> list[TextSource]:
         Error: ``not-found``; ``invalid`` where ``path`` is no table that was packed from files.
     """
     return [
-        TextSource(s["name"], *s["rows"], s.get("bytes"), s.get("sha256"))
+        TextSource(s["name"], s["rows"][0], s["rows"][1], s.get("bytes"), s.get("sha256"))
         for s in _table(repo, path)["sources"]
     ]
 
@@ -57,15 +57,15 @@ def restore(
     source: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write the file that a table was packed from as it was; of several files the one named ``source``, or all of
-    them into the folder ``out``.
+    """Write the file that a table was packed from as it was; of several files the one named ``source``, or
+    all of them into the folder ``out``.
 
     Returns:
         The paths that were written.
 
     Raises:
-        Error: ``not-found``, ``invalid`` where the table has no print format, ``corrupt`` where what is printed is not
-            what was packed (the file is removed again).
+        Error: ``not-found``, ``invalid`` where the table has no print format, ``corrupt`` where what is
+            printed is not what was packed (the file is removed again).
     """
     table = _table(repo, path)
     chosen = [i for i, item in enumerate(table["sources"]) if source in (None, item["name"])]

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, ZIP, Member, members
+from icecore.sources.tables.archives import FAULTS, ZIP, Member, members, plain
 from icecore.sources.tables.delimited import is_text, sniff
 
 _SMALL = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
@@ -113,7 +112,7 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
         label = stem + suffix
         if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
-        beside = Member(os.path.basename(label), label, partial(io.open, label, "rb"))
+        beside = Member(os.path.basename(label), label, partial(plain, label))
         tables = [t for t in _tables(beside, [beside, member], label) if t.place == member.place]
         if tables:
             return tables

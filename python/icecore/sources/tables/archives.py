@@ -58,7 +58,12 @@ def members(path: str) -> list[Member]:
     for signature, opener in _OPENERS.items():
         if start.startswith(signature):
             return [Member(os.path.splitext(base)[0], path, partial(opener, path))]
-    return [Member(base, path, partial(open, path, "rb"))]
+    return [Member(base, path, partial(plain, path))]
+
+
+def plain(path: str) -> IO[bytes]:
+    """A file as it is."""
+    return open(path, "rb")
 
 
 def _zipped(path: str) -> list[Member]:

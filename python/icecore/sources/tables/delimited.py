@@ -62,8 +62,9 @@ def _cells(line: bytes, separator: bytes) -> list[bytes]:
 def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str], int]:
     """The columns' names, and how many lines stand before the first row.
 
-    Those lines are comments (``#``), blank ones and ones with fewer cells; the last comment with as many cells as a row
-    names the columns, or the first line with as many cells, where none of them is blank or a number.
+    Those lines are comments (``#``), blank ones and ones with fewer cells; the last comment with as many
+    cells as a row names the columns, or the first line with as many cells, where none of them is blank or a
+    number.
     """
     names = [f"column_{i + 1}" for i in range(count)]
     for i, line in enumerate(lines):

@@ -1,17 +1,15 @@
-"""Writes Diviner RDR level-1 text as the instrument's archive has it, for benches and tests: no real table can be
-handed out with the code.
+"""Writes Diviner RDR level-1 text as the instrument's archive has it: no real table can be handed out
+with the code.
 
-Layout, widths, order and constants are those of the archive's format file: 33 columns, 342 bytes a row, CR LF, rows of
-9 channels x 21 detectors after each other for each sample of 0.128 s, of which columns 1 to 17 repeat; radiances in steps
-of 0.0025, brightness temperatures that follow from them; a circular polar orbit, the field of view's geometry by spherical
-trigonometry, with noise of a few units of the last digit; now and then detectors that look past the Moon (-9999).
-
-    python bench/pds_generate.py out.tab --samples 4688 --noise 3 --start 2009-08-01T00:00:00
+Layout, widths, order and constants are those of the archive's format file: 33 columns, 342 bytes a row, CR
+LF, rows of 9 channels x 21 detectors after each other for each sample of 0.128 s, of which columns 1 to 17
+repeat; radiances in steps of 0.0025, brightness temperatures that follow from them; a circular polar orbit,
+the field of view's geometry by spherical trigonometry, with noise of a few units of the last digit; now and
+then a look into space, which has no geometry (-9999).
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +52,7 @@ NAMES = [
     "qmi",
 ]
 _WIDTHS = (
-    12,
+    13,
     15,
     18,
     6,
@@ -90,12 +88,18 @@ _WIDTHS = (
 )
 CHANNELS, DETECTORS, STEP = 9, 21, 0.128
 ROWS = CHANNELS * DETECTORS
+#: samples between two looks into space, and of one look
+_BETWEEN, _SPACE = 1500, 40
+#: by how much the radiances of neighbours differ
+_ROUGH = 0.02
 _RADIUS, _ALTITUDE, _PERIOD = 1737.4, 50.0, 6780.0
 _SAMPLE = (
-    ' "%s", "%s", %17.9f, %5d, %7.5f, %8.5f, %9.5f, %010d.%05d, %9.5f, %9.5f, %11.5f, %11.5f, %7.3f, %7.3f, %4d, '
-    "%9.5f, %9.5f, "
+    '"%s", "%s", %17.9f, %5d, %7.5f, %8.5f, %9.5f, %010d.%05d, %9.5f, %9.5f, %11.5f, %11.5f, '
+    "%7.3f, %7.3f, %4d, %9.5f, %9.5f, "
 )
-_DETECTOR = "%d, %3d, %9.6f, %9.6f, %9.6f, %10.4f, %8.3f, %9.5f, %9.5f, %9.5f, %9.5f, %9.5f, %8.5f, %03d, %03d, %03d\r\n"
+_DETECTOR = "%d, %3d, %9.6f, %9.6f, %9.6f, %10.4f, %8.3f, "
+_GROUND = "%9.5f, %9.5f, %9.5f, %9.5f, %9.5f, %8.5f, 000, 012, 000\r\n"
+_NOWHERE = "  -9999.0, " * 5 + " -9999.0, 002, 012, 032\r\n"
 
 
 def header(team: bool = False) -> str:
@@ -116,14 +120,17 @@ def lines(samples: int, noise: int, start: datetime.datetime, seed: int = 1) -> 
     first = (start - datetime.datetime(2000, 1, 1, 12)).total_seconds()
     for i in range(samples):
         when = start + datetime.timedelta(seconds=i * STEP)
-        yield _sample(when, first + i * STEP, noise, rng, scene, channel, detector, along, across)
+        space = (i + 700) % _BETWEEN < _SPACE
+        yield _sample(when, first + i * STEP, noise, rng, scene, channel, detector, along, across, space)
 
 
-def _sample(when, seconds, noise, rng, scene, channel, detector, along, across) -> str:  # type: ignore[no-untyped-def]
+def _sample(  # type: ignore[no-untyped-def]
+    when, seconds, noise, rng, scene, channel, detector, along, across, space
+) -> str:
     phase = 2 * np.pi * seconds / _PERIOD
     sclat = np.degrees(np.arcsin(np.sin(phase) * 0.99995))
     drift = -seconds * 360 / (27.32 * 86400)
-    sclon = (drift + (180 if np.cos(phase) < 0 else 0) + np.degrees(0.01 * np.sin(phase))) % 360
+    sclon = (drift + (180 if np.cos(phase) > 0 else 0) + np.degrees(0.01 * np.sin(phase))) % 360
     sunlat, sunlon = 1.54 * np.sin(seconds / 5e6), (200 - seconds * 360 / (29.53 * 86400)) % 360
     altitude = _ALTITUDE + 8 * np.sin(phase + 1)
     clock = seconds + 2.7e8
@@ -141,14 +148,14 @@ def _sample(when, seconds, noise, rng, scene, channel, detector, along, across) 
         sclon,
         _RADIUS + altitude,
         altitude,
-        180,
+        80 if space else 180,
         240,
         110,
         np.degrees(np.arcsin(np.cos(phase) * 0.02)),
         (sclon + 90) % 360,
     )
     geometry = _geometry(sclat, sclon, altitude, along, across, sunlat, sunlon)
-    # noise in the last printed digit: 1e-6 of vlook, 1e-5 of everything else
+    # in the last printed digit: 1e-6 of vlook, 1e-5 of everything else
     units = np.where(np.arange(len(geometry)) < 3, 1e-6, 1e-5)[:, None]
     geometry = geometry + rng.integers(-noise, noise + 1, geometry.shape) * units
     # as printed: no -0, angles in their ranges
@@ -156,20 +163,19 @@ def _sample(when, seconds, noise, rng, scene, channel, detector, along, across) 
     geometry[7] %= 360
     geometry[8] %= 24
     geometry[5:7] = np.clip(geometry[5:7], 0, 180)
-    radiance, tb = _scene(scene, channel, geometry[3], geometry[6], rng)
+    radiance, tb = _scene(scene, channel, geometry[3], geometry[6], rng, space)
+    ground = [] if space else [g.tolist() for g in geometry[3:]]
     rows = zip(
         (channel + 1).tolist(),
         (detector + 1).tolist(),
         *(g.tolist() for g in geometry[:3]),
         radiance.tolist(),
         tb.tolist(),
-        *(g.tolist() for g in geometry[3:]),
-        [0] * ROWS,
-        [12] * ROWS,
-        [0] * ROWS,
+        *ground,
         strict=True,
     )
-    return "".join([head + _DETECTOR % row for row in rows])
+    row = head + _DETECTOR + (_NOWHERE if space else _GROUND)
+    return "".join([row % cells for cells in rows])
 
 
 def _geometry(sclat, sclon, altitude, along, across, sunlat, sunlon) -> np.ndarray:  # type: ignore[no-untyped-def]
@@ -195,14 +201,14 @@ def _geometry(sclat, sclon, altitude, along, across, sunlat, sunlon) -> np.ndarr
     return np.stack([*look, np.degrees(clat), np.degrees(clon), cemis, zenith, np.degrees(azimuth), local])
 
 
-def _scene(scene, channel, clat, zenith, rng) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
+def _scene(scene, channel, clat, zenith, rng, space) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
     """Radiance in steps of 0.0025 with the instrument's noise, and the temperature that follows from it."""
     terrain = np.array([np.interp(clat, np.linspace(-90, 90, 64), row) for row in scene])[
         channel, np.arange(ROWS)
     ]
     warm = 90 + 290 * np.clip(np.cos(np.radians(zenith)), 0, 1) ** 0.25 + 3 * terrain
     strength = 0.02 * (channel + 1)
-    exact = strength * (warm / 100) ** 4
+    exact = 0 * warm if space else strength * (warm / 100) ** 4 * (1 + rng.normal(0, _ROUGH, ROWS))
     steps = np.maximum(np.rint(exact / 0.0025 + rng.normal(0, 0.6, ROWS)), 1) + 0.5
     radiance = np.floor(steps) * 0.0025 + 0.0012
     return radiance, 100 * (radiance / strength) ** 0.25
@@ -216,19 +222,3 @@ def write(
         return sum(
             file.write(text) for text in lines(samples, noise, datetime.datetime.fromisoformat(start), seed)
         )
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else "")
-    parser.add_argument("path")
-    parser.add_argument("--samples", type=int, default=4688)
-    parser.add_argument("--noise", type=int, default=3)
-    parser.add_argument("--start", default="2009-08-01T00:00:00")
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    print(f"{args.path}: {write(args.path, args.samples, args.noise, args.start, args.seed):,} bytes")
-
-
-if __name__ == "__main__":
-    main()
