@@ -255,8 +255,10 @@ class _TablePack:
             ]
             if not self._arrays:
                 self._create(state, columns)
-            for array, values in zip(self._arrays, columns, strict=True):
+            for i, (array, values) in enumerate(zip(self._arrays, columns, strict=True)):
                 array.append(values)
+                if parsed["escaped"] and values.dtype.kind == "i" and _blank(values).any():
+                    self._blank.add(i)
             self._keep(parsed["escapes"])
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
@@ -329,13 +331,8 @@ class _TablePack:
         if state.odd:
             note((name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"))
         for column, count in [*state.junk.items(), *state.lost.items()]:
-            note(
-                (
-                    name,
-                    f"{plural(count, 'cell')} of column {state.columns[column]['name']} kept as text, no values",
-                )
-            )
-        self._blank |= set(state.junk)
+            title = state.columns[column]["name"]
+            note((name, f"{plural(count, 'cell')} of column {title} kept as text, no values"))
         spec = state.spec
         found = source["rows"][1] - source["rows"][0]
         if spec is not None and spec.rows is not None and spec.rows != found:
@@ -373,7 +370,7 @@ class _TablePack:
     def _blanks(self) -> None:
         """Where integers have blanks, their stand-in becomes ``_FillValue``."""
         for i, array in enumerate(self._arrays):
-            if array.dtype.kind == "i" and i in self._blank:
+            if i in self._blank:
                 attrs = dict(array._document.get("attributes", {}))
                 attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
                 self._writer.attrs(array.path, attrs)
@@ -420,6 +417,11 @@ class _State:
                 self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
         for column, count, _, _ in parsed["junk"]:
             self.junk[column] = self.junk.get(column, 0) + count
+
+
+def _blank(values: np.ndarray) -> np.ndarray:
+    """Where integers are what stands for no value."""
+    return values == np.iinfo(values.dtype).min
 
 
 def _raw(text: bytes) -> bytes:

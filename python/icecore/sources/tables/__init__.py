@@ -53,8 +53,8 @@ def open(source: str) -> ArrayMap:
         if isinstance(error, errors.Error):
             raise
         raise errors.make("corrupt", f"{source}: {error}", "test the archive") from error
-    labelled = {(table.place, table.name) for table in tables if table.spec is not None}
-    tables = [t for t in tables if t.spec is not None or (t.place, t.name) not in labelled]
+    labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
+    tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
         raise errors.make("format", f"{source} holds no table", "give a label, or text with rows and cells")
     result = ArrayMap(source)

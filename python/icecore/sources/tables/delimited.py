@@ -11,13 +11,16 @@ from icecore.sources.tables import diviner
 _SEPARATORS = b",\t;|"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?\s*")
+#: of so many bytes one may be a control character: damaged text is text
+_STRANGE = 100
 #: so many rows say what the others are like
 _SAMPLE = 1000
 
 
 def is_text(start: bytes) -> bool:
     """Whether these bytes may begin a table of text: printable, with line ends and cells."""
-    return bool(start) and not start.translate(None, _TEXT) and sniff(start) is not None
+    strange = len(start.translate(None, _TEXT))
+    return bool(start) and strange * _STRANGE <= len(start) and sniff(start) is not None
 
 
 def sniff(start: bytes) -> TableSpec | None:

@@ -114,7 +114,7 @@ def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSp
 
 
 def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int]:
-    """(file or "", bytes before the table) of ``^TABLE = "x"``, ``("x", 3)``, ``("x", 300 <BYTES>)``, ``23``."""
+    """(file or "", bytes before the table) of ``"x"``, ``("x", 3)``, ``("x", 300 <BYTES>)``, ``23``."""
     parts = list(value) if isinstance(value, (list, tuple, set)) and not hasattr(value, "units") else [value]
     file = str(parts.pop(0)) if parts and isinstance(parts[0], str) else ""
     if not parts:
@@ -140,7 +140,7 @@ def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int]:
 
 
 def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth: int) -> Iterator[Field]:
-    """The columns of a table or container, those of ``^STRUCTURE`` files and every item of vectors included."""
+    """The columns of a table or container, of ``^STRUCTURE`` files and all items of vectors included."""
     if depth > _DEEPEST:
         raise errors.make("format", f"{name}: structures inside structures inside …", "does one name itself?")
     count = 0

@@ -1,0 +1,216 @@
+"""Tables of text: packed as columns, printed again byte for byte."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zipfile
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from icecore.errors import Error
+from icecore.tables.restore import restore, sources
+from tables_kit import COLUMNS, PDS3, labelled, round_trip, rows
+from typer.testing import CliRunner
+
+pytest.importorskip("pvl")
+
+CSV = b"time,name,count,value\r\n" + b"".join(
+    b"2020-01-01T00:%02d:%02d,%s,%d,%.2f\r\n" % (i // 60, i % 60, b'"a,b"' if i % 3 else b"x", i, i / 4)
+    for i in range(900)
+)
+
+
+def test_pds3_columns_and_text(tmp_path: Path) -> None:
+    label, text, values = labelled(tmp_path)
+    repo, report, again = round_trip(label, tmp_path)
+    assert again == text
+    assert not report.notes
+    table = repo.table("/t")
+    assert list(table) == ["NAME", "COUNT", "VALUE"]
+    for name, expected in values.items():
+        np.testing.assert_array_equal(table[name][...], expected)
+    assert table["COUNT"].attrs == {"units": "COUNTS", "missing_value": [-99]}
+    assert table["VALUE"].attrs == {"units": "KELVIN", "description": "how warm"}
+
+
+def test_a_data_file_finds_its_label(tmp_path: Path) -> None:
+    _, text, _ = labelled(tmp_path)
+    repo, _, again = round_trip(tmp_path / "t.tab", tmp_path)
+    assert again == text
+    assert list(repo.table("/t")) == ["NAME", "COUNT", "VALUE"]
+
+
+def test_a_folder_packs_each_table_once(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    _, text, _ = labelled(tmp_path / "in")
+    (tmp_path / "in" / "u.csv").write_bytes(CSV)
+    icecore.pack(tmp_path / "in", into=tmp_path / "r")
+    repo = icecore.open(tmp_path / "r")
+    assert (len(repo.table("/t")), len(repo.table("/u"))) == (500, 900)
+    restore(repo, "/t", tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == text
+
+
+def test_csv(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(CSV)
+    repo, report, again = round_trip(tmp_path / "x.csv", tmp_path)
+    assert again == CSV
+    table = repo.table("/t")
+    assert not report.notes
+    assert table.dtypes["time"] == np.dtype("M8[s]")
+    assert table["time"][61] == np.datetime64("2020-01-01T00:01:01")
+    np.testing.assert_array_equal(table["value"][...], np.arange(900) / 4)
+    np.testing.assert_array_equal(table["name"][:3], [b"x", b"a,b", b"a,b"])
+
+
+def _compressed(suffix: str) -> bytes:
+    if suffix == "zst":
+        return bytes(pytest.importorskip("backports.zstd").compress(CSV))
+    return {"gz": gzip, "bz2": bz2, "xz": lzma}[suffix].compress(CSV)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "zip"])
+def test_archives(tmp_path: Path, suffix: str) -> None:
+    packed = tmp_path / f"x.csv.{suffix}"
+    if suffix == "zip":
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("readme.md", "# nothing to see")
+            archive.writestr("deep/x.csv", CSV)
+    else:
+        packed.write_bytes(_compressed(suffix))
+    repo, _, again = round_trip(packed, tmp_path)
+    assert again == CSV
+    assert [source.name for source in sources(repo, "/t")] == ["deep/x.csv" if suffix == "zip" else "x.csv"]
+
+
+def test_label_and_data_inside_one_zip(tmp_path: Path) -> None:
+    label, text, _ = labelled(tmp_path)
+    with zipfile.ZipFile(tmp_path / "v.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("t.tab", "t.lbl"):
+            archive.write(tmp_path / name, f"data/{name}")
+    label.unlink()
+    (tmp_path / "t.tab").unlink()
+    repo, _, again = round_trip(tmp_path / "v.zip", tmp_path)
+    assert again == text
+    assert list(repo.table("/t")) == ["NAME", "COUNT", "VALUE"]
+
+
+def test_many_files_are_one_table(tmp_path: Path) -> None:
+    texts = {}
+    for i in range(3):
+        texts[f"f{i}.csv"] = b"a,b\n" + b"".join(b"%d,%d.5\n" % (i, j) for j in range(100 + i))
+        (tmp_path / f"f{i}.csv").write_bytes(texts[f"f{i}.csv"])
+    icecore.pack([tmp_path / n for n in list(texts)[:2]], into=tmp_path / "r", group="/t", concat="rows")
+    icecore.pack(tmp_path / "f2.csv", into=tmp_path / "r", group="/t", concat="rows", append=True)
+    repo = icecore.open(tmp_path / "r")
+    assert [(s.name, s.start, s.stop) for s in sources(repo, "/t")] == [
+        ("f0.csv", 0, 100),
+        ("f1.csv", 100, 201),
+        ("f2.csv", 201, 303),
+    ]
+    second = sources(repo, "/t")[1]
+    np.testing.assert_array_equal(repo["/t/a"][second.rows], np.ones(101))
+    restore(repo, "/t", tmp_path / "all")
+    for name, text in texts.items():
+        assert (tmp_path / "all" / name).read_bytes() == text
+    with pytest.raises(Error, match=r"has the rows of f1\.csv already"):
+        icecore.pack(tmp_path / "f1.csv", into=tmp_path / "r", group="/t", concat="rows", append=True)
+
+
+def test_a_wrong_record_length_names_both(tmp_path: Path) -> None:
+    _, text, values = labelled(tmp_path)
+    wrong = PDS3.format(record=25, rows=500, file="T.TAB", columns=COLUMNS)
+    (tmp_path / "t.lbl").write_text(wrong, newline="")
+    with pytest.raises(Error, match=r"25 bytes long, in the file they are 26") as caught:
+        icecore.pack(tmp_path / "t.lbl", into=tmp_path / "r")
+    assert caught.value.kind == "mismatch"
+    repo, _, again = round_trip(tmp_path / "t.lbl", tmp_path, trust="data")
+    assert again == text
+    np.testing.assert_array_equal(repo["/t/VALUE"][...], values["VALUE"])
+
+
+def test_without_the_print_format(tmp_path: Path) -> None:
+    label, _, values = labelled(tmp_path)
+    icecore.pack(label, into=tmp_path / "r", group="/t", restore=False)
+    repo = icecore.open(tmp_path / "r")
+    np.testing.assert_array_equal(repo["/t/VALUE"][...], values["VALUE"])
+    with pytest.raises(Error, match="without its print format"):
+        restore(repo, "/t", tmp_path / "again")
+
+
+DAMAGE = {
+    "ragged": lambda t: t[:2600] + t[2600:].replace(b"\r\n", b",x\r\n", 1),
+    "short": lambda t: t[:3000] + t[3005:],
+    "blank cells": lambda t: t[:260] + t[260:780].replace(b"1", b" ") + t[780:],
+    "quotes": lambda t: t.replace(b"obj3", b'o"j3'),
+    "cut off": lambda t: t[:-11],
+    "no line end": lambda t: t[:-2],
+    "mixed line ends": lambda t: t[:5200] + t[5200:].replace(b"\r\n", b"\n"),
+    "blank lines": lambda t: b"\r\n\r\n" + t.replace(b"obj4", b"\r\n\r\nobj4", 2) + b"\n\n",
+    "zeros": lambda t: t[:1000] + bytes(50) + t[1050:],
+    "other numbers": lambda t: t.replace(b" 1", b"+1").replace(b".5", b"e5"),
+    "doubled": lambda t: t + t[: len(t) // 2 + 7],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("kind", ["fixed", "delimited"])
+def test_damaged_tables_come_back_as_they_were(tmp_path: Path, damage: str, kind: str) -> None:
+    text = DAMAGE[damage](rows(400)[0])
+    if kind == "fixed":
+        label, _, _ = labelled(tmp_path, 400)
+        (tmp_path / "t.tab").write_bytes(text)
+    else:
+        label = tmp_path / "t.csv"
+        label.write_bytes(b"a,b,c\r\n" + text)
+        text = b"a,b,c\r\n" + text
+    _, report, again = round_trip(label, tmp_path)
+    assert again == text
+    if damage in ("ragged", "short") or (damage, kind) == ("mixed line ends", "fixed"):
+        assert any("kept as text" in note.message for note in report.notes)
+
+
+def test_values_beside_damage_are_right(tmp_path: Path) -> None:
+    label, text, values = labelled(tmp_path)
+    lines = text.split(b"\r\n")
+    lines[100] = lines[100][:15] + b"       - "  # no number
+    lines[200] = lines[200][:9] + b"     " + lines[200][14:]  # blank
+    (tmp_path / "t.tab").write_bytes(b"\r\n".join(lines))
+    repo, report, again = round_trip(label, tmp_path)
+    assert again == b"\r\n".join(lines)
+    kept = np.arange(500)
+    value, count = repo["/t/VALUE"][...], repo["/t/COUNT"][...]
+    assert np.isnan(value[100])
+    assert count[200] == repo["/t/COUNT"].attrs["_FillValue"]
+    np.testing.assert_array_equal(value[kept != 100], values["VALUE"][kept != 100])
+    np.testing.assert_array_equal(count[kept != 200], values["COUNT"][kept != 200])
+    assert [note.message for note in report.notes] == ["1 cell of column VALUE kept as text, no values"]
+
+
+def test_a_failed_pack_leaves_nothing_behind(tmp_path: Path) -> None:
+    label, _, _ = labelled(tmp_path)
+    (tmp_path / "bad.csv.gz").write_bytes(gzip.compress(CSV)[:-200])
+    with pytest.raises(Error) as caught:
+        icecore.pack([label, tmp_path / "bad.csv.gz"], into=tmp_path / "r")
+    assert caught.value.kind == "corrupt"
+    report = icecore.pack([label, tmp_path / "bad.csv.gz"], into=tmp_path / "r", keep_going=True)
+    assert len(report.failures) == 1
+    assert len(icecore.open(tmp_path / "r").table("/t")) == 500
+
+
+def test_command_line(tmp_path: Path) -> None:
+    from icecore.cli import app
+
+    label, text, _ = labelled(tmp_path)
+    run = CliRunner().invoke
+    repo = str(tmp_path / "r")
+    assert run(app, ["pack", str(label), "--into", repo]).exit_code == 0
+    done = run(app, ["restore", repo, "/t", "-o", str(tmp_path / "again.tab")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "again.tab").read_bytes() == text
+    with pytest.raises(Error, match="no source nothing"):
+        restore(icecore.open(repo), "/t", tmp_path / "x", "nothing")
