@@ -46,7 +46,7 @@ class Step:
         entry: its data; when extending, only the new part, in the type and units of the stored array.
         old: the stored array that is extended, or None for a new one.
         axis: the axis along which it is extended.
-        delete: whether a stored node of this path goes first.
+        replaced: the stored array that the new one takes the place of.
     """
 
     path: str
@@ -54,7 +54,7 @@ class Step:
     entry: ArrayEntry
     old: Node | None = None
     axis: int = 0
-    delete: bool = False
+    replaced: Node | None = None
 
     @property
     def start(self) -> int:
@@ -152,7 +152,7 @@ def _place(
         elif existing.skip:
             result.skipped.append((path, entry, "it exists already"))
         elif existing.replace:
-            result.steps.append(Step(path, source, entry, delete=True))
+            result.steps.append(Step(path, source, entry, replaced=node))
         elif existing.append and concat is not None:
             _extend(result, source, path, entry, node, concat)
         else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from icecore import codecspec, layout
+from icecore import codecspec, layout, replacing
 from icecore.analyzer.plan import Planned
 from icecore.arraywriter import ArrayWriter
 from icecore.assemble import Step
@@ -39,8 +39,7 @@ def copy_new(
     document = layout.document(
         entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
     )
-    writer._parents(path)
-    writer._native.add_array(path, document)
+    replacing.make(writer, step, document)
     if not entry.shape:
         writer._native.write(path, (), read(()))
         progress(path, entry.nbytes)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
+from icecore.access import Query
 from icecore.codecspec import Codec
 from icecore.nodes import OURS
 from icecore.sources.attributes import to_json
@@ -42,8 +43,26 @@ def plan(
     shard: Sequence[int] | None = None,
     source_chunk: Sequence[int] | None = None,
     rows_a_commit: int | None = None,
+    reads: Sequence[Query] = (),
+    inner_bytes: tuple[int, int] | None = None,
+    ratio: float = 1.0,
 ) -> Layout:
     """The layout of an array: planned, with ``chunk`` and ``shard`` taken as they are where they are given.
+
+    Planned is what costs the ``reads`` least: PStore's Eq. 1, the expected number of chunks that a read
+    touches, Σ Pᵢ Π ((sᵢⱼ - 1)/cⱼ + 1), times their bytes and a fixed price, under Eq. 5, the bounds on a
+    chunk's bytes.
+
+    Args:
+        shape: elements along each axis; 0 along the first for an array that will grow.
+        itemsize: bytes of an element.
+        chunk: of a chunk, where it is given.
+        shard: of a shard, where it is given.
+        source_chunk: of the source's chunks: shards that line up with them are packed faster.
+        rows_a_commit: rows of a growing array that each commit brings.
+        reads: how it will be read; maps and time series alike where empty.
+        inner_bytes: least and most bytes of a chunk, decoded; 64 KiB to 1 MiB where None.
+        ratio: decoded bytes per stored byte: shards, whose stored size counts, may hold as much more.
 
     Raises:
         Error: ``invalid`` where a given shape has another number of axes, is not positive, or doesn't divide.
@@ -57,6 +76,10 @@ def plan(
         goal: dict[str, Any] = {"shape": _grown(shape, itemsize, rows_a_commit), "itemsize": max(itemsize, 1)}
         if source_chunk is not None:
             goal["source_chunk"] = list(source_chunk)
+        if inner_bytes is not None:
+            goal["inner_bytes"] = list(inner_bytes)
+        goal["ratio"] = max(ratio, 1.0)
+        goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
         if chunk is None and shard is None:
             chunk, shard = tuple(planned["chunk"]), tuple(planned["shard"])

@@ -101,7 +101,7 @@ class _Linking:
     def write(self) -> None:
         """Write every array."""
         for plan in self._plans:
-            if plan.step.delete:
+            if plan.step.replaced is not None and plan.how != "copied":
                 self._writer.delete(plan.step.path)
             self._writer._parents(plan.step.path)
             if plan.how == "copied":

@@ -9,12 +9,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from icecore import codecspec, copying, layout, text
+from icecore import codecspec, copying, errors, layout, replacing, text, trial
+from icecore.access import EXAMPLE, Pattern, check, parse, queries
+from icecore.access import Spec as Access
 from icecore.analyzer import plan
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
 from icecore.into import destination, groups, may_commit, notes, summary
+from icecore.layout import Layout
 from icecore.linkedread import linked_readers
 from icecore.repo import Repo
 from icecore.report import Report, Row
@@ -40,6 +43,8 @@ def pack(
     goal: str = "balanced",
     bandwidth: str | float | None = None,
     portable: bool = False,
+    access: Access | None = None,
+    measure: bool = False,
     memory: int | str = "1GB",
     append: bool = False,
     replace: bool = False,
@@ -67,6 +72,10 @@ def pack(
             time to data); see :class:`icecore.analyzer.measure.Goal`.
         bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
         portable: use only codecs that other Zarr readers have.
+        access: how the arrays will be read, to lay out chunks for it:
+            ``"time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3"``, lengths by dimension name or position, with
+            probabilities; or a list of (lengths, probability). See :mod:`icecore.access`.
+        measure: try the best layouts for ``access`` in memory, and take the fastest.
         memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
         append: continue arrays that exist along ``concat``.
         replace: write arrays that exist anew.
@@ -89,12 +98,14 @@ def pack(
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
     wished = Goal.of(goal, bandwidth)
+    patterns = _patterns(access, measure)
     budget = text.parse_size(memory)
     indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
     repo = destination(into, storage, make=False)
     tables = plan_tables(indexed, group, concat, repo, existing)
     assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
     assembly.failures += tables.failures
+    check(patterns, [(step.path, step.entry.shape, step.entry.dims) for step in assembly.steps])
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
@@ -104,7 +115,7 @@ def pack(
         with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
-            packing.pack(_Wanted(chunk, shard, codec, portable, wished))
+            packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure))
             pack_tables(writer, tables, TableOptions(restore, trust, portable), report, keep_going, progress)
         report.snapshot = writer.snapshot_id
         report.bytes_stored = writer.bytes_stored
@@ -123,19 +134,27 @@ class _Wanted:
     codec: codecspec.Spec
     portable: bool
     goal: Goal
+    access: Sequence[Pattern] = ()
+    measure: bool = False
 
-    def layout(self, entry: ArrayEntry) -> layout.Layout:
+    def layout(self, entry: ArrayEntry, read: Reader) -> Layout:
         """Chunk and shard of an array."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
-        return layout.plan(entry.shape, layout.itemsize(entry.dtype), chunk, shard, source)
+        reads = queries(self.access, entry.shape, entry.dims)
+        if self.measure and reads and chunk is None and shard is None:
+            codec = "default" if self.codec == "auto" else self.codec
+            return trial.fastest(entry, read, reads, codec)
+        return layout.plan(entry.shape, layout.itemsize(entry.dtype), chunk, shard, source, reads=reads)
 
-    def codecs(self, entry: ArrayEntry, read: Reader, chunk: Sequence[int]) -> plan.Planned:
+    def codecs(self, step: Step, read: Reader, where: Layout) -> plan.Planned:
         """The codecs of its chunks: measured, or as they were named."""
+        entry = step.entry
         if self.codec == "auto":
+            before = None if self.portable else replacing.as_before(step, where, self.goal)
             kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
-            return plan.plan(kind, entry.shape, chunk, read, self.goal, self.portable)
-        codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, chunk, self.portable)
+            return before or plan.plan(kind, entry.shape, where.chunk, read, self.goal, self.portable)
+        codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
         return plan.Planned(codecs)
 
 
@@ -157,15 +176,13 @@ class _Packing:
         """Write every array."""
         readers = linked_readers([step.entry for step in self._steps])
         for step, read in zip(self._steps, readers, strict=True):
-            if step.delete:
-                self._writer.delete(step.path)
             if step.old is not None:
                 copying.copy_after(self._writer, step, read, self._progress)
                 continue
-            where = wanted.layout(step.entry)
             if step.entry.nbytes <= self._budget:
                 read = copying.at_once(step.entry, read)
-            planned = wanted.codecs(step.entry, read, where.chunk)
+            where = wanted.layout(step.entry, read)
+            planned = wanted.codecs(step, read, where)
             copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress)
 
     def rows(self) -> list[Row]:
@@ -173,14 +190,22 @@ class _Packing:
         written = self._writer._native.written()
         rows = []
         for step in self._steps:
-            _, stored, chunks, _ = written.get(step.path, (0, 0, 0, 0))
-            rows.append(Row(step.path, "packed", "", chunks, stored, step.entry.nbytes))
+            _, stored, chunks, kept = written.get(step.path, (0, 0, 0, 0))
+            why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
+            rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))
         return rows
 
     def _progress(self, path: str, nbytes: int) -> None:
         self._done += nbytes
         if self._report is not None:
             self._report(path, self._done, self._total)
+
+
+def _patterns(access: Access | None, measure: bool) -> tuple[Pattern, ...]:
+    if measure and access is None:
+        message = "measure tries layouts for the reads that access names, and none are"
+        raise errors.make("invalid", message, f"--access {EXAMPLE}")
+    return parse(access)
 
 
 def _shape_for(wanted: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:

@@ -261,11 +261,29 @@ class Repo:
         """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC)."""
         return self._native.log(limit)
 
-    def diff(self, a: str, b: str | None = None) -> dict[str, Any]:
-        """What changed from version ``a`` to ``b`` (this version by default): nodes added, deleted,
-        updated; chunks.
+    def diff(self, a: str, b: str | None = None, values: bool = False) -> dict[str, Any]:
+        """What changed from version ``a`` to ``b`` (this version by default).
+
+        Args:
+            a: a branch, tag, snapshot id or time.
+            b: another.
+            values: read what was written in both versions, and count the elements that really differ.
+
+        Returns:
+            ``new_groups``, ``new_arrays``, ``deleted_…`` and ``updated_…`` (metadata): sorted paths;
+            ``chunks``: path → ``chunks`` that were written, the ``boxes`` they make up as (first element, one
+            behind the last) along each axis, clipped to the newer shape, the ``elements`` in them, and with
+            ``values`` how many ``differ``, bit for bit.
         """
-        return self._native.diff(a, b if b is not None else self.snapshot_id)
+        b = b if b is not None else self.snapshot_id
+        found = self._native.diff(a, b)
+        if values:
+            from icecore.changes import differing
+
+            old, new = self.at(a), self.at(b)
+            for path, written in found["chunks"].items():
+                written["differ"] = differing(old, new, path, written["boxes"])
+        return found
 
     @property
     def branches(self) -> dict[str, str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import codecspec, errors, layout, reference
+from icecore.access import Query, check, parse, queries
+from icecore.access import Spec as Access
 from icecore.arraywriter import ArrayWriter
 from icecore.attributes import dump
 from icecore.nodes import Node
@@ -81,6 +83,7 @@ class Writer:
         fill: Any = None,
         attrs: Mapping[str, Any] | None = None,
         portable: bool = False,
+        access: Access | None = None,
     ) -> ArrayWriter:
         """Make an array.
 
@@ -95,6 +98,7 @@ class Writer:
             fill: the value of elements that are never written; zero (or empty) where None.
             attrs: attributes.
             portable: choose only codecs that other Zarr readers have.
+            access: how it will be read, to plan chunks for it; see :func:`icecore.pack`.
 
         Raises:
             Error: ``exists``, ``dtype``, ``codec``, ``invalid``.
@@ -108,9 +112,8 @@ class Writer:
         if dims is not None and len(dims) != len(shape):
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
         kind = data_type(numpy_dtype)
-        where = layout.plan(
-            shape, layout.itemsize(numpy_dtype), chunks, shards, rows_a_commit=self._commit_every
-        )
+        itemsize, reads = layout.itemsize(numpy_dtype), _reads(access, path, shape, dims)
+        where = layout.plan(shape, itemsize, chunks, shards, rows_a_commit=self._commit_every, reads=reads)
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         text = layout.document(shape, kind, fill_json(fill, numpy_dtype), where, codecs, dims, attrs or {})
         self._parents(path)
@@ -219,3 +222,11 @@ class Writer:
     def _view(self) -> Repo:
         """What would be read now, the uncommitted included."""
         return self._repo._over(self._pending())
+
+
+def _reads(
+    spec: Access | None, path: str, shape: Sequence[int], dims: Sequence[str | None] | None
+) -> list[Query]:
+    patterns, names = parse(spec), dims if dims is not None else [None] * len(shape)
+    check(patterns, [(path, shape, names)])
+    return queries(patterns, shape, names)

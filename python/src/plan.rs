@@ -10,6 +10,7 @@ use crate::error::{OrRaise, raise};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(blocks_touched, module)?)?;
     module.add_function(wrap_pyfunction!(gather_regions, module)?)?;
     module.add_function(wrap_pyfunction!(default_codecs, module)?)?;
     module.add_function(wrap_pyfunction!(parse_text_selection, module)?)?;
@@ -43,6 +44,12 @@ fn plan_layout(goal: &str) -> PyResult<String> {
     }
     let plan = icecore::grid::plan_layout(&wanted).or_raise()?;
     Ok(json!({"chunk": plan.chunk, "shard": plan.shard}).to_string())
+}
+
+/// How many blocks a box of `extent` touches, anywhere in the array, on average.
+#[pyfunction]
+fn blocks_touched(extent: Vec<u64>, shape: Vec<u64>, block: Vec<u64>) -> f64 {
+    icecore::grid::touched(&extent, &shape, &block)
 }
 
 /// (start, shape) of each box.

@@ -155,7 +155,13 @@ impl Repo {
     }
 
     fn diff<'py>(&self, py: Python<'py>, a: &str, b: &str) -> PyResult<Bound<'py, PyDict>> {
-        let diff = py.detach(|| self.repo.diff(a, b)).or_raise()?;
+        let (diff, changes) = py
+            .detach(|| {
+                let diff = self.repo.diff(a, b)?;
+                let changes = icecore::changes(&diff, &self.repo.snapshot(Some(b))?)?;
+                Ok((diff, changes))
+            })
+            .or_raise()?;
         let dict = PyDict::new(py);
         let lists = [
             ("new_groups", diff.new_groups),
@@ -169,8 +175,13 @@ impl Repo {
             dict.set_item(name, paths)?;
         }
         let chunks = PyDict::new(py);
-        for (path, coords) in diff.chunks {
-            chunks.set_item(path, coords)?;
+        for change in changes {
+            let written = PyDict::new(py);
+            written.set_item("chunks", change.chunks)?;
+            written.set_item("elements", change.elements)?;
+            let boxes: Vec<_> = change.boxes.iter().map(|of| (of.start.clone(), of.end())).collect();
+            written.set_item("boxes", boxes)?;
+            chunks.set_item(change.path, written)?;
         }
         dict.set_item("chunks", chunks)?;
         Ok(dict)

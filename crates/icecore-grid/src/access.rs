@@ -51,21 +51,22 @@ fn typical_box(shape: &[u64], block: f64) -> Vec<u64> {
     shape.iter().map(|&len| ((len as f64 * scale) as u64).clamp(1, len)).collect()
 }
 
-/// Expected number of blocks that a read touches: PStore's Eq. 1, Σ Pᵢ Π ((sᵢⱼ − 1)/cⱼ + 1), each factor capped by the
-/// number of blocks that there are, for a box as long as the axis lies nowhere but at its start.
+/// Expected number of blocks that the reads of all patterns touch: PStore's Eq. 1, Σ Pᵢ Π ((sᵢⱼ − 1)/cⱼ + 1).
 pub(crate) fn blocks_touched(patterns: &[Pattern], shape: &[u64], block: &[u64]) -> f64 {
-    let touched = |pattern: &Pattern| {
-        let axes = pattern.extent.iter().zip(shape).zip(block);
-        let product: f64 = axes
-            .map(|((&extent, &len), &block)| {
-                let extent = extent.clamp(1, len.max(1));
-                let crossed = (extent - 1) as f64 / block as f64 + 1.0;
-                crossed.min(len.div_ceil(block) as f64)
-            })
-            .product();
-        pattern.probability * product
-    };
-    patterns.iter().map(touched).sum()
+    patterns.iter().map(|pattern| pattern.probability * touched(&pattern.extent, shape, block)).sum()
+}
+
+/// Expected number of blocks that a box anywhere in the array touches: Π ((sⱼ − 1)/cⱼ + 1), each factor capped by the
+/// number of blocks that there are, for a box as long as the axis lies nowhere but at its start.
+#[must_use]
+pub fn touched(extent: &[u64], shape: &[u64], block: &[u64]) -> f64 {
+    let axes = extent.iter().zip(shape).zip(block);
+    axes.map(|((&extent, &len), &block)| {
+        let extent = extent.clamp(1, len.max(1));
+        let crossed = (extent - 1) as f64 / block.max(1) as f64 + 1.0;
+        crossed.min(len.div_ceil(block.max(1)) as f64)
+    })
+    .product()
 }
 
 /// Lengths worth considering for blocks of an axis: few blocks of equal length (they waste little at the edge), powers

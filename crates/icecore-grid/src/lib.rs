@@ -5,6 +5,7 @@
 //! [cut](Cuts) along a [grid](ChunkGrid), and each [`Cut`] says which part of one chunk goes where in the output.
 
 mod access;
+mod boxes;
 mod broadcast;
 mod chunk_grid;
 mod climb;
@@ -25,7 +26,8 @@ mod selection_text;
 mod span;
 mod terms;
 
-pub use access::Pattern;
+pub use access::{Pattern, touched};
+pub use boxes::join_boxes;
 pub use chunk_grid::{Axis, ChunkGrid, MAX_BOUNDS};
 pub use copy::Copy;
 pub use cut::{Cut, Cuts};

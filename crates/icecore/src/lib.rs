@@ -2,6 +2,7 @@
 //!
 //! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` stands on `read`.
 
+mod changes;
 mod pool;
 pub mod read;
 pub mod scan;
@@ -9,6 +10,7 @@ pub mod store;
 pub mod verify;
 pub mod write;
 
+pub use changes::{Change, changes};
 pub use pool::{pool, set_threads};
 
 pub use icecore_catalog as catalog;

@@ -16,7 +16,7 @@ _TINY = 4 << 10
 #: below this only a handful of codecs is tried
 _SMALL = 16 << 20
 #: below this the figures aren't kept: they would be a good part of what is stored
-_KEPT = 64 << 10
+KEPT = 64 << 10
 #: bytes a second that a pack is taken to reach, and the part of its time that measuring may take
 _PACK_SPEED, _SHARE = 200e6, 0.15
 
@@ -63,7 +63,7 @@ def plan(
     if choice is None:
         return Planned(fallback, goal=goal)
     record: dict[str, Any] = {}
-    if nbytes >= _KEPT:
+    if nbytes >= KEPT:
         choice = confirmed(kind, sample, choice, seconds)
         record = _record(found, choice, sum(sample.raw), sample.chunks, sample.of)
     return Planned(choice.codecs, record, _rivals(found, goal), goal)

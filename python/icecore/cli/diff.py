@@ -8,6 +8,8 @@ import typer
 
 from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
 
+#: boxes of an array that are shown
+_BOXES = 8
 _SIGNS = {"new": "+", "deleted": "-", "updated": "~"}
 
 
@@ -17,19 +19,35 @@ def diff(
     b: Annotated[
         str | None, typer.Argument(metavar="[B]", help="The newer one; that of REPO by default.")
     ] = None,
+    values: Annotated[
+        bool, typer.Option("--values", help="Read both versions and count the elements that really differ.")
+    ] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
     """Compare two versions.
 
-    What changed from version A to version B: groups and arrays added, deleted, updated; chunks written.
+    What changed from version A to version B: groups and arrays added, deleted, updated; which boxes of
+    elements were written.
     """
-    changes = open_repo(repo, storage).diff(a, b)
+    changes = open_repo(repo, storage).diff(a, b, values)
     emit(changes, json, _text(changes))
 
 
+def _written(path: str, written: dict[str, Any]) -> list[str]:
+    from icecore import text
+
+    counts = [text.plural(written["chunks"], "chunk"), text.plural(written["elements"], "element")]
+    differ = f", {written['differ']:,} differ" if "differ" in written else ""
+    lines = [f"~ {path}: {counts[0]} written, {counts[1]}{differ}"]
+    for start, stop in written["boxes"][:_BOXES]:
+        lines.append("    [" + ", ".join(f"{a}:{b}" for a, b in zip(start, stop, strict=True)) + "]")
+    rest = len(written["boxes"]) - _BOXES
+    return [*lines, *([f"    … and {rest:,} more boxes"] if rest > 0 else [])]
+
+
 def _text(changes: dict[str, Any]) -> str:
-    from icecore import nodes, text
+    from icecore import nodes
 
     lines = []
     for what, sign in _SIGNS.items():
@@ -38,7 +56,7 @@ def _text(changes: dict[str, Any]) -> str:
             lines += [f"{sign} {path}{'/' if kind == 'groups' else ''}" for path in sorted(paths)]
     for path, chunks in sorted(changes.get("chunks", {}).items()):
         if not nodes.hidden(path):
-            lines.append(f"~ {path}: {text.plural(len(chunks), 'chunk')} written")
+            lines += _written(path, chunks)
     return "\n".join(lines) or "no difference"
 
 
@@ -47,6 +65,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "icecore diff icecore-demo/demo.icecore linked",
-            "icecore diff icecore-demo/demo.icecore linked main --json",
+            "icecore diff icecore-demo/demo.icecore linked main --values --json",
         )
     )(diff)

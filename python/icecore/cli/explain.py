@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
+from icecore import errors
 from icecore.cli.console import (
     AllowLinks,
     BytesOption,
@@ -27,17 +29,34 @@ def explain(
     sel: SelArgument = None,
     rtol: RtolOption = None,
     bytes: BytesOption = None,
+    access: Annotated[
+        str | None,
+        typer.Option(
+            metavar="READS",
+            help='Mean costs of random reads instead: "time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3".',
+        ),
+    ] = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
     """Show the plan of a read.
 
-    Requests, bytes wanted and fetched, chunks, codecs, relative error. No data is read.
+    Requests, bytes wanted and fetched, chunks, codecs, relative error; or with --access what kinds of reads
+    cost, each at random places. No data is read.
     """
+    from icecore.accesscost import costs, table
     from icecore.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
+    if access is not None:
+        if sel is not None or rtol is not None or bytes is not None:
+            raise errors.make(
+                "invalid", "--access is about many reads, SEL and precision about one", "leave one out"
+            )
+        found = costs(array, access)
+        emit([asdict(cost) for cost in found], json, table(found))
+        return
     plan = array.plan(parse(sel, array.dims), rtol=rtol, bytes=bytes)
     emit(asdict(plan), json, str(plan))
 
@@ -47,6 +66,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             'icecore explain icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',
+            'icecore explain icecore-demo/demo.icecore /grid/t2m --access "time=1:0.5; lat=1,lon=1:0.5"',
             "icecore explain icecore-demo/demo.icecore /photons/gt1l/height --json",
         )
     )(explain)

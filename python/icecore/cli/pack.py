@@ -53,6 +53,15 @@ def pack(
         str | None,
         typer.Option(metavar="SPEED", help="Of the store, for --for balanced.", show_default="200MB/s"),
     ] = None,
+    access: Annotated[
+        str | None,
+        typer.Option(
+            metavar="READS", help='How it will be read: "time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3".'
+        ),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Try the best layouts for --access, take the fastest.")
+    ] = False,
     portable: Annotated[
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
     ] = False,
@@ -92,6 +101,8 @@ def pack(
             goal=goal,
             bandwidth=bandwidth,
             portable=portable,
+            access=access,
+            measure=measure,
             memory=memory,
             append=append,
             replace=replace,

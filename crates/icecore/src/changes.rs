@@ -1,0 +1,35 @@
+//! What changed between two versions, as boxes of elements.
+
+use icecore_catalog::{Diff, Snapshot};
+use icecore_chunk::ArrayMeta;
+use icecore_grid::{Region, Result, join_boxes};
+
+/// What was written of one array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub path: String,
+    /// Chunks (shards, where there are any) that lie elsewhere now, or are gone.
+    pub chunks: u64,
+    /// Their elements: boxes that don't overlap, clipped to the newer version's shape.
+    pub boxes: Vec<Region>,
+    /// Elements in the boxes.
+    pub elements: u64,
+}
+
+/// The boxes of the chunks in `diff`; `to` is its newer version.
+///
+/// # Errors
+/// What an array's metadata may bring.
+pub fn changes(diff: &Diff, to: &Snapshot) -> Result<Vec<Change>> {
+    let mut found = Vec::new();
+    for (path, chunks) in &diff.chunks {
+        let Some(node) = to.node(path).filter(|node| node.is_array) else { continue };
+        let grid = ArrayMeta::parse(&node.zarr_json)?.grid;
+        // An array that was made smaller has chunks behind its edge.
+        let boxes = chunks.iter().filter(|chunk| grid.contains(chunk)).map(|chunk| grid.region(chunk)).collect();
+        let boxes = join_boxes(boxes);
+        let elements = boxes.iter().fold(0, |sum: u64, of| sum.saturating_add(of.elements()));
+        found.push(Change { path: path.clone(), chunks: chunks.len() as u64, boxes, elements });
+    }
+    Ok(found)
+}

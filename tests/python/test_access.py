@@ -1,0 +1,135 @@
+"""Layouts for the reads that are named: what is understood, planned, measured and explained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from icecore import access, layout
+from icecore.cli import app
+from typer.testing import CliRunner
+
+RNG = np.random.default_rng(23)
+MAPS, SERIES = "time=1,y=all,x=all", "time=all,y=1,x=1"
+DIMS = ("time", "y", "x")
+
+
+@pytest.fixture
+def cube(tmp_path: Path) -> str:
+    """/t2m (96, 80, 100), its coordinates, and something else."""
+    path = tmp_path / "cube.icecore"
+    with icecore.create(path).writer() as w:
+        w.array("/t2m", "f4", (96, 80, 100), DIMS)[...] = RNG.normal(size=(96, 80, 100)).astype("f4")
+        w.array("/time", "f8", (96,), ("time",))[...] = np.arange(96)
+        w.array("/other", "i2", (7, 9), ("a", "b"))[...] = 1
+    return str(path)
+
+
+def test_what_is_understood() -> None:
+    maps, series = access.parse(f"{MAPS}:0.7; {SERIES}:0.3")
+    assert (maps.lengths, maps.probability) == ({"time": 1, "y": None, "x": None}, 0.7)
+    assert series.extent((96, 80, 100), DIMS) == [96, 1, 1]
+    assert series.extent((80, 96), ("y", "time")) == [1, 96], "by name, whatever the order"
+    assert access.parse("1,all,all")[0].extent((96, 80, 100), DIMS) == [1, 80, 100]
+    assert [p.probability for p in access.parse(f"{MAPS}; {SERIES}")] == [0.5, 0.5]
+    same = access.parse([({"time": 1, "y": None, "x": None}, 0.7), ((None, 1, 1), 0.3)])
+    assert same[0] == maps
+    assert same[1].extent((96, 80, 100), DIMS) == [96, 1, 1]
+    assert access.parse(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (f"{MAPS}:0.7; {SERIES}:0.2", ["0.7 + 0.2", "0.9"]),
+        ("time=1:often", ["'often'", "probability"]),
+        ("time=0", ["'0'", "length"]),
+        ("time=1,all", ["have a name"]),
+        ("", ["not 1"]),
+        ("level=1,y=all", ["'level'", "known: a, b, time, x, y"]),
+        ("time=97,y=1", ["time=97", "96", "time=all"]),
+        ("1,1,1,1", ["4 axes", "1, 2, 3"]),
+        ("1,81,all", ["81 along axis 1", "80"]),
+    ],
+)
+def test_what_makes_no_sense_is_explained(cube: str, tmp_path: Path, spec: str, words: list[str]) -> None:
+    with pytest.raises(icecore.Error) as caught:
+        icecore.pack(cube, tmp_path / "r.icecore", access=spec)
+    assert caught.value.kind == "invalid"
+    said = f"{caught.value.message} {caught.value.hint}"
+    assert all(word in said for word in words), said
+    assert not (tmp_path / "r.icecore").exists()
+
+
+def test_chunks_follow_the_reads(cube: str, tmp_path: Path) -> None:
+    shapes = {}
+    for name, spec in (("maps", MAPS), ("series", SERIES)):
+        icecore.pack(cube, tmp_path / name, access=spec)
+        repo = icecore.open(tmp_path / name)
+        chunks = repo["/t2m"].chunks
+        assert chunks is not None
+        shapes[name] = chunks
+        assert repo["/other"].chunks == (7, 9), "nothing was said about it"
+        np.testing.assert_array_equal(repo["/t2m"].read(), icecore.open(cube)["/t2m"].read())
+    (few, *_), (many, *_) = shapes["maps"], shapes["series"]
+    assert few < 10
+    assert many == 96
+
+
+def test_an_array_that_grows(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        maps = w.array("/maps", "f4", (0, 200, 300), DIMS, access=MAPS)
+        series = w.array("/series", "f4", (0, 200, 300), DIMS, access=SERIES)
+        maps.append(np.zeros((2, 200, 300)))
+        series.append(np.zeros((2, 200, 300)))
+        with pytest.raises(icecore.Error, match="level"):
+            w.array("/bad", "f4", (0, 4), ("time", "y"), access="level=1")
+    repo = icecore.open(repo_path)
+    maps_chunks, series_chunks = repo["/maps"].chunks, repo["/series"].chunks
+    assert maps_chunks is not None
+    assert series_chunks is not None
+    assert (maps_chunks[0], series_chunks[0] > 100) == (1, True)
+
+
+def test_measured(cube: str, tmp_path: Path) -> None:
+    """The trial takes one of the planner's layouts, and data is right whichever it is."""
+    spec = f"{MAPS}:0.5; {SERIES}:0.5"
+    icecore.pack(cube, tmp_path / "r", access=spec, measure=True)
+    array = icecore.open(tmp_path / "r")["/t2m"]
+    reads = access.queries(access.parse(spec), array.shape, DIMS)
+    from icecore import trial
+
+    source = icecore.open(cube)["/t2m"].chunks
+    candidates = [
+        layout.plan(array.shape, 4, source_chunk=source, reads=reads, inner_bytes=bounds)
+        for bounds in trial._BOUNDS
+    ]
+    assert layout.Layout(array.chunks or (), array.shards) in candidates
+    np.testing.assert_array_equal(array.read(), icecore.open(cube)["/t2m"].read())
+    with pytest.raises(icecore.Error, match="measure"):
+        icecore.pack(cube, tmp_path / "s", measure=True)
+    assert trial.part((1000, 1000, 1000), 4) == [250, 250, 250]
+
+
+def test_explain(cube: str, tmp_path: Path) -> None:
+    chunk, shard = {"time": 8, "y": 20, "x": 25}, {"time": 48, "y": 80, "x": 100}
+    icecore.pack(cube, tmp_path / "r", chunk=chunk, shard=shard, codec="none")
+    spec = f"{MAPS}:0.75; {SERIES}:0.25"
+    done = CliRunner().invoke(app, ["explain", str(tmp_path / "r"), "/t2m", "--access", spec, "--json"])
+    assert done.exit_code == 0, done.output
+    maps, series = json.loads(done.output)
+    size = 8 * 20 * 25 * 4
+    # a map lies in one layer of 4 x 4 chunks, a series in 12 chunks of two shards
+    assert (maps["chunks"], maps["bytes_fetched"], maps["expected_chunks"]) == (16, 16 * size, 16)
+    assert maps["bytes_out"] == 80 * 100 * 4
+    assert maps["requests"] == 1
+    assert (series["chunks"], series["expected_chunks"]) == (12, 12)
+    assert series["bytes_fetched"] >= 12 * size
+    done = CliRunner().invoke(app, ["explain", str(tmp_path / "r"), "/t2m", "--access", spec])
+    assert done.output.splitlines()[2].split()[:3] == ["time=1,y=all,x=all", "0.75", "1.0"]
+    assert done.output.splitlines()[-1].startswith("all ")
+    bad = CliRunner().invoke(app, ["explain", str(tmp_path / "r"), "/t2m", "0:1", "--access", spec])
+    assert bad.exit_code == 1

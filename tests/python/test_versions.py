@@ -1,0 +1,169 @@
+"""Versions share what did not change, and say in boxes what did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+from icecore.cli import app
+from typer.testing import CliRunner
+
+RNG = np.random.default_rng(17)
+
+
+def objects(repo: str) -> set[str]:
+    """Names of the objects that hold chunks."""
+    return {file.name for file in (Path(repo) / "chunks").glob("*")}
+
+
+def grid(repo_path: str) -> np.ndarray:
+    """/x: 60 x 40 float64 in chunks of 10 x 10, each of them stored outside of its reference."""
+    data = RNG.random((60, 40))
+    with icecore.create(repo_path).writer(message="first") as w:
+        w.array("/x", "f8", data.shape, chunks=(10, 10), shards=(10, 10), codec="none")[...] = data
+    return data
+
+
+def test_a_changed_region_shares_all_other_chunks(repo_path: str) -> None:
+    data = grid(repo_path)
+    first = icecore.open(repo_path)
+    before = sum(file.stat().st_size for file in Path(repo_path, "chunks").glob("*"))
+    with first.writer(message="second") as w:
+        w["/x"][15:25, 12:18] = -1
+        w.commit()
+        assert w.bytes_raw == 2 * 800
+    second = icecore.open(repo_path)
+    after = sum(file.stat().st_size for file in Path(repo_path, "chunks").glob("*"))
+    assert after - before == 2 * 800, "two chunks are new"
+    changed = data.copy()
+    changed[15:25, 12:18] = -1
+    np.testing.assert_array_equal(second["/x"].read(), changed)
+    np.testing.assert_array_equal(first["/x"].read(), data)
+    # what is read of the chunks that both share is the same requests to the same object
+    old, new = (version["/x"].plan((slice(30, 60),)) for version in (first, second))
+    assert [o["name"] for o in old.objects] == [o["name"] for o in new.objects]
+    assert (old.requests, old.bytes_fetched) == (new.requests, new.bytes_fetched)
+
+
+def test_many_versions_cost_a_read_nothing(repo_path: str) -> None:
+    data = grid(repo_path)
+    plain = icecore.open(repo_path)["/x"].plan(slice(0, 50))
+    writer = icecore.open(repo_path).writer()
+    for value in range(30):
+        writer["/x"][59, 39] = data[59, 39] = value
+        writer.commit()
+    last = icecore.open(repo_path)
+    plan = last["/x"].plan(slice(0, 50))
+    assert (plan.requests, plan.bytes_fetched, plan.chunks) == (plain.requests, plain.bytes_fetched, 20)
+    np.testing.assert_array_equal(last["/x"].read(), data)
+
+
+def test_diff_in_boxes(repo_path: str) -> None:
+    grid(repo_path)
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        x = w["/x"]
+        x[12:38, 0:20] = 5.0
+        x[59, 39] = 7.0
+        w.array("/new", "i4", (3,))[...] = 1
+    with icecore.open(repo_path).writer() as w:
+        w["/x"].resize((57, 40))
+        w["/x"].append(RNG.random((6, 40)))
+    second = icecore.open(repo_path)
+    changes = second.diff(first.snapshot_id, values=True)
+    assert changes["new_arrays"] == ["/new"]
+    assert changes["updated_arrays"] == ["/x"]
+    found = changes["chunks"]["/x"]
+    assert found["boxes"] == [([10, 0], [40, 20]), ([50, 0], [63, 40])]
+    assert found["elements"] == 30 * 20 + 13 * 40
+    assert found["chunks"] == 3 * 2 + 2 * 4
+    # 26 rows of 20 changed; the cut off rows and those behind the old end hold something else now
+    assert found["differ"] == 26 * 20 + 6 * 40
+    assert changes["chunks"]["/new"] == {"chunks": 1, "elements": 3, "boxes": [([0], [3])], "differ": 3}
+    assert "differ" not in second.diff(first.snapshot_id)["chunks"]["/x"]
+    back = first.diff(second.snapshot_id)
+    assert back["deleted_arrays"] == ["/new"]
+
+
+def test_values_are_compared_bit_for_bit(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/f", "f4", (4,), codec="none")[...] = [1, np.nan, 0.0, 2]
+        w.array("/s", str, (3,))[...] = ["a", "b", "c"]
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w["/f"][...] = [1, np.nan, -0.0, 3]
+        w["/s"][...] = ["a", "bb", "c"]
+    changes = icecore.open(repo_path).diff(first.snapshot_id, values=True)["chunks"]
+    assert (changes["/f"]["differ"], changes["/s"]["differ"]) == (2, 1)
+
+
+def test_diff_of_branches(repo_path: str) -> None:
+    """No version is the other's ancestor: the trees are compared, with the same boxes."""
+    grid(repo_path)
+    repo = icecore.open(repo_path)
+    repo.branch("side")
+    with icecore.open(f"{repo_path}@side").writer() as w:
+        w["/x"][0:10, 0:30] = 1.0
+    with repo.writer() as w:
+        w["/x"][50:60] = 2.0
+    found = icecore.open(repo_path).diff("main", "side")["chunks"]["/x"]
+    assert found["boxes"] == [([0, 0], [10, 30]), ([50, 0], [60, 40])]
+
+
+def test_diff_on_the_command_line(repo_path: str) -> None:
+    grid(repo_path)
+    icecore.open(repo_path).tag("old")
+    with icecore.open(repo_path).writer() as w:
+        w["/x"][0:10, 0:10] = 3.0
+    done = CliRunner().invoke(app, ["diff", repo_path, "old", "--values"])
+    assert done.exit_code == 0, done.output
+    assert "~ /x: 1 chunk written, 100 elements, 100 differ\n    [0:10, 0:10]" in done.output
+    done = CliRunner().invoke(app, ["diff", repo_path, "old", "--json"])
+    assert json.loads(done.output)["chunks"]["/x"]["boxes"] == [[[0, 0], [10, 10]]]
+
+
+def cycle(path: Path, values: np.ndarray) -> None:
+    """One cycle of a model: the same coordinates each time."""
+    with h5py.File(path, "w") as file:
+        file["lat"] = np.linspace(50, 70, 40_000)
+        file["x"] = np.arange(300.0)
+        file["t2m"] = values
+
+
+@pytest.mark.parametrize("options", [{}, {"goal": "archive"}, {"codec": "shuffle+zstd"}])
+def test_replace_shares_what_is_the_same(tmp_path: Path, options: dict[str, str]) -> None:
+    into = tmp_path / "r.icecore"
+    values = RNG.normal(size=(4, 200, 300)).astype("f4")
+    cycle(tmp_path / "00.h5", values)
+    icecore.pack(tmp_path / "00.h5", into, "/run", **options)  # type: ignore[arg-type]
+    first, before = icecore.open(into), objects(str(into))
+    later = values.copy()
+    later[2:] += 1
+    cycle(tmp_path / "06.h5", later)
+    report = icecore.pack(tmp_path / "06.h5", into, "/run", replace=True, **options)  # type: ignore[arg-type]
+    second = icecore.open(into)
+    assert list(second.diff(first.snapshot_id)["chunks"]) == ["/run/t2m"]
+    assert report.bytes_stored < 1.1 * second["/run/t2m"].nbytes_stored
+    assert before <= objects(str(into))
+    np.testing.assert_array_equal(second["/run/t2m"].read(), later)
+    np.testing.assert_array_equal(first["/run/t2m"].read(), values)
+    assert [row.why for row in report.rows if row.path == "/run/lat"] == ["1 chunk as before"]
+    # nothing changed at all: no new version
+    again = icecore.pack(tmp_path / "06.h5", into, "/run", replace=True, **options)  # type: ignore[arg-type]
+    assert again.snapshot == second.snapshot_id
+
+
+def test_replace_with_another_form(tmp_path: Path) -> None:
+    into = tmp_path / "r.icecore"
+    values = RNG.normal(size=(4, 20, 30)).astype("f4")
+    cycle(tmp_path / "a.h5", values)
+    icecore.pack(tmp_path / "a.h5", into, "/run")
+    cycle(tmp_path / "a.h5", values[:3].astype("f8"))
+    icecore.pack(tmp_path / "a.h5", into, "/run", replace=True, codec="none")
+    array = icecore.open(into)["/run/t2m"]
+    assert (array.dtype, array.shape) == (np.dtype("f8"), (3, 20, 30))
+    np.testing.assert_array_equal(array.read(), values[:3].astype("f8"))
