@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors
+from icecore import choosing, errors
 from icecore.appending import Tail, tail
 from icecore.nodes import Node
 from icecore.selection import is_int
@@ -122,7 +122,7 @@ class ArrayWriter:
             part = read(tuple(slice(i.start - s, i.stop - s) for i, s in zip(inner, start, strict=True)))
             if part.shape == tuple(b - a for a, b in zip(low, high, strict=True)):
                 contiguous = np.asarray if owned else np.array  # np.array copies
-                self._writer._native.write(self.path, low, contiguous(part, self.dtype, order="C"))
+                self._put(low, contiguous(part, self.dtype, order="C"))
             else:
                 self._patch(low, high, inner, part)
 
@@ -137,6 +137,14 @@ class ArrayWriter:
         old = self._writer._pending().array(self.path)
         block = old.read(tuple(slice(a, b) for a, b in zip(low, high, strict=True)))
         block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
+        self._put(low, block)
+
+    def _put(self, low: tuple[int, ...], block: np.ndarray) -> None:
+        """Hand a box of whole shards to the engine."""
+        document = choosing.chosen(self._document, self.dtype, block)
+        if document is not None:
+            self._document = document
+            self._writer._native.update_array(self.path, json.dumps(document, allow_nan=False))
         self._writer._native.write(self.path, low, block)
 
     def _blocks(

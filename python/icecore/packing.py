@@ -55,6 +55,8 @@ def pack(
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    grows: str | None = None,
+    then: Callable[[Writer], None] | None = None,
 ) -> Report:
     """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
 
@@ -87,6 +89,8 @@ def pack(
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
+        grows: the dimension along which more will be appended, to plan chunks for it.
+        then: called with the writer when all is written, to add to the same commit.
 
     Returns:
         A report: per array its raw and stored bytes; failures; the new snapshot's id.
@@ -115,8 +119,10 @@ def pack(
         with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
-            packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure))
+            packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows))
             pack_tables(writer, tables, TableOptions(restore, trust, portable), report, keep_going, progress)
+            if then is not None:
+                then(writer)
         report.snapshot = writer.snapshot_id
         report.bytes_stored = writer.bytes_stored
         report.rows += packing.rows()
@@ -136,16 +142,20 @@ class _Wanted:
     goal: Goal
     access: Sequence[Pattern] = ()
     measure: bool = False
+    grows: str | None = None
 
     def layout(self, entry: ArrayEntry, read: Reader) -> Layout:
         """Chunk and shard of an array."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
-        reads = queries(self.access, entry.shape, entry.dims)
+        shape, rows = tuple(entry.shape), None
+        if shape and self.grows is not None and entry.dims[0] == self.grows:
+            shape, rows = (0, *shape[1:]), shape[0]
+        reads = queries(self.access, shape, entry.dims)
         if self.measure and reads and chunk is None and shard is None:
             codec = "default" if self.codec == "auto" else self.codec
             return trial.fastest(entry, read, reads, codec)
-        return layout.plan(entry.shape, layout.itemsize(entry.dtype), chunk, shard, source, reads=reads)
+        return layout.plan(shape, layout.itemsize(entry.dtype), chunk, shard, source, rows, reads)
 
     def codecs(self, step: Step, read: Reader, where: Layout) -> plan.Planned:
         """The codecs of its chunks: measured, or as they were named."""

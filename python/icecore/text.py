@@ -38,6 +38,18 @@ def parse_size(text: str | int) -> int:
     return int(float(match[1]) * unit)
 
 
+def parse_seconds(text: str | float) -> float:
+    """``30s``, ``2m``, ``1.5h``, ``500ms`` or a number of seconds.
+
+    Raises:
+        Error: ``invalid``.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(ms|s|m|min|h)?\s*", str(text))
+    if match is None:
+        raise errors.make("invalid", f"{text!r} is no length of time", "write it as 30s, 2m or 1h")
+    return float(match[1]) * {"ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600}[match[2] or "s"]
+
+
 def ratio(raw: float, stored: float) -> str:
     """``raw / stored`` as ``3.1x``; a dash where nothing is stored."""
     return f"{raw / stored:.3g}x" if stored else "-"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import codecspec, errors, layout, reference
+from icecore import choosing, codecspec, errors, layout, reference
 from icecore.access import Query, check, parse, queries
 from icecore.access import Spec as Access
+from icecore.analyzer.measure import Goal
 from icecore.arraywriter import ArrayWriter
 from icecore.attributes import dump
 from icecore.nodes import Node
@@ -84,6 +85,7 @@ class Writer:
         attrs: Mapping[str, Any] | None = None,
         portable: bool = False,
         access: Access | None = None,
+        goal: str | None = None,
     ) -> ArrayWriter:
         """Make an array.
 
@@ -99,6 +101,8 @@ class Writer:
             attrs: attributes.
             portable: choose only codecs that other Zarr readers have.
             access: how it will be read, to plan chunks for it; see :func:`icecore.pack`.
+            goal: with ``codec="auto"``: measure codecs on the first data that is written, and choose for
+                ``archive``, ``balanced`` or ``speed``. Without a goal the type alone decides.
 
         Raises:
             Error: ``exists``, ``dtype``, ``codec``, ``invalid``.
@@ -115,7 +119,9 @@ class Writer:
         itemsize, reads = layout.itemsize(numpy_dtype), _reads(access, path, shape, dims)
         where = layout.plan(shape, itemsize, chunks, shards, rows_a_commit=self._commit_every, reads=reads)
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
-        text = layout.document(shape, kind, fill_json(fill, numpy_dtype), where, codecs, dims, attrs or {})
+        ours = choosing.wish(Goal.of(goal), portable) if goal is not None and codec == "auto" else None
+        fill = fill_json(fill, numpy_dtype)
+        text = layout.document(shape, kind, fill, where, codecs, dims, attrs or {}, ours)
         self._parents(path)
         self._native.add_array(path, text)
         self._arrays[path] = ArrayWriter(self, Node(path, True, text), numpy_dtype)

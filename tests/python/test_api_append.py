@@ -230,3 +230,27 @@ def test_text_and_times_are_appended_too(repo_path: str) -> None:
     repo = icecore.open(repo_path)
     assert repo["/n"].read().tolist() == [f"step {i}" for i in range(9)]
     np.testing.assert_array_equal(repo["/t"].read(), days)
+
+
+@pytest.mark.parametrize("goal", ["speed", "archive"])
+def test_codecs_are_measured_on_the_first_data(repo_path: str, goal: str) -> None:
+    """Also where it comes to a writer that did not make the array."""
+    data = np.cumsum(RNG.integers(-3, 4, (64, 5000)), axis=1).astype("i4")
+    with icecore.create(repo_path).writer() as w:
+        w.array("/x", "i4", (0, 5000), chunks=(8, 5000), shards=(16, 5000), goal=goal)
+    before = icecore.open(repo_path)["/x"]
+    assert before.attrs == {}
+    with icecore.open(repo_path).writer() as w:
+        for row in data:
+            w["/x"].append(row)
+    array = icecore.open(repo_path)["/x"]
+    np.testing.assert_array_equal(array.read(), data)
+    kept = array._node.ours
+    assert kept["codec"]["goal"] == goal
+    assert "wish" not in kept
+    assert array.codecs != before.codecs or goal == "speed"
+    with icecore.open(repo_path).writer() as w:
+        w["/x"].append(data[0])
+    assert icecore.open(repo_path)["/x"].codecs == array.codecs, "chosen once"
+    with icecore.open(repo_path).writer() as w, pytest.raises(icecore.Error, match="goal"):
+        w.array("/y", goal="fast")

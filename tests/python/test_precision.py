@@ -181,7 +181,7 @@ def test_packed_with_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert array.bound(rtol=0.01) == 2**-8
     np.save(source, np.arange(1000))
     assert cli.run(["pack", str(source), "--into", repo, "--replace", "--codec", "planes"]) == 0
-    assert [codec["name"] for codec in icecore.open(repo)["/x/x"].codecs] [:2] == ["bytes", "blosc"]
+    assert [codec["name"] for codec in icecore.open(repo)["/x/x"].codecs][:2] == ["bytes", "blosc"]
     capsys.readouterr()
     assert cli.run(["pack", str(source), "--into", repo, "--replace", "--codec", "planes", "--portable"]) != 0
     assert "planes is no codec" in capsys.readouterr().err

@@ -12,10 +12,8 @@ from icecore.cli.console import emit, talk
 if TYPE_CHECKING:
     from icecore.report import Report
 
-Sources = Annotated[
-    list[str],
-    typer.Argument(metavar="SRC", help="Files, folders, globs, @list.txt, URLs.", show_default=False),
-]
+SOURCES = typer.Argument(metavar="SRC", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
+Sources = Annotated[list[str], SOURCES]
 Into = Annotated[
     str, typer.Option("--into", metavar="REPO", help="The repository; made where there is none.")
 ]

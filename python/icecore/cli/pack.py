@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from icecore import errors, text
 from icecore.cli.batch import (
+    SOURCES,
     Append,
     Concat,
     Group,
@@ -15,16 +17,16 @@ from icecore.cli.batch import (
     Message,
     Replace,
     SkipExisting,
-    Sources,
     finish,
     lengths,
 )
 from icecore.cli.console import Json, Progress, StorageOption, examples, settings
+from icecore.cli.follow import follow as run
 
 
 def pack(
-    sources: Sources,
     into: Into,
+    sources: Annotated[list[str] | None, SOURCES] = None,
     group: Group = None,
     concat: Concat = None,
     chunk: Annotated[
@@ -66,6 +68,23 @@ def pack(
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
     ] = False,
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Data held at once.")] = "1GB",
+    follow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Instead of SRC: take the files of this folder as they are completed.",
+        ),
+    ] = None,
+    glob: Annotated[str, typer.Option(metavar="PATTERN", help="With --follow: which names.")] = "*",
+    until_idle: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="With --follow: end when none came for 30s, 5m, …; else by Ctrl-C."
+        ),
+    ] = None,
+    poll: Annotated[
+        str, typer.Option(metavar="TIME", help="With --follow: between two looks; unchanged is complete.")
+    ] = "1s",
     append: Append = False,
     replace: Replace = False,
     skip_existing: SkipExisting = False,
@@ -89,30 +108,46 @@ def pack(
     """
     from icecore.packing import pack
 
+    how: dict[str, Any] = {
+        "chunk": lengths(chunk),
+        "shard": lengths(shard),
+        "codec": codec,
+        "goal": goal,
+        "bandwidth": bandwidth,
+        "portable": portable,
+        "access": access,
+        "measure": measure,
+        "memory": memory,
+        "restore": not no_restore,
+        "trust": trust,
+        "storage": settings(storage),
+    }
+    if follow is not None:
+        if sources or append or replace or skip_existing or keep_going or message is not None:
+            said = "SRC, --append, --replace, --skip-existing, --keep-going and -m don't go with --follow"
+            raise errors.make("invalid", said, "leave them out")
+        from icecore.follow import Follower
+
+        follower = Follower(follow, into, group, concat, glob, text.parse_seconds(poll), **how)
+        run(follower, None if until_idle is None else text.parse_seconds(until_idle), json)
+        return
+    if until_idle is not None or glob != "*":
+        raise errors.make("invalid", "--glob and --until-idle are about a folder", "name it: --follow DIR")
+    if not sources:
+        raise errors.make("invalid", "nothing to pack", "name files, or a folder to watch: --follow DIR")
     with Progress("pack") as progress:
         report = pack(
             sources,
             into,
             group,
             concat,
-            chunk=lengths(chunk),
-            shard=lengths(shard),
-            codec=codec,
-            goal=goal,
-            bandwidth=bandwidth,
-            portable=portable,
-            access=access,
-            measure=measure,
-            memory=memory,
             append=append,
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
-            restore=not no_restore,
-            trust=trust,
             message=message,
-            storage=settings(storage),
             progress=progress,
+            **how,
         )
     finish("packed", report, into, json)
 
@@ -123,6 +158,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "
             "--for archive",
+            "icecore pack --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
             "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
             "--codec shuffle+zstd:9",
         )

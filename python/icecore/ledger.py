@@ -1,0 +1,50 @@
+"""Which files a repository has taken, so that following a folder can stop and go on.
+
+A hidden array of text that grows by one row a file, in the same commit as the file's data.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.arriving import Seen
+
+if TYPE_CHECKING:
+    from icecore.repo import Repo
+    from icecore.writer import Writer
+
+#: the hidden array
+PATH = "/__followed__/files"
+_ROWS = 4096
+
+
+def taken(repo: Repo, group: str) -> dict[str, Seen]:
+    """The files that went to ``group``, by name; the newest state of each.
+
+    Raises:
+        Error: ``corrupt`` where the array holds something else.
+    """
+    if PATH not in repo:
+        return {}
+    found = {}
+    for row in repo._array(PATH).read():
+        try:
+            entry: dict[str, Any] = json.loads(row)
+            seen = Seen(str(entry["name"]), int(entry["size"]), int(entry["mtime_ns"]))
+            if entry["group"] == group:
+                found[seen.name] = seen
+        except (ValueError, TypeError, KeyError):
+            raise errors.make("corrupt", f"{PATH} holds {row!r}", "restore an older version") from None
+    return found
+
+
+def take(writer: Writer, group: str, file: Seen) -> None:
+    """Note that the writer's commit will hold ``file``."""
+    row = {"group": group, "name": file.name, "size": file.size, "mtime_ns": file.mtime_ns}
+    if writer._native.exists(PATH):
+        array = writer[PATH]
+    else:
+        array = writer.array(PATH, str, (0,), chunks=(_ROWS,), shards=(_ROWS,))
+    array.append(json.dumps(row))

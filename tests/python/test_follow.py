@@ -1,0 +1,207 @@
+"""``icecore pack --follow``: files as they appear, one commit each, going on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+from icecore import ledger
+from icecore.arriving import Arrivals, Seen, look
+from icecore.follow import Event, Follower
+
+RNG = np.random.default_rng(29)
+
+
+def step(path: Path, first: int, count: int = 1) -> None:
+    """One output file of a model: ``count`` times from ``first`` on."""
+    with h5py.File(path, "w") as file:
+        time_ = file.create_dataset("time", data=np.arange(first, first + count, dtype="f8"))
+        y = file.create_dataset("y", data=np.linspace(0, 1, 40))
+        for scale, name in ((time_, "time"), (y, "y")):
+            scale.make_scale(name)
+        values = file.create_dataset("t2m", data=field(first, count))
+        values.dims[0].attach_scale(time_)
+        values.dims[1].attach_scale(y)
+
+
+def field(first: int, count: int) -> np.ndarray:
+    return (np.arange(first, first + count, dtype="f4")[:, None] * 100 + np.arange(40, dtype="f4")).copy()
+
+
+def done(events: list[Event]) -> list[str]:
+    """Names of the files that were packed; a failure's kind."""
+    return [event.name if event.failure is None else event.failure.kind for event in events]
+
+
+def both(follower: Follower) -> list[str]:
+    """Two looks: what did not change in between is complete."""
+    return done([*follower.step(), *follower.step()])
+
+
+def test_what_is_complete(tmp_path: Path) -> None:
+    arrivals = Arrivals()
+    for name in ("b.nc", ".hidden.nc", "c.nc.tmp", "a.nc", "x.txt"):
+        (tmp_path / name).write_bytes(b"123")
+    os.mkdir(tmp_path / "folder.nc")
+
+    def complete() -> tuple[list[str], list[str]]:
+        ready, growing = arrivals.complete(look(tmp_path, "*.nc"))
+        return [file.name for file in ready], [file.name for file in growing]
+
+    assert complete() == ([], ["a.nc", "b.nc"])
+    (tmp_path / "b.nc").write_bytes(b"1234")
+    assert complete() == (["a.nc"], ["b.nc"])
+    assert complete() == (["a.nc", "b.nc"], [])
+    (tmp_path / "c.nc.tmp").rename(tmp_path / "c.nc")
+    (tmp_path / "c.nc.done").touch()
+    assert complete() == (["a.nc", "b.nc", "c.nc"], []), "marked: no need to wait"
+
+
+def test_a_run_is_followed_and_resumed(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    follower = Follower(run, into, concat="time", pattern="*.h5")
+    assert both(follower) == []
+    assert not into.exists()
+    step(run / "000.h5", 0)
+    step(run / "001.h5", 1)
+    assert both(follower) == ["000.h5", "001.h5"]
+    step(run / "002.h5", 2, 3)
+    assert both(follower) == ["002.h5"]
+    assert both(Follower(run, into, concat="time", pattern="*.h5")) == [], "it is known what was taken"
+    step(run / "005.h5", 5)
+    again = Follower(run, into, concat="time", pattern="*.h5")
+    assert both(again) == ["005.h5"]
+    repo = icecore.open(into)
+    np.testing.assert_array_equal(repo["/run/t2m"].read(), field(0, 6))
+    np.testing.assert_array_equal(repo["/run/time"].read(), np.arange(6))
+    assert repo["/run/y"].shape == (40,)
+    assert [c["message"] for c in repo.log()][:4] == [f"pack {n}.h5" for n in ("005", "002", "001", "000")]
+    chunks = repo["/run/t2m"].chunks
+    assert chunks is not None
+    assert chunks[0] > 100, "planned for an axis that grows"
+    assert "/__followed__" not in str(list(repo))
+    assert repo.verify(deep=True) == []
+
+
+def test_bad_late_and_changed_files_are_named(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    follower = Follower(run, into, group="/a/b", concat="time")
+    step(run / "010.h5", 0)
+    (run / "011.h5").write_bytes(b"this is no file of a known format")
+    step(run / "012.h5", 1)
+    assert both(follower) == ["010.h5", "format", "012.h5"]
+    assert both(follower) == [], "named once"
+    step(run / "005.h5", 7)
+    assert both(follower) == ["conflict"]
+    step(run / "012.h5", 9, 2)
+    assert both(follower) == ["source-changed"]
+    np.testing.assert_array_equal(icecore.open(into)["/a/b/t2m"].read(), field(0, 2))
+    assert set(ledger.taken(icecore.open(into), "/a/b")) == {"010.h5", "012.h5"}
+    assert ledger.taken(icecore.open(into), "/other") == {}
+
+
+def test_a_file_that_grows_holds_up_the_later_ones(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    step(run / "0.h5", 0)
+    step(run / "1.h5", 1)
+    follower = Follower(run, into, concat="time")
+    assert done(list(follower.step())) == []
+    os.utime(run / "0.h5", ns=(1, 1))
+    assert done(list(follower.step())) == [], "1.h5 is complete and waits"
+    assert done(list(follower.step())) == ["0.h5", "1.h5"]
+    each = Follower(run, tmp_path / "each.icecore")
+    assert both(each) == ["0.h5", "1.h5"]
+    repo = icecore.open(tmp_path / "each.icecore")
+    np.testing.assert_array_equal(repo["/1/t2m"].read(), field(1, 1))
+
+
+def test_what_makes_no_sense(tmp_path: Path) -> None:
+    for folder, poll, kind in ((tmp_path / "none", 1.0, "not-found"), (tmp_path, 0.0, "invalid")):
+        with pytest.raises(icecore.Error) as caught:
+            Follower(folder, tmp_path / "r.icecore", poll=poll)
+        assert caught.value.kind == kind
+    assert Seen("a", 1, 2) != Seen("a", 1, 3)
+
+
+def command(run: Path, into: Path, *more: str) -> list[str]:
+    follow = [
+        "pack",
+        "--follow",
+        str(run),
+        "--into",
+        str(into),
+        "--concat",
+        "time",
+        "--poll",
+        "50ms",
+        "--json",
+    ]
+    return [sys.executable, "-m", "icecore", *follow, *more]
+
+
+def test_on_the_command_line_until_idle(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    step(run / "0.h5", 0)
+    (run / "1.h5").write_bytes(b"nothing")
+    ended = subprocess.run(
+        command(run, into, "--until-idle", "500ms", "--glob", "*.h5"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line["event"] for line in lines] == ["packed", "failed", "end"], ended.stderr
+    assert lines[0]["snapshot"] == icecore.open(into).snapshot_id
+    assert lines[2]["failed"] == ["1.h5"]
+    assert ended.returncode == 2
+    wrong = subprocess.run(command(run, into, "x.nc"), capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2
+    assert "error[invalid]" in wrong.stderr
+
+
+def test_ctrl_c_ends_it_and_it_goes_on(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    for number in range(3):
+        step(run / f"{number}.h5", number)
+    process = subprocess.Popen(command(run, into), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for _ in range(3):
+        assert json.loads(process.stdout.readline())["event"] == "packed"
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)
+    assert json.loads(said.splitlines()[-1]) == {"event": "end", "why": "stopped", "packed": 3, "failed": []}
+    assert process.returncode == 0
+
+
+def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    for number in range(30):
+        step(run / f"{number:03}.h5", number)
+    for _ in range(2):
+        process = subprocess.Popen(command(run, into), stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(RNG.uniform(0, 0.2))
+        process.kill()
+        process.wait()
+    known = len(ledger.taken(icecore.open(into), "/run"))
+    assert 2 <= known < 30, "the kills came too early or too late to test anything"
+    assert icecore.open(into)["/run/t2m"].shape[0] == known
+    follower = Follower(run, into, concat="time")
+    assert len(both(follower)) == 30 - known
+    np.testing.assert_array_equal(icecore.open(into)["/run/t2m"].read(), field(0, 30))
