@@ -241,7 +241,7 @@ def test_versions(run: Any, repo: str) -> None:
     assert out.index("second") < out.index("first")
     assert "(v1)" in out
     assert len(json.loads(run("log", repo, "-n", 1, "--json")[1])) == 1
-    assert run("diff", repo, "v1")[1] == "~ /flag: 1 chunk written\n"
+    assert run("diff", repo, "v1")[1] == "~ /flag: 1 chunk written, 4 elements\n    [0:4]\n"
     assert json.loads(run("diff", repo, "v1", "main", "--json")[1])["new_arrays"] == []
     assert run("diff", repo, "main")[1] == "no difference\n"
     assert run("tag", f"{repo}@v1", "again")[0] == 0
