@@ -38,7 +38,7 @@ def pack(
     codec: Annotated[
         str,
         typer.Option(
-            help="auto (measured), default (by type), planes (floats that --rtol can read in part), none, gzip, "
+            help="auto (measured), default (by type), planes (floats that can be read in part), none, gzip, "
             "zlib, zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON."
         ),
     ] = "auto",

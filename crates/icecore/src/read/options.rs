@@ -39,6 +39,6 @@ impl ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { memory: 64 << 20, concurrency: 64, cache: true, wrap: None, precision: Precision::Exact, cancel: None }
+        Self { memory: 128 << 20, concurrency: 64, cache: true, wrap: None, precision: Precision::Exact, cancel: None }
     }
 }
