@@ -50,22 +50,12 @@ GOALS = [
 ]
 
 
-def planes() -> list[dict[str, Any]]:
-    """The planes' codecs: what is nearly noise is stored raw, as the codec finds out itself."""
-    zstd = fields.CODECS["zstd"]
-    wide = {"name": "bytes", "configuration": {"endian": "little"}}
-    shuffled = {**fields.CODECS["blosc"]["configuration"], "typesize": 2}
-    top = {"bytes": 2, "codecs": [wide, {"name": "blosc", "configuration": shuffled}]}
-    low = {"bytes": 1, "codecs": [{"name": "bytes"}, zstd]}
-    return [{"name": "icecore.byteplanes", "configuration": {"planes": [top, low, low]}}]
-
-
 def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
     """The field with planes and without."""
     import pstore_prefetch
 
     inner = fields.INNER["1.3 MB"]
-    split = pstore_data.repository(params["quick"], "planes", chunks=inner, codec=planes())
+    split = pstore_data.repository(params["quick"], "planes", chunks=inner, codec="planes")
     plain = pstore_prefetch.prepare(params, meter)["repo"]
     return {"planes": split, "blosc": plain, "warm": [split, plain], "touch_gb": 3.0}
 

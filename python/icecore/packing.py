@@ -155,7 +155,8 @@ class _Wanted:
         if self.measure and reads and chunk is None and shard is None:
             codec = "default" if self.codec == "auto" else self.codec
             return trial.fastest(entry, read, reads, codec)
-        return layout.plan(shape, layout.itemsize(entry.dtype), chunk, shard, source, rows, reads)
+        itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
+        return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 
     def codecs(self, step: Step, read: Reader, where: Layout) -> plan.Planned:
         """The codecs of its chunks: measured, or as they were named."""

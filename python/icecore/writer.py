@@ -117,7 +117,15 @@ class Writer:
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
         kind = data_type(numpy_dtype)
         itemsize, reads = layout.itemsize(numpy_dtype), _reads(access, path, shape, dims)
-        where = layout.plan(shape, itemsize, chunks, shards, rows_a_commit=self._commit_every, reads=reads)
+        where = layout.plan(
+            shape,
+            itemsize,
+            chunks,
+            shards,
+            rows_a_commit=self._commit_every,
+            reads=reads,
+            inner_bytes=codecspec.chunk_bytes(codec, numpy_dtype),
+        )
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         ours = choosing.wish(Goal.of(goal), portable) if goal is not None and codec == "auto" else None
         fill = fill_json(fill, numpy_dtype)

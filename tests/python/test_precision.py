@@ -179,9 +179,20 @@ def test_packed_with_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     array = icecore.open(repo)["/x/x"]
     check(array.read(rtol=0.01), SMOOTH, array.bound(rtol=0.01))
     assert array.bound(rtol=0.01) == 2**-8
+    assert array.chunks == SHAPE  # 960 kB in one: of smaller chunks a store far away would give all planes
     np.save(source, np.arange(1000))
     assert cli.run(["pack", str(source), "--into", repo, "--replace", "--codec", "planes"]) == 0
     assert [codec["name"] for codec in icecore.open(repo)["/x/x"].codecs][:2] == ["bytes", "blosc"]
     capsys.readouterr()
     assert cli.run(["pack", str(source), "--into", repo, "--replace", "--codec", "planes", "--portable"]) != 0
     assert "planes is no codec" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("via", ["icecore", "icechunk"])
+def test_zarr_python_reads_planes(path: str, via: str) -> None:
+    zarr = pytest.importorskip("zarr")
+    pytest.importorskip(via)
+    group = zarr.open_group(icecore.open(path).store(via), mode="r")["g"]
+    assert np.array_equal(group["mixed"][...].view("u4"), MIXED.view("u4"))
+    assert np.array_equal(group["smooth"][1:3, ::7], SMOOTH[1:3, ::7])
+    assert np.array_equal(group["complex"][...].view("u4"), MIXED.reshape(-1)[:1000].view("u4"))
