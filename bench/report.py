@@ -77,6 +77,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def section(workload: ModuleType, measured: dict[str, Any]) -> str:
     """One workload as Markdown: what it is, the table, the goals, who was left out and why."""
+    if hasattr(workload, "section"):
+        own: str = workload.section(measured)
+        return own
     outcomes: list[Outcome] = measured["outcomes"]
     extras: dict[str, list[str]] = getattr(workload, "EXTRAS", {})
     head = ["reader"]

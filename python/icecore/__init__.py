@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from icecore.errors import Error
 
 if TYPE_CHECKING:
+    from icecore.analyzer.assay import assay
+    from icecore.analyzer.outcome import Assay
     from icecore.array import Array
     from icecore.group import Group
     from icecore.linking import link
@@ -26,14 +28,29 @@ if TYPE_CHECKING:
     from icecore.repo import Repo, create, open
     from icecore.writer import Writer
 
-__all__ = ["Array", "Error", "Group", "Plan", "Repo", "Writer", "create", "link", "open", "pack"]
+__all__ = [
+    "Array",
+    "Assay",
+    "Error",
+    "Group",
+    "Plan",
+    "Repo",
+    "Writer",
+    "assay",
+    "create",
+    "link",
+    "open",
+    "pack",
+]
 
 _HOMES = {
     "Array": "icecore.array",
+    "Assay": "icecore.analyzer.outcome",
     "Group": "icecore.group",
     "Plan": "icecore.plan",
     "Repo": "icecore.repo",
     "Writer": "icecore.writer",
+    "assay": "icecore.analyzer.assay",
     "create": "icecore.repo",
     "link": "icecore.linking",
     "open": "icecore.repo",

@@ -89,8 +89,7 @@ class Array:
     @cached_property
     def codecs(self) -> list[dict[str, Any]]:
         """The Zarr v3 codecs of a chunk (inside the shard, where it is sharded)."""
-        codecs: list[dict[str, Any]] = self._node.document.get("codecs", [])
-        return codecs[0]["configuration"]["codecs"] if self.shards else codecs
+        return self._node.codecs
 
     @property
     def attrs(self) -> dict[str, Any]:

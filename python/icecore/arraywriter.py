@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import choosing, errors
+from icecore import errors, layout
+from icecore.adapting import Adapting
 from icecore.appending import Tail, tail
 from icecore.nodes import Node
 from icecore.selection import is_int
@@ -26,6 +27,7 @@ class ArrayWriter:
 
     def __init__(self, writer: Writer, node: Node, dtype: np.dtype[Any]) -> None:
         self._writer = writer
+        self._adapting = Adapting.of(node, dtype)
         self._document = node.document
         self.path = node.path
         self.dtype = dtype
@@ -79,6 +81,8 @@ class ArrayWriter:
     def resize(self, shape: tuple[int, ...]) -> None:
         """Change the array's shape; new elements hold the fill value."""
         self._settle()
+        if self._adapting is not None:
+            self._adapting.settled()
         self._resize(shape)
 
     def __setitem__(self, sel: Any, data: Any) -> None:
@@ -115,6 +119,7 @@ class ArrayWriter:
         """
         if 0 in shape:
             return
+        self._adapt(start, shape, read)
         for low, high in self._blocks(start, shape):
             inner = tuple(
                 slice(max(a, s), min(b, s + n)) for a, b, s, n in zip(low, high, start, shape, strict=True)
@@ -122,9 +127,22 @@ class ArrayWriter:
             part = read(tuple(slice(i.start - s, i.stop - s) for i, s in zip(inner, start, strict=True)))
             if part.shape == tuple(b - a for a, b in zip(low, high, strict=True)):
                 contiguous = np.asarray if owned else np.array  # np.array copies
-                self._put(low, contiguous(part, self.dtype, order="C"))
+                self._writer._native.write(self.path, low, contiguous(part, self.dtype, order="C"))
             else:
                 self._patch(low, high, inner, part)
+
+    def _adapt(
+        self, start: tuple[int, ...], shape: tuple[int, ...], read: Callable[[tuple[slice, ...]], np.ndarray]
+    ) -> None:
+        """Change the array's codecs where what is about to be written asks for it."""
+        if self._adapting is None:
+            return
+        found = self._adapting.before(shape, read, not any(start) and shape == self._stored)
+        if found is None:
+            return
+        codecs, record = found
+        self._document = layout.recoded(self._document, codecs, record)
+        self._writer._native.update_array(self.path, json.dumps(self._document, allow_nan=False))
 
     def finish(self) -> None:
         """Write the rows that still wait."""
@@ -137,14 +155,6 @@ class ArrayWriter:
         old = self._writer._pending().array(self.path)
         block = old.read(tuple(slice(a, b) for a, b in zip(low, high, strict=True)))
         block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
-        self._put(low, block)
-
-    def _put(self, low: tuple[int, ...], block: np.ndarray) -> None:
-        """Hand a box of whole shards to the engine."""
-        document = choosing.chosen(self._document, self.dtype, block)
-        if document is not None:
-            self._document = document
-            self._writer._native.update_array(self.path, json.dumps(document, allow_nan=False))
         self._writer._native.write(self.path, low, block)
 
     def _blocks(
@@ -180,6 +190,8 @@ class ArrayWriter:
         if (node.grid, len(node.shape)) != (self._grid(), len(self._stored)):
             raise errors.make("conflict", f"someone else replaced {self.path}", "use another writer")
         self._document, self._stored = node.document, node.shape
+        if self._adapting is not None:
+            self._adapting = Adapting.of(node, self.dtype)
 
     def _grid(self) -> Any:
         return Node(self.path, True, json.dumps(self._document)).grid

@@ -10,6 +10,8 @@ import numpy as np
 
 from icecore import codecspec, layout, replacing
 from icecore.analyzer.plan import Planned
+from icecore.analyzer.sample import Kind
+from icecore.analyzer.watch import Watch, goal_of
 from icecore.arraywriter import ArrayWriter
 from icecore.assemble import Step
 from icecore.nodes import Node
@@ -46,10 +48,26 @@ def copy_new(
         return
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
     itemsize = layout.itemsize(entry.dtype)
+    watch, done = _watch(entry, where, planned), 0
     for start, extent in _icecore.gather_regions(entry.shape, where.unit, source, itemsize, max(budget, 1)):
         data = np.asarray(read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True))), order="C")
+        found = watch.look(data.shape, data.__getitem__, done) if watch is not None and done else None
+        if found is not None:
+            changed = layout.recoded(json.loads(document), found.codecs or [], {"drift": found.note})
+            document = json.dumps(changed, allow_nan=False)
+            writer._native.update_array(path, document)
         writer._native.write(path, tuple(start), data)
         progress(path, data.nbytes)
+        done += data.nbytes
+
+
+def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch | None:
+    """Looks again where codecs were measured."""
+    goal = goal_of(planned.record)
+    if goal is None:
+        return None
+    kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+    return Watch(kind, where.chunk, planned.codecs, goal)
 
 
 def at_once(entry: ArrayEntry, read: Reader) -> Reader:

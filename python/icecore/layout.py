@@ -20,6 +20,8 @@ from icecore.sources.attributes import to_json
 _GROWN = 256 << 20
 #: … but at least this many, where it is committed in small steps: a commit costs about as much anyway
 _GROWN_LITTLE = 256 << 10
+#: among icecore's own attributes: what the codecs of an array without data are to be chosen for
+WISH = "wish"
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
 
@@ -135,6 +137,25 @@ def document(
     if dims is not None and any(dim is not None for dim in dims):
         result["dimension_names"] = list(dims)
     return json.dumps(result, allow_nan=False)
+
+
+def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[str, Any]) -> dict[str, Any]:
+    """A metadata document with other codecs of its chunks (none: the same), and what is kept about them."""
+    outer = document["codecs"]
+    if not codecs:
+        pass
+    elif [codec.get("name") for codec in outer] == ["sharding_indexed"]:
+        outer = [{**outer[0], "configuration": {**outer[0]["configuration"], "codecs": codecs}}]
+    else:
+        outer = codecs
+    attributes = dict(document.get("attributes", {}))
+    ours = {key: value for key, value in attributes.pop(OURS, {}).items() if key != WISH}
+    if record:
+        kept = ours.get("codec", {}) if "chosen" not in record else {}
+        ours["codec"] = {**kept, **to_json(dict(record))}
+    if ours:
+        attributes[OURS] = ours
+    return {**document, "codecs": outer, "attributes": attributes}
 
 
 def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...] | None:

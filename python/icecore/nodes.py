@@ -87,6 +87,12 @@ class Node:
             return tuple(codecs[0]["configuration"]["chunk_shape"]), outer
         return outer, None
 
+    @property
+    def codecs(self) -> list[dict[str, Any]]:
+        """The Zarr v3 codecs of a chunk (inside the shard, where the array is sharded)."""
+        outer: list[dict[str, Any]] = self.document.get("codecs", [])
+        return outer if self.grid[1] is None else outer[0]["configuration"]["codecs"]
+
 
 def dtype_label(data_type: Any) -> str:
     """A Zarr v3 ``data_type`` in one word."""

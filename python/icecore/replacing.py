@@ -8,7 +8,6 @@ from icecore import layout
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.plan import KEPT, Planned
 from icecore.assemble import Step
-from icecore.nodes import Node
 from icecore.writer import Writer
 
 #: what chunks depend on; shape, because Icechunk renumbers nothing
@@ -44,12 +43,7 @@ def as_before(step: Step, where: layout.Layout, goal: Goal) -> Planned | None:
             return None
     elif entry.nbytes >= KEPT:
         return None  # its codecs were named
-    return Planned(_codecs(old), record or {}, goal=goal)
-
-
-def _codecs(node: Node) -> list[dict[str, object]]:
-    codecs = node.document["codecs"]
-    return codecs if node.grid[1] is None else codecs[0]["configuration"]["codecs"]
+    return Planned(old.codecs, record or {})
 
 
 def _form(text: str) -> list[object]:

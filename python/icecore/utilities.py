@@ -112,3 +112,20 @@ def pack(utility: Utility, level: str, source: Path, packed: Path) -> float:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise errors.make("io", f"{' '.join(line)} failed ({done.returncode}): {said[-300:]}")
     return seconds
+
+
+def unpack(utility: Utility, packed: Path, target: Path) -> float:
+    """Unpack ``packed`` into ``target``; wall seconds.
+
+    Raises:
+        Error: ``io`` with what the program said, where it fails.
+    """
+    line = command(utility.unpack, "", packed, packed)
+    began = time.perf_counter()
+    with open(target, "wb") as out:
+        done = subprocess.run(line, stdout=out, stderr=subprocess.PIPE, check=False)
+    seconds = time.perf_counter() - began
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise errors.make("io", f"{' '.join(line)} failed ({done.returncode}): {said[-300:]}")
+    return seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import choosing, codecspec, errors, layout, reference
+from icecore import adapting, codecspec, errors, layout, reference
 from icecore.access import Query, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
@@ -85,7 +85,8 @@ class Writer:
         attrs: Mapping[str, Any] | None = None,
         portable: bool = False,
         access: Access | None = None,
-        goal: str | None = None,
+        goal: str = "balanced",
+        bandwidth: str | float | None = None,
     ) -> ArrayWriter:
         """Make an array.
 
@@ -96,18 +97,21 @@ class Writer:
             dims: a name per axis.
             chunks: shape of the unit of decoding; planned where None.
             shards: shape of the unit of I/O, a multiple of ``chunks``; planned where None.
-            codec: see :func:`icecore.codecspec.resolve`.
+            codec: ``auto`` measures on the first shard that is written and chooses for the goal; else see
+                :func:`icecore.codecspec.resolve`.
             fill: the value of elements that are never written; zero (or empty) where None.
             attrs: attributes.
             portable: choose only codecs that other Zarr readers have.
             access: how it will be read, to plan chunks for it; see :func:`icecore.pack`.
-            goal: with ``codec="auto"``: measure codecs on the first data that is written, and choose for
-                ``archive``, ``balanced`` or ``speed``. Without a goal the type alone decides.
+            goal: of ``auto``: ``archive``, ``balanced`` or ``speed``; see
+                :class:`icecore.analyzer.measure.Goal`.
+            bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
 
         Raises:
             Error: ``exists``, ``dtype``, ``codec``, ``invalid``.
         """
         path, shape = self._path(path), tuple(int(n) for n in shape)
+        wished = Goal.of(goal, bandwidth)
         if self._native.exists(path):
             raise errors.make(
                 "exists", f"{path} exists already", "use w[path] to write to it, or w.delete(path) first"
@@ -127,12 +131,12 @@ class Writer:
             inner_bytes=codecspec.chunk_bytes(codec, numpy_dtype),
         )
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
-        ours = choosing.wish(Goal.of(goal), portable) if goal is not None and codec == "auto" else None
+        ours = adapting.wish(wished, portable) if codec == "auto" else None
         fill = fill_json(fill, numpy_dtype)
-        text = layout.document(shape, kind, fill, where, codecs, dims, attrs or {}, ours)
+        node = Node(path, True, layout.document(shape, kind, fill, where, codecs, dims, attrs or {}, ours))
         self._parents(path)
-        self._native.add_array(path, text)
-        self._arrays[path] = ArrayWriter(self, Node(path, True, text), numpy_dtype)
+        self._native.add_array(path, node.zarr_json)
+        self._arrays[path] = ArrayWriter(self, node, numpy_dtype)
         if shape and shape[0] == 0:
             self._rounds.joins(path)
         return self._arrays[path]

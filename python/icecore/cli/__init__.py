@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 from icecore.cli import (
+    assay,
     bench,
     branch,
     demo,
@@ -43,6 +44,7 @@ for verb in (
     demo,
     link,
     pack,
+    assay,
     ls,
     info,
     read,

@@ -9,8 +9,8 @@ from typing import Any
 from icecore import errors
 
 
-def canvas(title: str) -> tuple[Any, Any]:
-    """A figure and its axes.
+def blank(width: float, height: float) -> Any:
+    """A figure without axes; inches.
 
     Raises:
         Error: ``unsupported`` without matplotlib.
@@ -20,8 +20,18 @@ def canvas(title: str) -> tuple[Any, Any]:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.make("unsupported", "figures need matplotlib", "pip install 'icecore[plot]'") from None
-    figure = Figure(figsize=(8, 5), dpi=130, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def canvas(title: str) -> tuple[Any, Any]:
+    """A figure and its axes.
+
+    Raises:
+        Error: ``unsupported`` without matplotlib.
+    """
+    figure = blank(8, 5)
     axes = figure.add_subplot()
     axes.set_title(title)
     axes.grid(alpha=0.3)

@@ -122,7 +122,7 @@ def _store(writer: Writer, array: Array, summary: dict[str, Any]) -> None:
         shape = (zones, 4, 2) if name == "intervals" else (zones,)
         unit = (min(max(zones, 1), _CHUNK), *shape[1:])
         dims = ("zone", "interval", "end")[: len(shape)]
-        stored = writer.array(f"{top}/{name}", dtype, shape, dims, chunks=unit, shards=unit)
+        stored = writer.array(f"{top}/{name}", dtype, shape, dims, chunks=unit, shards=unit, codec="default")
         if zones:
             stored[...] = summary[name].view(dtype).reshape(shape)
 

@@ -23,7 +23,7 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
     }
     for array in fields:
         say(f"assay: {array.path}")
-        measured = icecore.assay(array)
+        measured = icecore.assay(array).arrays[0]
         for candidate in measured.candidates:
             if candidate.ratio:
                 name = f"{array.name}, {candidate.label}"

@@ -1,0 +1,243 @@
+"""Ratio and speed of the analyzer's choices on real fields, beside the codecs that others use."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pstore_fields
+from child import Meter
+from harness import Outcome, Side
+from report import Goal, number, table
+
+TITLE = "PStore: lossless codecs on real fields"
+ABOUT = (
+    "Every float field of the sample archive (climate models and gravitational-wave strain; 64 KiB or more), "
+    "cut into the chunks that `icecore pack` plans, and a made one. Each codec gets the same chunks and must "
+    "give every bit back. Ratios of icecore include checksums and the shard's index, the peers' are their "
+    "bytes alone. Speeds: MB of raw data a second, CPU time of one thread, median over the fields. The "
+    "shuffles and planes of the peers are NumPy's, which costs them speed but no ratio."
+)
+REPS = 1
+LABELS: dict[str, str] = {}
+PEERS = [
+    "zlib 6",
+    "bzip2 9",
+    "lzma 6",
+    "brotli 9",
+    "lz4 1",
+    "zstd 3",
+    "zstd 19",
+    "shuffle+zlib 6",
+    "shuffle+zstd 19",
+    "shuffle+lzma 6",
+    "blosc2 shuffle lz4 5",
+    "blosc2 shuffle zstd 9",
+    "blosc2 bitshuffle zstd 9",
+    "pco 8",
+    "pco 12",
+    "fpzip lossless",
+    "bwc+zlib 6",
+]
+GOALS_OF = ("archive", "balanced", "speed")
+SIDES = [Side(f"icecore {goal}", "ours", args={"goal": goal}) for goal in GOALS_OF] + [
+    Side(name, "peer", args={"codec": name}) for name in PEERS
+]
+#: a fill value that no field holds, so that every chunk is stored
+_FILL = {"float32": "0x7fc0beef", "float64": "0x7ff80000deadbeef"}
+
+
+def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
+    """The fields as files."""
+    path, fields = pstore_fields.kept(params["quick"])
+    return {"path": path, "fields": fields, "touch_gb": 0.2}
+
+
+def ours(params: dict[str, Any], meter: Meter) -> dict[str, int]:
+    """The choice for a goal, measured on every chunk."""
+    from icecore.analyzer.measure import Goal as Wanted
+    from icecore.analyzer.measure import measure
+    from icecore.analyzer.sample import Kind, take
+
+    goal = Wanted.of(params["goal"])
+    for field in params["fields"]:
+        values = np.load(f"{params['path']}/{field['file']}")
+        kind = Kind(field["dtype"], values.dtype, _FILL[field["dtype"]])
+        sample = take(kind, values.shape, field["chunk"], values.__getitem__, 1 << 40, 1 << 40)
+        choice = measure(kind, sample, [goal], threads=1).choices[goal.name]
+        meter.extra[field["name"]] = {"ratio": choice.ratio, "write": choice.write, "read": choice.read}
+        meter.notes.append(f"{field['name']}: {choice.label}")
+    return {}
+
+
+def peer(params: dict[str, Any], meter: Meter) -> dict[str, int]:
+    """One codec on every chunk of every field."""
+    from pstore_peers import make
+
+    pack, unpack = make(params["codec"])
+    for field in params["fields"]:
+        blocks = list(pstore_fields.blocks(params["path"], field))
+        stored, encode = timed(lambda blocks=blocks: [pack(block) for block in blocks])
+        for parts, block in zip(stored, blocks, strict=True):
+            assert unpack(parts, block) == block.tobytes(), f"{params['codec']} loses bits of {field['name']}"
+        pairs = list(zip(stored, blocks, strict=True))
+        _, decode = timed(lambda pairs=pairs: [unpack(parts, block) for parts, block in pairs])
+        nbytes = sum(len(part) for parts in stored for part in parts)
+        mega = field["nbytes"] / 1e6
+        meter.extra[field["name"]] = {
+            "ratio": field["nbytes"] / nbytes,
+            "write": mega / encode,
+            "read": mega / decode,
+        }
+    return {}
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What `work` gives, and its CPU seconds on this thread."""
+    began = time.thread_time()
+    result = work()
+    return result, max(time.thread_time() - began, 1e-9)
+
+
+def ratios(results: dict[str, Outcome], side: str) -> dict[str, float]:
+    """Field → ratio; empty where the side did not run."""
+    runs = results[side].runs
+    return {name: extra["ratio"] for name, extra in runs[0]["extra"].items()} if runs else {}
+
+
+def best_peer(results: dict[str, Outcome]) -> dict[str, tuple[float, str]]:
+    """Field → the best ratio of any peer, and whose."""
+    best: dict[str, tuple[float, str]] = {}
+    for name in PEERS:
+        for field, ratio in ratios(results, name).items():
+            best[field] = max(best.get(field, (0.0, "")), (ratio, name))
+    return best
+
+
+def gains(results: dict[str, Outcome]) -> list[float]:
+    """For each field: the archive's ratio over the best peer's."""
+    best = best_peer(results)
+    return [
+        ratio / best[field][0] for field, ratio in ratios(results, "icecore archive").items() if field in best
+    ]
+
+
+def harmonic(values: list[float]) -> float:
+    return len(values) / sum(1 / v for v in values)
+
+
+def over(side: str, simulated: set[str]) -> Callable[[dict[str, Outcome]], float | None]:
+    """Harmonic mean of the archive's ratio over simulation fields, over the same of a peer."""
+
+    def gain(results: dict[str, Outcome]) -> float | None:
+        ours, theirs = ratios(results, "icecore archive"), ratios(results, side)
+        names = [name for name in ours if name in theirs and name in simulated]
+        if not names:
+            return None
+        return harmonic([ours[n] for n in names]) / harmonic([theirs[n] for n in names])
+
+    return gain
+
+
+def goals(simulated: set[str]) -> list[Goal]:
+    def least(results: dict[str, Outcome]) -> float | None:
+        return min(gains(results), default=None)
+
+    def middle(results: dict[str, Outcome]) -> float | None:
+        return statistics.median(gains(results)) if gains(results) else None
+
+    def reading(results: dict[str, Outcome]) -> float | None:
+        runs = results["icecore balanced"].runs
+        speeds = (
+            [extra["read"] for name, extra in runs[0]["extra"].items() if name in simulated] if runs else []
+        )
+        return statistics.median(speeds) / 1e3 if speeds else None
+
+    return [
+        Goal("archive over the best peer, the worst field", least, ">=", 1.0),
+        Goal("archive over the best peer, median", middle, ">=", 1.03),
+        Goal(
+            "archive over pco 12, harmonic means of simulation fields", over("pco 12", simulated), ">=", 1.10
+        ),
+        Goal("archive over bwc+zlib, the same", over("bwc+zlib 6", simulated), ">=", 1.25),
+        Goal("GB/s that a core decodes of balanced, median of simulation fields", reading, ">=", 1.2),
+    ]
+
+
+GOALS: list[Goal] = []
+
+
+def section(measured: dict[str, Any]) -> str:
+    """The workload's part of the results: a row a field, a row a codec, the goals."""
+    fields = measured["params"]["fields"]
+    results = {o.side.name: o for o in measured["outcomes"]}
+    simulated = {field["name"] for field in fields if field["simulated"]}
+    asked = [goal.row(results)[:-1] for goal in goals(simulated)]
+    parts = [
+        f"## {TITLE}",
+        ABOUT,
+        table(["goal of icecore", "asked", "measured", ""], asked),
+        by_codec(results, simulated),
+        by_field(results, fields),
+    ]
+    absent = [f"- **{o.side.name}**: {o.absent or o.error}" for o in measured["outcomes"] if not o.runs]
+    return "\n\n".join(parts + (["Not in the table:\n\n" + "\n".join(absent)] if absent else []))
+
+
+def by_codec(results: dict[str, Outcome], simulated: set[str]) -> str:
+    rows = []
+    for name, outcome in results.items():
+        if not outcome.runs:
+            continue
+        extra = outcome.runs[0]["extra"]
+        mean = harmonic([e["ratio"] for field, e in extra.items() if field in simulated])
+        middle = [statistics.median(e[what] for e in extra.values()) for what in ("ratio", "write", "read")]
+        rows.append([name, f"{mean:.3f}", f"{middle[0]:.3f}", number(middle[1]), number(middle[2])])
+    rows.sort(key=lambda row: -float(row[1]))
+    head = [
+        f"codec, {len(simulated)} simulation fields",
+        "harmonic mean",
+        "median of all",
+        "write MB/s",
+        "read MB/s",
+    ]
+    return table(head, rows)
+
+
+def by_field(results: dict[str, Outcome], fields: list[dict[str, Any]]) -> str:
+    ours, best = {goal: ratios(results, f"icecore {goal}") for goal in GOALS_OF}, best_peer(results)
+    runs = results["icecore archive"].runs
+    chosen = dict(note.rsplit(": ", 1) for note in runs[0]["notes"]) if runs else {}
+    rows = []
+    for field in fields:
+        name = field["name"]
+        if name not in best or name not in ours["archive"]:
+            continue
+        shape = " ".join(map(str, field["chunk"]))
+        cells = [name, field["dtype"], f"{field['nbytes'] / 1e6:.2f}", shape]
+        cells += [f"{ratios(results, p).get(name, 0):.3f}" for p in ("pco 12", "fpzip lossless")]
+        cells += [
+            f"{best[name][0]:.3f} ({best[name][1]})",
+            f"{ours['archive'][name]:.3f}",
+            chosen.get(name, ""),
+        ]
+        cells += [f"{ours[goal].get(name, 0):.3f}" for goal in ("balanced", "speed")]
+        rows.append([*cells, f"{ours['archive'][name] / best[name][0]:.3f}"])
+    head = [
+        "field",
+        "type",
+        "MB",
+        "chunk",
+        "pco 12",
+        "fpzip",
+        "best peer",
+        "archive",
+        "by",
+        "balanced",
+        "speed",
+        "gain",
+    ]
+    return table(head, rows)

@@ -1,0 +1,84 @@
+"""Float fields for the codecs' table, as chunks: those of ../shared/data where it exists, and a made one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pstore_data
+from data import built, folder
+
+REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
+FOLDERS = ("climate", "frames")
+VERSION = "2"
+#: fields below this are too small to say anything
+LEAST = 1 << 16
+#: what is no quantity of a simulation: coordinates, bounds of cells, clocks
+GRID = ("lat", "lon", "bounds", "bnds", "time")
+
+
+def kept(quick: bool) -> tuple[str, list[dict[str, Any]]]:
+    """The folder of the fields, and for each its name, chunk shape, and whether it is of a simulation."""
+    path = folder(quick) / "pstore-fields"
+    facts = built(path, f"{VERSION} {sorted(map(str, _sources()))}", lambda new: _write(new, quick))
+    return str(path), facts["fields"]
+
+
+def blocks(path: str, field: dict[str, Any]) -> Iterator[np.ndarray]:
+    """The field's chunks, each contiguous; those at the edge as short as they are."""
+    values = np.load(Path(path) / field["file"])
+    counts = [-(-n // c) for n, c in zip(values.shape, field["chunk"], strict=True)]
+    for index in np.ndindex(*counts):
+        part = tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, field["chunk"], strict=True))
+        yield np.ascontiguousarray(values[part])
+
+
+def _sources() -> list[Path]:
+    return sorted(p for name in FOLDERS for p in (REAL / name).glob("*") if p.is_file())
+
+
+def _write(path: Path, quick: bool) -> dict[str, Any]:
+    path.mkdir()
+    fields = [_keep(path, "made: waves and noise", pstore_data.slab(0), "made", None)]
+    for source in _sources():
+        fields += _of(path, source)
+    if quick:
+        fields = fields[:: max(len(fields) // 6, 1)]
+    return json.loads(json.dumps({"fields": fields}))
+
+
+def _of(path: Path, source: Path) -> list[dict[str, Any]]:
+    from icecore.linkedread import linked_readers
+    from icecore.sourcing import gather
+
+    good, _ = gather(str(source))
+    entries = [e for s in good for e in s.arrays.arrays.values() if e.dtype.kind == "f" and e.nbytes >= LEAST]
+    found = []
+    for entry, read in zip(entries, linked_readers(entries), strict=True):
+        values = np.ascontiguousarray(read(tuple(slice(0, n) for n in entry.shape)))
+        name = f"{source.stem[:24]} {entry.path}"
+        chunks = entry.chunks if isinstance(entry.chunks, tuple) else None
+        found.append(_keep(path, name, values, source.parent.name, chunks))
+    return found
+
+
+def _keep(
+    path: Path, name: str, values: np.ndarray, kind: str, chunks: tuple[int, ...] | None
+) -> dict[str, Any]:
+    from icecore import layout
+
+    file = f"{len(list(path.iterdir()))}.npy"
+    np.save(path / file, values)
+    simulated = kind != "frames" and not any(word in name.rsplit("/")[-1].lower() for word in GRID)
+    chunk = layout.plan(values.shape, values.itemsize, source_chunk=chunks).chunk
+    return {
+        "name": name,
+        "file": file,
+        "chunk": list(chunk),
+        "dtype": str(values.dtype),
+        "nbytes": values.nbytes,
+        "simulated": simulated,
+    }

@@ -1,0 +1,145 @@
+"""``icecore.assay``: every compression candidate on samples of a source's arrays."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from icecore import errors, layout, sourcing
+from icecore.analyzer import peers, programs
+from icecore.analyzer.measure import Goal, measure
+from icecore.analyzer.outcome import ArrayAssay, Assay
+from icecore.analyzer.sample import Kind, take
+from icecore.array import Array
+from icecore.linkedread import linked_readers
+from icecore.nodes import dtype_label
+from icecore.sources.arraymap import ArrayEntry, Reader
+
+Progress = Callable[[str, int, int], None]
+
+#: bytes up to which an array is measured as a whole, and that are read of it at most
+_WHOLE, _MOST = 2 << 20, 16 << 20
+#: without names: arrays of at least this many bytes, the largest ones
+_SMALL, _LARGEST = 64 << 10, 8
+_NOTES = (
+    "speeds: MB (10^6 bytes) of raw data a second, CPU time of one core; at most two codecs run side by side",
+    "LZO is not among the codecs (its licence is the GPL): lz4 stands where it would",
+)
+
+
+def assay(
+    source: str | os.PathLike[str] | Array,
+    array: str | Sequence[str] | None = None,
+    *,
+    bandwidth: str | float | None = None,
+    portable: bool = False,
+    seconds: float = 15.0,
+    storage: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Assay:
+    """Measure every compression candidate on samples of a source, and choose for each goal.
+
+    The samples are whole chunks, spread over the array: of the shape that a pack would plan, or the array's
+    own where the source is a repository. Each candidate is checked to give every bit back. A file that holds
+    no arrays is packed by the programs that the machine has (gzip, xz, zstd, …).
+
+    Args:
+        source: a file, a Zarr folder, an http(s) URL, ``REPO`` or ``REPO:/path``; or an array that is open.
+        array: paths of arrays in it; by default the largest ones, eight at most.
+        bandwidth: that ``balanced`` assumes: bytes a second, or ``"200MB/s"`` (the default).
+        portable: only codecs that other Zarr readers have.
+        seconds: of wall time that measuring may take in all; three chunks of each array are measured anyway.
+        storage: credentials of a repository's object store.
+        progress: called with (path, bytes measured, bytes in all).
+
+    Returns:
+        The figures as plain values; ``str()`` of them is a table.
+
+    Raises:
+        Error: ``source-missing``, ``format``; ``not-found`` for an array that the source has not.
+    """
+    began = time.perf_counter()
+    goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
+    if isinstance(source, Array):
+        name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()
+        chosen = [sourcing.stored_entry(source, source.path)]
+    else:
+        name = os.fspath(source)
+        own = sourcing.is_repository(name)
+        entries = _entries(name, storage)
+        if not entries and array is None and Path(name).is_file():
+            found = programs.assay(Path(name), progress)
+            return Assay(name, files=[found], seconds=time.perf_counter() - began)
+        chosen, notes = _chosen(entries, array, name)
+    total = sum(entry.nbytes for entry in chosen)
+    done, arrays = 0, []
+    for entry, read in zip(chosen, linked_readers(chosen), strict=True):
+        if progress is not None:
+            progress(entry.path, done, total)
+        share = seconds * entry.nbytes / max(total, 1)
+        arrays.append(_array(entry, read, goals, own, portable, share))
+        done += entry.nbytes
+    return Assay(name, arrays, [], [*notes, *_NOTES, *peers.notes()], time.perf_counter() - began)
+
+
+def _entries(name: str, storage: Mapping[str, str] | None) -> list[ArrayEntry]:
+    """The arrays of a source; none where it is a file of another kind."""
+    indexed, failures = sourcing.gather(name, repositories=True, storage=dict(storage or {}), tables=True)
+    for failure in failures:
+        if indexed or not Path(name).is_file() or failure.kind in ("source-missing", "io", "source-changed"):
+            raise errors.make(failure.kind, failure.message, failure.hint)
+    return [entry for source in indexed for entry in source.arrays.arrays.values()]
+
+
+def _chosen(
+    entries: Sequence[ArrayEntry], wanted: str | Sequence[str] | None, name: str
+) -> tuple[list[ArrayEntry], list[str]]:
+    """The arrays to measure, and a note on those that are left out."""
+    if wanted is not None:
+        paths = [wanted] if isinstance(wanted, str) else list(wanted)
+        known = {entry.path: entry for entry in entries}
+        # REPO:/group/array names the array itself.
+        missing = [path for path in paths if "/" + path.strip("/") not in known]
+        if missing:
+            hint = "it has " + ", ".join(sorted(known)[:8]) + (", …" if len(known) > 8 else "")
+            raise errors.make("not-found", f"{name} has no array {', '.join(missing)}", hint)
+        return [known["/" + path.strip("/")] for path in paths], []
+    if not entries:
+        raise errors.make("not-found", f"{name} has no arrays", "see `icecore ls`")
+    ordered = sorted(entries, key=lambda entry: -entry.nbytes)
+    chosen = [e for e in ordered[:_LARGEST] if e.nbytes >= _SMALL] or ordered[:1]
+    rest = sum(entry.nbytes for entry in ordered[len(chosen) :])
+    if len(chosen) == len(ordered):
+        return chosen, []
+    left = (
+        f"{len(ordered) - len(chosen):,} smaller arrays ({rest:,} bytes) are not measured: --array names one"
+    )
+    return chosen, [left]
+
+
+def _array(
+    entry: ArrayEntry, read: Reader, goals: Sequence[Goal], own: bool, portable: bool, seconds: float
+) -> ArrayAssay:
+    began = time.perf_counter()
+    kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+    size = layout.itemsize(entry.dtype)
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    chunk = source if own and source else layout.plan(entry.shape, size, source_chunk=source).chunk
+    sample = take(kind, entry.shape, chunk, read, _WHOLE, _MOST)
+    found = measure(kind, sample, goals, portable=portable, seconds=seconds, report=True)
+    candidates = found.candidates + ([] if portable else peers.measure(sample))
+    return ArrayAssay(
+        entry.path,
+        entry.shape,
+        dtype_label(entry.data_type),
+        entry.nbytes,
+        chunk,
+        sample.chunks,
+        sample.of,
+        sum(sample.raw) + sample.empty,
+        sorted(candidates, key=lambda candidate: -candidate.ratio),
+        found.choices,
+        time.perf_counter() - began,
+    )

@@ -1,0 +1,142 @@
+"""Looking again while an array grows or is packed: is what was chosen still right?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icecore import errors, text
+from icecore.analyzer.measure import Candidate, Goal, Measurement, measure
+from icecore.analyzer.sample import Kind, Reader, Sample, take
+from icecore.codecspec import Codec
+
+#: the part of the time since it began that a watch may take
+_SHARE = 0.05
+#: what another codec must save of the cost, twice in a row
+_WORTH, _IN_A_ROW = 0.05, 2
+_MOST_LISTS = 4
+_CHOICE = "icecore.choice"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Something better was found: ``codecs`` with it in their list (None where they have no list to grow),
+    and a note for the reader.
+    """
+
+    codecs: list[Codec] | None
+    note: str
+
+
+class Watch:
+    """Measures a chunk now and then of what is about to be written, for one array.
+
+    Where the array's codecs are ``icecore.choice``, a codec that saves 5 % of the cost joins its list (of
+    four at most); chunks that were written before stay readable. Otherwise the drift is only noted. All of it
+    takes at most 5 % of the time since it began, but for the first look.
+    """
+
+    def __init__(self, kind: Kind, chunk: Sequence[int], codecs: list[Codec], goal: Goal) -> None:
+        self._kind, self._chunk, self._goal = kind, tuple(chunk), goal
+        self._codecs = codecs
+        self._began, self._spent = time.perf_counter(), 0.0
+        self._looks = self._behind = 0
+        self._random = np.random.default_rng(1)
+        self._over = False
+
+    def look(self, shape: Sequence[int], read: Reader, before: int) -> Drift | None:
+        """Measure one chunk of the box of ``shape`` that ``read`` gives.
+
+        ``before`` is how many bytes of the array were written already.
+        """
+        began = time.perf_counter()
+        if self._over or (self._looks and self._spent > _SHARE * (began - self._began)):
+            return None
+        self._looks += 1
+        found = self._measure(shape, read, before)
+        self._spent += time.perf_counter() - began
+        return found
+
+    def _measure(self, shape: Sequence[int], read: Reader, before: int) -> Drift | None:
+        sample = self._one(shape, read)
+        if sample is None:
+            return None
+        lists = _lists(self._codecs)
+        present = [{"label": str(i), "codecs": codecs} for i, codecs in enumerate(lists)]
+        now = _least(measure(self._kind, sample, [self._goal], only=present, threads=1), self._goal)
+        rivals = measure(self._kind, sample, [self._goal], effort="short", adaptive=False, threads=1)
+        best = _least(rivals, self._goal)
+        if now is None or best is None or best[0] > now[0] * (1 - _WORTH):
+            self._behind = 0
+            return None
+        self._behind += 1
+        if self._behind < _IN_A_ROW:
+            return None
+        self._behind = 0
+        return self._drift(sample, best[1], 1 - best[0] / now[0], before)
+
+    def _drift(self, sample: Sample, better: Candidate, saved: float, before: int) -> Drift:
+        what = f"after {text.size(before)} {better.label} costs {saved:.0%} less"
+        lists = _lists(self._codecs)
+        if not is_choice(self._codecs) or len(lists) >= _MOST_LISTS:
+            self._over = True
+            return Drift(None, f"{what}: pack it again")
+        effort = "full" if self._goal.name == "archive" else "usual"
+        chosen = measure(self._kind, sample, [self._goal], effort=effort, adaptive=False).choices
+        best = chosen.get(self._goal.name, better)
+        self._codecs = choice([*lists, best.codecs])
+        return Drift(self._codecs, f"{what}: {best.label} joined the list")
+
+    def _one(self, shape: Sequence[int], read: Reader) -> Sample | None:
+        """A chunk of the box, not one of those at its edge where there are others."""
+        start = [
+            int(self._random.integers(max(n // c, 1))) * c for n, c in zip(shape, self._chunk, strict=True)
+        ]
+        part = [min(c, n - s) for s, c, n in zip(start, self._chunk, shape, strict=True)]
+
+        def reading(region: tuple[slice, ...]) -> np.ndarray:
+            return read(tuple(slice(s + r.start, s + r.stop) for s, r in zip(start, region, strict=True)))
+
+        sample = take(self._kind, part, self._chunk, reading, 1 << 62, 1 << 62)
+        return sample if sample.blocks else None
+
+
+def is_choice(codecs: Sequence[Codec]) -> bool:
+    """Whether each chunk chooses between lists of codecs."""
+    return [codec.get("name") for codec in codecs] == [_CHOICE]
+
+
+def choice(lists: Sequence[list[Codec]]) -> list[Codec]:
+    """Codecs that let each chunk take the best of ``lists``."""
+    return [{"name": _CHOICE, "configuration": {"choices": list(lists)}}]
+
+
+def goal_of(record: Any) -> Goal | None:
+    """The goal that an array's codecs were chosen for, as it was kept with them; None where there is none."""
+    try:
+        return Goal.of(record["goal"], record.get("bandwidth"))
+    except (errors.Error, KeyError, TypeError, AttributeError, ValueError):
+        return None
+
+
+def _lists(codecs: list[Codec]) -> list[list[Codec]]:
+    found: list[list[Codec]] = codecs[0]["configuration"]["choices"] if is_choice(codecs) else [codecs]
+    return found
+
+
+def _least(found: Measurement, goal: Goal) -> tuple[float, Candidate] | None:
+    costs = [(_cost(c, goal), c) for c in found.candidates if c.state == "measured" and c.blocks]
+    return min(costs, key=lambda pair: pair[0], default=None)
+
+
+def _cost(found: Candidate, goal: Goal) -> float:
+    """Seconds a byte, or stored bytes a byte, as far as the goal counts them."""
+    if goal.name == "archive":
+        return 1 / found.ratio
+    if goal.name == "speed":
+        return 1 / (found.read * 1e6)
+    return 1 / (found.ratio * goal.bandwidth) + 1 / (found.read * 1e6) + 1 / (found.write * 1e8)

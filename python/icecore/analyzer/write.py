@@ -1,0 +1,56 @@
+"""An assay as a file, by the suffix of its name."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icecore import errors
+from icecore.analyzer import page, picture
+from icecore.analyzer.report import records
+
+if TYPE_CHECKING:
+    from icecore.analyzer.outcome import Assay
+
+SUFFIXES = (".html", ".png", ".csv", ".json")
+
+
+def check(path: str) -> None:
+    """Refuse a name whose suffix says nothing, before anything is measured.
+
+    Raises:
+        Error: ``unsupported``.
+    """
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise errors.make("unsupported", f"can't write a report to {path}", "one of " + ", ".join(SUFFIXES))
+
+
+def write(assay: Assay, path: str) -> None:
+    """Write the report that the suffix of ``path`` names.
+
+    Raises:
+        Error: ``unsupported`` for another suffix, or for a picture without matplotlib; ``io``.
+    """
+    check(path)
+    suffix = Path(path).suffix.lower()
+    try:
+        if suffix == ".png":
+            picture.draw(assay, path)
+        elif suffix == ".html":
+            Path(path).write_text(page.html(assay), "utf-8")
+        elif suffix == ".json":
+            Path(path).write_text(json.dumps(assay.facts(), indent=1) + "\n", "utf-8")
+        else:
+            _csv(assay, path)
+    except OSError as error:
+        raise errors.make("io", f"{path} can't be written: {error.strerror}") from None
+
+
+def _csv(assay: Assay, path: str) -> None:
+    rows = records(assay)
+    with open(path, "w", newline="", encoding="utf-8") as out:
+        table = csv.DictWriter(out, list(rows[0]) if rows else ["source"])
+        table.writeheader()
+        table.writerows(rows)

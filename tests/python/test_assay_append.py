@@ -1,0 +1,149 @@
+"""``codec="auto"`` of arrays that are written bit by bit, and lists of codecs that grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import icecore
+import numpy as np
+import pytest
+from icecore.analyzer import watch
+
+RNG = np.random.default_rng(31)
+
+
+def waves(count: int, first: int = 0) -> np.ndarray:
+    t, y, x = np.meshgrid(np.arange(first, first + count), np.arange(40), np.arange(50), indexing="ij")
+    return (280 + 8 * np.sin(x / 7 + t / 5) * np.cos(y / 9) + RNG.normal(0, 1e-3, t.shape)).astype("f4")
+
+
+def phrases(count: int) -> np.ndarray:
+    """Nothing that numbers do: only repeats of a few strings of bytes."""
+    parts = [RNG.bytes(52) for _ in range(20)]
+    rows = b"".join(parts[i] for i in RNG.integers(0, 20, count * 8000 // 52 + 1))
+    return np.frombuffer(rows[: count * 8000], "f4").reshape(count, 40, 50)
+
+
+def same(path: Path, data: np.ndarray, name: str = "/x") -> icecore.Array:
+    array = icecore.open(path)[name]
+    assert isinstance(array, icecore.Array)
+    np.testing.assert_array_equal(array[...].view("u4"), data.view("u4"))
+    return array
+
+
+def kept(array: icecore.Array) -> dict[str, Any]:
+    record: dict[str, Any] = array._node.ours.get("codec", {})
+    return record
+
+
+def test_the_first_shard_decides(tmp_path: Path) -> None:
+    data = waves(64)
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        array = w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50), shards=(32, 40, 50), goal="archive")
+        for row in data:
+            array.append(row)
+    stored = same(tmp_path / "r.icecore", data)
+    assert kept(stored)["goal"] == "archive"
+    assert watch.is_choice(stored.codecs), "the list may grow"
+    with icecore.open(tmp_path / "r.icecore").writer() as w:
+        w.array("/d", "f4", data.shape, chunks=(8, 40, 50), shards=(32, 40, 50), codec="default")[...] = data
+    default = same(tmp_path / "r.icecore", data, "/d")
+    assert kept(default) == {}
+    assert stored.nbytes_stored < default.nbytes_stored
+
+
+def test_a_small_first_commit_does_not_decide_for_good(tmp_path: Path) -> None:
+    """Two rows of noise first: what is stored is written again with the shard, so is chosen again."""
+    data = np.concatenate([RNG.random((2, 40, 50), "f4"), waves(62)])
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        array = w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50), shards=(64, 40, 50))
+        array.append(data[:2])
+        first = w.commit()
+        same(tmp_path / "r.icecore", data[:2])
+        array.append(data[2:])
+    stored = same(tmp_path / "r.icecore", data)
+    assert kept(stored)["sample"]["of"] == 8
+    old = icecore.open(f"{tmp_path}/r.icecore@{first}")["/x"]
+    np.testing.assert_array_equal(old[...], data[:2])
+
+
+def test_regions_of_an_array_of_known_shape(tmp_path: Path) -> None:
+    data = waves(48)
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        array = w.array("/x", "f4", data.shape, chunks=(8, 40, 50), shards=(16, 40, 50), goal="speed")
+        array[:3] = data[:3]
+        array[:40] = data[:40]
+        array[3:] = data[3:]
+    stored = same(tmp_path / "r.icecore", data)
+    assert not watch.is_choice(stored.codecs), "it doesn't grow"
+
+
+def test_written_twice_as_a_whole(tmp_path: Path) -> None:
+    data = waves(32)
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        array = w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50), shards=(16, 40, 50))
+        array.append(phrases(4))
+        w.commit()
+        array.resize((32, 40, 50))
+        array[...] = data
+        array.resize((20, 40, 50))
+        array.append(data[20:])
+    same(tmp_path / "r.icecore", data)
+
+
+def test_the_list_grows_with_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_SHARE", 1.0)
+    data = np.concatenate([waves(32), phrases(160)])
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        array = w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50), shards=(16, 40, 50), goal="archive")
+        for row in data[:96]:
+            array.append(row)
+    stored = same(tmp_path / "r.icecore", data[:96])
+    lists = stored.codecs[0]["configuration"]["choices"]
+    assert len(lists) >= 2
+    assert "joined the list" in kept(stored)["drift"]
+    assert kept(stored)["goal"] == "archive", "the rest of the record stays"
+    # Another session goes on with the list; what was written before keeps its meaning.
+    with icecore.open(tmp_path / "r.icecore").writer() as w:
+        w["/x"].append(data[96:])
+    stored = same(tmp_path / "r.icecore", data)
+    assert stored.codecs[0]["configuration"]["choices"][: len(lists)] == lists
+    assert stored.nbytes_stored < 0.5 * stored.nbytes
+
+
+def test_a_pack_notes_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codecs that were chosen on one half only, as a sample may miss a part."""
+    from icecore.analyzer import plan
+
+    monkeypatch.setattr(watch, "_SHARE", 1.0)
+    data = np.concatenate([waves(64), phrases(192)])
+    take = plan.take
+    half = lambda kind, shape, *rest: take(kind, (64, *shape[1:]), *rest)  # noqa: E731
+    monkeypatch.setattr(plan, "take", half)
+    np.save(tmp_path / "x.npy", data)
+    options: dict[str, Any] = {
+        "chunk": (8, 40, 50),
+        "shard": (16, 40, 50),
+        "memory": "1MB",
+        "goal": "archive",
+    }
+    icecore.pack(tmp_path / "x.npy", tmp_path / "r.icecore", "/", **options)
+    stored = same(tmp_path / "r.icecore", data)
+    assert "costs" in kept(stored)["drift"]
+
+
+def test_portable_and_strings(tmp_path: Path) -> None:
+    data = waves(32)
+    words = np.array(["some", "words", "again"] * 30_000, object)
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/x", "f4", (0, 40, 50), portable=True).append(data)
+        w.array("/w", str).append(words)
+        w.array("/none", "f4", (0, 3), goal="archive")
+    stored = same(tmp_path / "r.icecore", data)
+    assert not any(codec["name"].startswith(("icecore", "numcodecs")) for codec in stored.codecs)
+    repo = icecore.open(tmp_path / "r.icecore")
+    np.testing.assert_array_equal(repo["/w"][...], words)
+    assert repo["/none"].shape == (0, 3)
+    with pytest.raises(icecore.Error), repo.writer() as w:
+        w.array("/y", goal="fast")
