@@ -53,13 +53,7 @@ impl Writer {
             .map_err(during)?;
         let session = Arc::new(RwLock::new(session));
         let store = Store::from_session_and_config(Arc::clone(&session), 1);
-        Ok(Self {
-            shared,
-            branch: branch.to_owned(),
-            session,
-            store,
-            pending: Mutex::default(),
-        })
+        Ok(Self { shared, branch: branch.to_owned(), session, store, pending: Mutex::default() })
     }
 
     /// Takes the turn. After a commit the session is renewed here, at the branch's newest state.

@@ -1,5 +1,7 @@
 //! A column: its name, how its cells are printed, its values.
 
+use std::ops::Range;
+
 use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
@@ -77,16 +79,16 @@ impl Values {
         }
     }
 
-    /// Whether elements `i` and `i - 1` have the same bits.
+    /// Calls `mark` with those of `rows` whose value is not, bit for bit, that of the row before.
     #[inline]
-    pub(crate) fn repeats(&self, i: usize) -> bool {
-        if i == 0 {
-            return false;
-        }
+    pub(crate) fn changes(&self, rows: Range<usize>, mark: impl FnMut(usize)) {
         match self {
-            Values::Int(v) => v[i] == v[i - 1],
-            Values::Real(v) => v[i].to_bits() == v[i - 1].to_bits(),
-            Values::Text { width, bytes } => bytes[(i - 1) * width..i * width] == bytes[i * width..(i + 1) * width],
+            Values::Int(v) => rows.filter(|i| *i == 0 || v[*i] != v[*i - 1]).for_each(mark),
+            Values::Real(v) => rows.filter(|i| *i == 0 || v[*i].to_bits() != v[*i - 1].to_bits()).for_each(mark),
+            Values::Text { width, bytes } => {
+                let text = |i: usize| &bytes[i * width..(i + 1) * width];
+                rows.filter(|i| *i == 0 || text(*i) != text(*i - 1)).for_each(mark);
+            }
         }
     }
 }
@@ -285,36 +287,24 @@ impl Column {
         !body.is_empty()
     }
 
+    #[inline]
     fn print_int(&self, value: i64, out: &mut Vec<u8>) -> bool {
-        // Written in place first: most cells are as wide as their frame, or framed by nothing.
-        let start = out.len();
-        out.extend_from_slice(&self.frame.lead);
-        let begin = out.len();
-        let done = match &self.style {
-            Style::Number(style) => style.print(value, self.scale, out),
-            Style::Time(style) => style.print(value, out),
+        let mut text = Vec::new();
+        let mut buffer = [b'0'; 48];
+        let body = match &self.style {
+            Style::Number(style) => style.print(value, self.scale, &mut buffer),
+            Style::Time(style) => style.print(value, &mut text).then_some(text.as_slice()),
             Style::Hex(digits) if value >= 0 => {
                 let width = *digits as usize;
-                out.extend_from_slice(format!("{value:0width$X}").as_bytes());
-                true
+                text.extend_from_slice(format!("{value:0width$X}").as_bytes());
+                Some(text.as_slice())
             }
-            _ => false,
+            _ => None,
         };
-        if !done {
-            out.truncate(start);
-            return false;
-        }
-        let pad = (self.frame.width as usize).saturating_sub(out.len() - begin);
-        if pad > 0 {
-            let end = out.len();
-            out.resize(end + pad, b' ');
-            if !self.frame.left {
-                out.copy_within(begin..end, begin + pad);
-                out[begin..begin + pad].fill(b' ');
-            }
-        }
-        out.extend_from_slice(&self.frame.tail);
-        true
+        body.is_some_and(|body| {
+            self.frame.put(body, out);
+            true
+        })
     }
 
     fn print_words(&self, style: &WordStyle, text: &[u8], separator: u8, out: &mut Vec<u8>) {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 
+const SPACES: [u8; 64] = [b' '; 64];
+
 /// A cell is `lead`, the body padded with spaces to `width` (on the left, unless `left`-justified), `tail`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +66,10 @@ impl Frame {
         if self.left {
             out.extend_from_slice(body);
         }
-        out.extend(std::iter::repeat_n(b' ', pad));
+        match SPACES.get(..pad) {
+            Some(spaces) => out.extend_from_slice(spaces),
+            None => out.extend(std::iter::repeat_n(b' ', pad)),
+        }
         if !self.left {
             out.extend_from_slice(body);
         }

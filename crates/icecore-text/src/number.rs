@@ -53,29 +53,33 @@ impl NumberStyle {
         Some(if negative { -scaled } else { scaled })
     }
 
-    /// Writes `value` (in units of 10^-`scale`) to `out`; false where it has more places than this style.
+    /// `value` (in units of 10^-`scale`) as text in `buffer`; `None` where it has more places than this style.
     #[inline]
-    pub fn print(&self, value: i64, scale: u8, out: &mut Vec<u8>) -> bool {
-        let Some(drop) = scale.checked_sub(self.places).and_then(|n| POW10.get(n as usize)) else { return false };
+    pub fn print<'b>(&self, value: i64, scale: u8, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
         let mut magnitude = value.unsigned_abs();
-        if magnitude % drop.unsigned_abs() != 0 {
-            return false;
+        if scale > self.places {
+            let drop = POW10.get((scale - self.places) as usize)?.unsigned_abs();
+            if !magnitude.is_multiple_of(drop) {
+                return None;
+            }
+            magnitude /= drop;
         }
-        magnitude /= drop.unsigned_abs();
         let mut places = self.places as usize;
-        while self.trim && places > 0 && magnitude % 10 == 0 {
+        while self.trim && places > 0 && magnitude.is_multiple_of(10) {
             magnitude /= 10;
             places -= 1;
         }
-        if value < 0 {
-            out.push(b'-');
-        } else if self.plus {
-            out.push(b'+');
+        let mut at = digits(magnitude, places, self.digits as usize, buffer);
+        if value < 0 || self.plus {
+            at = at.checked_sub(1)?;
+            *buffer.get_mut(at)? = if value < 0 { b'-' } else { b'+' };
         }
-        digits(magnitude, places, self.digits as usize, out);
-        true
+        buffer.get(at..)
     }
 }
+
+/// Room for any number: its text stands at the end.
+pub type Buffer = [u8; 48];
 
 #[inline]
 fn read(digits: &[u8], start: i64) -> Option<i64> {
@@ -90,27 +94,43 @@ fn read(digits: &[u8], start: i64) -> Option<i64> {
     Some(sum)
 }
 
-/// `magnitude` with a point before its last `places` digits and at least `least` digits before that.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut all = [[0; 2]; 100];
+    let mut i = 0;
+    while i < 100 {
+        all[i] = [b'0' + (i / 10) as u8, b'0' + (i % 10) as u8];
+        i += 1;
+    }
+    all
+};
+
+/// `magnitude` with a point before its last `places` digits and at least `least` digits before that, written to the end of
+/// `buffer`; where it begins. Both are 18 at most, and the magnitude has 19 digits at most.
 #[inline]
-fn digits(mut magnitude: u64, places: usize, least: usize, out: &mut Vec<u8>) {
-    let mut buffer = [b'0'; 48];
-    let mut at = buffer.len();
-    let mut written = 0;
-    while magnitude > 0 || written < places + least {
-        if written == places && places > 0 {
-            at -= 1;
-            buffer[at] = b'.';
-        }
-        at -= 1;
-        buffer[at] = b'0' + (magnitude % 10) as u8;
-        magnitude /= 10;
-        written += 1;
+fn digits(mut magnitude: u64, places: usize, least: usize, buffer: &mut Buffer) -> usize {
+    let end = buffer.len();
+    let mut at = end;
+    while magnitude >= 10 {
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&PAIRS[(magnitude % 100) as usize]);
+        magnitude /= 100;
     }
-    if written == places && places > 0 {
+    if magnitude > 0 {
         at -= 1;
-        buffer[at] = b'.';
+        buffer[at] = b'0' + magnitude as u8;
     }
-    out.extend_from_slice(&buffer[at..]);
+    let wanted = end - (places + least);
+    if at > wanted {
+        buffer[wanted..at].fill(b'0');
+        at = wanted;
+    }
+    if places > 0 {
+        let point = end - places;
+        buffer.copy_within(at..point, at - 1);
+        buffer[point - 1] = b'.';
+        at -= 1;
+    }
+    at
 }
 
 /// The double nearest to `value`·10^-`scale`, where that says which decimal it was.
@@ -125,11 +145,11 @@ pub fn to_double(value: i64, scale: u8) -> Option<f64> {
 #[inline]
 pub fn from_double(value: f64, scale: u8) -> Option<i64> {
     let power = *POW10.get(scale as usize)? as f64;
-    let near = (value * power).round();
-    if near.abs() > 9_007_199_254_740_992.0 || near.is_nan() {
+    let near = value * power;
+    if near.is_nan() || near.abs() > 9_007_199_254_740_992.0 {
         return None;
     }
-    let near = near as i64;
+    let near = (near + 0.5f64.copysign(near)) as i64;
     // The product is off by one unit at most.
     [near, near - 1, near + 1].into_iter().find(|k| (*k as f64 / power).to_bits() == value.to_bits())
 }

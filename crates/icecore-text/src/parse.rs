@@ -132,10 +132,12 @@ fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
     let mut gather = Gather::default();
     let mut before: Vec<Before> = Vec::new();
     let mut cells = Vec::new();
+    let mut known = None;
     loop {
-        match next(&format.layout, format.columns.len(), text, parsed.used, last, &mut cells) {
-            Piece::Row { end, missing } => {
-                row(format, text, &cells, &mut before, &mut parsed, &mut gather);
+        match next(&format.layout, format.columns.len(), text, parsed.used, last, known, &mut cells) {
+            Piece::Row { end, missing, same, clear } => {
+                row(format, text, &cells, same, &mut before, &mut parsed, &mut gather);
+                known = clear.then_some(parsed.used);
                 gather.escapes.rows += 1;
                 gather.escapes.missing = missing;
                 parsed.used = end;
@@ -143,6 +145,7 @@ fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
             Piece::Line { end } => {
                 let line = text.get(parsed.used..end).unwrap_or_default().to_vec();
                 gather.escapes.lines.push((gather.escapes.rows, line));
+                known = None;
                 parsed.used = end;
             }
             Piece::Rest => break,
@@ -167,6 +170,7 @@ fn row(
     format: &Format,
     text: &[u8],
     cells: &[(usize, usize)],
+    known: usize,
     before: &mut Vec<Before>,
     parsed: &mut Parsed,
     gather: &mut Gather,
@@ -176,6 +180,10 @@ fn row(
     for (i, (column, (start, end))) in format.columns.iter().zip(cells).enumerate() {
         let cell = text.get(*start..*end).unwrap_or_default();
         let Some(values) = parsed.columns.get_mut(i) else { continue };
+        if i < known && before.get(i).is_some_and(|old| old.fit == Fit::Exact) {
+            values.again();
+            continue;
+        }
         let old = before.get(i).copied().filter(|_| !first);
         let same = old.is_some_and(|old| text.get(old.cell.0..old.cell.1) == Some(cell));
         let (fit, known) = match old.filter(|_| same) {

@@ -12,6 +12,9 @@ use crate::format::{Format, Layout};
 /// Rows that are worth a thread.
 const SHARE: usize = 1 << 12;
 
+/// Rows whose changes are looked up together: their columns fit the nearest cache.
+const STRIP: usize = 512;
+
 /// The text of all rows, printed on all threads of the pool that it is called in.
 ///
 /// # Errors
@@ -33,6 +36,58 @@ pub fn print(format: &Format, columns: &[Values], escapes: &Escapes) -> Result<V
         text.extend_from_slice(line);
     }
     Ok(text)
+}
+
+/// The row before: where it begins in the text, and where each of its cells ends, from there.
+#[derive(Default)]
+struct Before {
+    start: Option<usize>,
+    ends: Vec<usize>,
+    special: Vec<u16>,
+}
+
+impl Before {
+    /// Adds to the changed columns those that are escapes now or were in the row before: an escaped cell says nothing about
+    /// the next one, though their values be equal. Without a row before all have changed.
+    fn note(&mut self, special: &[(u32, u16, u32)], changed: &mut [u64]) {
+        if self.start.is_none() {
+            (0..self.ends.len()).for_each(|i| changed[i / 64] |= 1 << (i % 64));
+        }
+        let now = special.iter().map(|(_, column, _)| *column);
+        for column in self.special.drain(..).chain(now.clone()) {
+            changed[column as usize / 64] |= 1 << (column % 64);
+        }
+        self.special.extend(now);
+    }
+
+    /// Copies the cells `which`, of which the first began at `from`, with what separates them, into the row that begins at
+    /// `start`.
+    #[inline]
+    fn copy(&mut self, which: Range<usize>, from: usize, start: usize, out: &mut Vec<u8>) {
+        let (Some(row), Some(end)) = (self.start, which.end.checked_sub(1).map(|last| self.ends[last] + 1)) else {
+            return;
+        };
+        if which.is_empty() {
+            return;
+        }
+        let at = out.len() - start;
+        out.extend_from_within(row + from..row + end);
+        if at != from {
+            self.ends[which].iter_mut().for_each(|cell| *cell = *cell + at - from);
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(i, word)| {
+        let mut rest = *word;
+        std::iter::from_fn(move || {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            (bit < 64).then_some(i * 64 + bit)
+        })
+    })
 }
 
 struct Job<'a> {
@@ -58,101 +113,108 @@ impl<'a> Job<'a> {
         let cells = &self.escapes.cells;
         let mut escaped = cells.partition_point(|(row, _, _)| (*row as usize) < rows.start);
         let mut out = Vec::new();
-        let mut before: Vec<Range<usize>> = Vec::new();
-        for row in rows.clone() {
-            while let Some((_, line)) = lines.next_if(|(at, _)| *at as usize == row) {
-                out.extend_from_slice(line);
-            }
-            let from = escaped;
-            while cells.get(escaped).is_some_and(|(at, _, _)| *at as usize == row) {
-                escaped += 1;
-            }
-            let special = cells.get(from..escaped).unwrap_or_default();
-            match &self.format.layout {
-                Layout::Fixed { template, cells } => {
-                    let repeat = (row > rows.start && before.len() == 1).then(|| before[0].clone());
-                    let start = out.len();
-                    self.fixed(template, cells, row, special, repeat, &mut out)?;
-                    before.clear();
-                    if special.is_empty() {
-                        before.push(start..out.len());
-                    }
+        let mut before = Before { ends: vec![0; self.columns.len()], ..Before::default() };
+        for first in rows.clone().step_by(STRIP) {
+            let strip = first..rows.end.min(first + STRIP);
+            let mut changed = self.changed(strip.clone());
+            for (row, changed) in strip.zip(changed.chunks_exact_mut(self.words())) {
+                while let Some((_, line)) = lines.next_if(|(at, _)| *at as usize == row) {
+                    out.extend_from_slice(line);
                 }
-                Layout::Delimited { separator, .. } => {
-                    self.delimited(*separator as u8, row, special, &mut before, &mut out)?
+                let from = escaped;
+                while cells.get(escaped).is_some_and(|(at, _, _)| *at as usize == row) {
+                    escaped += 1;
+                }
+                let special = cells.get(from..escaped).unwrap_or_default();
+                before.note(special, changed);
+                match &self.format.layout {
+                    Layout::Fixed { template, cells } => {
+                        self.fixed(template, cells, row, special, changed, &mut before, &mut out)?
+                    }
+                    Layout::Delimited { separator, .. } => {
+                        self.delimited(*separator as u8, row, special, changed, &mut before, &mut out)?
+                    }
                 }
             }
         }
         Ok(out)
     }
 
+    /// Words of a row's set of columns.
+    fn words(&self) -> usize {
+        self.columns.len().div_ceil(64)
+    }
+
+    /// For each row, the columns whose value differs from the row before, as bits.
+    fn changed(&self, rows: Range<usize>) -> Vec<u64> {
+        let words = self.words();
+        let mut sets = vec![0u64; rows.len() * words];
+        for (c, values) in self.columns.iter().enumerate() {
+            values.changes(rows.clone(), |row| sets[(row - rows.start) * words + c / 64] |= 1 << (c % 64));
+        }
+        sets
+    }
+
     /// A row of fixed cells: a copy of the row before (or of the template) in which what changed is printed anew.
+    #[allow(clippy::too_many_arguments)] // one row's context
     fn fixed(
         &self,
         template: &[u8],
         fields: &[(u32, u32)],
         row: usize,
         special: &[(u32, u16, u32)],
-        repeat: Option<Range<usize>>,
+        changed: &[u64],
+        before: &mut Before,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let start = out.len();
-        let again = repeat.is_some();
-        match repeat {
-            Some(range) => out.extend_from_within(range),
+        match before.start {
+            Some(from) => out.extend_from_within(from..from + template.len()),
             None => out.extend_from_slice(template),
         }
         let end = out.len();
-        for (i, (at, length)) in fields.iter().enumerate() {
-            let cell_special = special.iter().find(|(_, column, _)| *column as usize == i);
-            if again && cell_special.is_none() && self.columns[i].repeats(row) {
-                continue;
-            }
-            self.cell(i, row, cell_special, out)?;
-            if out.len() - end != *length as usize {
+        for i in bits(changed) {
+            let (at, length) = fields.get(i).copied().unwrap_or_default();
+            self.cell(i, row, special, out)?;
+            if out.len() - end != length as usize {
                 return Err(self.unprintable(i, row));
             }
-            let to = start + *at as usize;
-            out.copy_within(end.., to);
+            out.copy_within(end.., start + at as usize);
             out.truncate(end);
         }
+        before.start = Some(start);
         Ok(())
     }
 
+    /// A row of cells with separators: runs of unchanged cells are copied from the row before.
     fn delimited(
         &self,
         separator: u8,
         row: usize,
         special: &[(u32, u16, u32)],
-        before: &mut Vec<Range<usize>>,
+        changed: &[u64],
+        before: &mut Before,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let first = before.is_empty();
-        for i in 0..self.columns.len() {
-            if i > 0 {
-                out.push(separator);
-            }
-            let start = out.len();
-            let cell_special = special.iter().find(|(_, column, _)| *column as usize == i);
-            let old = before.get(i).cloned().filter(|old| !first && !old.is_empty());
-            match old.filter(|_| cell_special.is_none() && self.columns[i].repeats(row)) {
-                Some(range) => out.extend_from_within(range),
-                None => self.cell(i, row, cell_special, out)?,
-            }
-            // An escaped cell says nothing about the next one, though their values be equal.
-            let now = if cell_special.is_some() { 0..0 } else { start..out.len() };
-            match before.get_mut(i) {
-                Some(slot) => *slot = now,
-                None => before.push(now),
-            }
+        let start = out.len();
+        let last = self.columns.len() - 1;
+        let (mut next, mut from) = (0, 0);
+        for i in bits(changed) {
+            before.copy(next..i, from, start, out);
+            from = before.ends[i] + 1;
+            self.cell(i, row, special, out)?;
+            before.ends[i] = out.len() - start;
+            out.push(if i == last { b'\n' } else { separator });
+            next = i + 1;
         }
-        out.push(b'\n');
+        before.copy(next..last + 1, from, start, out);
+        before.start = Some(start);
         Ok(())
     }
 
     #[inline]
-    fn cell(&self, i: usize, row: usize, special: Option<&(u32, u16, u32)>, out: &mut Vec<u8>) -> Result<()> {
-        if let Some((_, _, text)) = special {
+    fn cell(&self, i: usize, row: usize, special: &[(u32, u16, u32)], out: &mut Vec<u8>) -> Result<()> {
+        if let Some((_, _, text)) = special.iter().find(|(_, column, _)| *column as usize == i) {
             out.extend_from_slice(self.escapes.texts.get(*text as usize).ok_or_else(|| self.unprintable(i, row))?);
             return Ok(());
         }

@@ -9,7 +9,8 @@ const MAX_QUOTED: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A row up to this offset; its cells are in the list. `missing`: bytes of its line end that the text doesn't have.
-    Row { end: usize, missing: u8 },
+    /// `same`: its first cells are those of the row before; `clear`: no quote in it was left open.
+    Row { end: usize, missing: u8, same: usize, clear: bool },
     /// A line that is no row.
     Line { end: usize },
     /// Nothing whole is left.
@@ -21,18 +22,24 @@ fn line_end(text: &[u8], from: usize) -> Option<usize> {
 }
 
 /// The next stretch of `text` from `at`; the cells of a row go to `cells` as (start, end). `last`: nothing follows `text`.
+/// `before`: where a row without open quotes began whose cells are still in `cells`.
 pub(crate) fn next(
     layout: &Layout,
     columns: usize,
     text: &[u8],
     at: usize,
     last: bool,
+    before: Option<usize>,
     cells: &mut Vec<(usize, usize)>,
 ) -> Piece {
     match layout {
         Layout::Fixed { template, cells: fields } => fixed(template, fields, text, at, last, cells),
         Layout::Delimited { separator, quotes, multiline } => {
-            delimited((*separator as u8, *quotes, *multiline), columns, text, at, last, cells)
+            let mut scan =
+                Scan { text, separator: *separator as u8, quotes: *quotes, multiline: *multiline, open: false };
+            let same = before.map_or(0, |start| scan.repeat(start, at, cells));
+            cells.truncate(same);
+            scan.row(columns, at, last, same, cells)
         }
     }
 }
@@ -58,7 +65,7 @@ fn fixed(
     if let Some(row) = row.filter(|row| gaps_match(template, fields, row)) {
         cells.clear();
         cells.extend(fields.iter().map(|(start, length)| (at + *start as usize, at + (*start + *length) as usize)));
-        return Piece::Row { end: at + row.len(), missing: missing as u8 };
+        return Piece::Row { end: at + row.len(), missing: missing as u8, same: 0, clear: true };
     }
     if eol == 0 {
         return Piece::Line { end: text.len().min(at + template.len()) };
@@ -87,25 +94,76 @@ fn stray(text: &[u8], at: usize, last: bool) -> Piece {
     }
 }
 
-fn delimited(
-    (separator, quotes, multiline): (u8, bool, bool),
-    columns: usize,
-    text: &[u8],
-    at: usize,
-    last: bool,
-    cells: &mut Vec<(usize, usize)>,
-) -> Piece {
-    if at >= text.len() {
-        return Piece::Rest;
+struct Scan<'a> {
+    text: &'a [u8],
+    separator: u8,
+    quotes: bool,
+    multiline: bool,
+    /// Whether a quote was found that nothing closes, so that what follows decides about the cells before it.
+    open: bool,
+}
+
+impl Scan<'_> {
+    /// How many cells of the row that begins at `start` the row at `at` begins with; they are moved there.
+    fn repeat(&self, start: usize, at: usize, cells: &mut [(usize, usize)]) -> usize {
+        let end = cells.last().map_or(start, |cell| cell.1 + 1);
+        let same = common(self.text.get(start..end).unwrap_or_default(), self.text.get(at..).unwrap_or_default());
+        let count = cells.partition_point(|cell| cell.1 < start + same);
+        for cell in cells.iter_mut().take(count) {
+            *cell = (cell.0 + at - start, cell.1 + at - start);
+        }
+        count
     }
-    let found = cells_of(text, at, separator, quotes, multiline, cells);
-    let Some(end) = found.or_else(|| last.then_some(text.len())) else {
-        return stray(text, at, last);
-    };
-    if cells.len() == columns {
-        return Piece::Row { end, missing: u8::from(found.is_none()) };
+
+    /// The row at `at`, of which `same` cells are known.
+    fn row(&mut self, columns: usize, at: usize, last: bool, same: usize, cells: &mut Vec<(usize, usize)>) -> Piece {
+        if at >= self.text.len() {
+            return Piece::Rest;
+        }
+        let behind = cells.last().map(|cell| cell.1 + 1);
+        let found = if same == columns { behind } else { self.cells(behind.unwrap_or(at), cells) };
+        let Some(end) = found.or_else(|| last.then_some(self.text.len())) else {
+            return stray(self.text, at, last);
+        };
+        if cells.len() == columns {
+            return Piece::Row { end, missing: u8::from(found.is_none()), same, clear: !self.open };
+        }
+        stray(self.text, at, last)
     }
-    stray(text, at, last)
+
+    /// Cuts a row into cells from `at`, where one begins; gives the offset behind its line feed, or `None` where the text
+    /// ends before one.
+    fn cells(&mut self, at: usize, cells: &mut Vec<(usize, usize)>) -> Option<usize> {
+        let text = self.text;
+        let mut start = at;
+        let mut i = at;
+        while let Some(byte) = text.get(i) {
+            if *byte == self.separator {
+                cells.push((start, i));
+                start = i + 1;
+            } else if *byte == b'\n' {
+                cells.push((start, i));
+                return Some(i + 1);
+            } else if *byte == b'"'
+                && self.quotes
+                && text.get(start..i).is_some_and(|lead| lead.iter().all(|b| *b == b' '))
+            {
+                let close = closing(text, i + 1, self.multiline);
+                self.open |= close.is_none();
+                i = close.unwrap_or(i);
+            }
+            i += 1;
+        }
+        cells.push((start, text.len()));
+        None
+    }
+}
+
+/// Bytes that both begin with.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let words = a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0).take_while(|(a, b)| a == b).count() * 16;
+    let rest = a.get(words..).unwrap_or_default().iter().zip(b.get(words..).unwrap_or_default());
+    words + rest.take_while(|(a, b)| a == b).count()
 }
 
 /// Cuts the row that begins at `at` into cells (start, end); gives the offset behind its line feed, or `None` where the text
@@ -119,22 +177,7 @@ pub fn cells_of(
     cells: &mut Vec<(usize, usize)>,
 ) -> Option<usize> {
     cells.clear();
-    let mut start = at;
-    let mut i = at;
-    while let Some(byte) = text.get(i) {
-        if *byte == separator {
-            cells.push((start, i));
-            start = i + 1;
-        } else if *byte == b'\n' {
-            cells.push((start, i));
-            return Some(i + 1);
-        } else if *byte == b'"' && quotes && text.get(start..i).is_some_and(|lead| lead.iter().all(|b| *b == b' ')) {
-            i = closing(text, i + 1, multiline).unwrap_or(i);
-        }
-        i += 1;
-    }
-    cells.push((start, text.len()));
-    None
+    Scan { text, separator, quotes, multiline, open: false }.cells(at, cells)
 }
 
 /// The quote that closes the one before `from`.

@@ -1,6 +1,6 @@
 //! Whatever the text: printing what was parsed gives it back.
 
-use icecore_text::{Column, Escapes, Format, Hint, Layout, infer_style, parse, print};
+use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, infer_style, parse, print};
 use proptest::prelude::*;
 
 fn columns(texts: &[&[u8]], separator: u8, multiline: bool) -> Vec<Column> {
@@ -93,6 +93,15 @@ fn times_and_reals() {
     check(&format, b"2016-12-31T23:59:60.500Z,12:00:60,0000-000,inf,NaN,\n");
 }
 
+fn join((a, b): (Values, Values)) -> Values {
+    match (a, b) {
+        (Values::Text { width, bytes }, Values::Text { bytes: more, .. }) => {
+            Values::Text { width, bytes: [bytes, more].concat() }
+        }
+        (a, _) => a,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -119,6 +128,20 @@ proptest! {
     fn any_bytes_by_any_format(sample in "[ -~\n]{0,80}", text in prop::collection::vec(
         prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:".to_vec()), 0..300)) {
         check(&delimited(sample.as_bytes()), &text);
+    }
+
+    #[test]
+    fn rows_are_what_they_are_alone(lines in prop::collection::vec("[ab\",]{0,7}", 1..30)) {
+        let format = delimited(b"a,b,c\nb,\"a\",a\n");
+        let text = lines.join("\n") + "\n";
+        let together = parse(&format, text.as_bytes(), true).unwrap();
+        check(&format, text.as_bytes());
+        let mut alone: Option<Vec<Values>> = None;
+        for line in &lines {
+            let one = parse(&format, (line.clone() + "\n").as_bytes(), true).unwrap().columns;
+            alone = Some(alone.map_or_else(|| one.clone(), |all| all.into_iter().zip(one.clone()).map(join).collect()));
+        }
+        prop_assert_eq!(alone.unwrap(), together.columns);
     }
 
     #[test]

@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from icecore import errors
 from icecore.sources.tablefile import Field, TableFile, TableSpec
+from icecore.tables import binary
+from icecore.tables.codecs import dtype
+
+if TYPE_CHECKING:
+    from icecore import _icecore
 
 #: rows that the styles of the columns are taken from, and where in the block they lie
 _RUNS, _ROWS = 8, 250
@@ -30,6 +37,9 @@ def infer(
         Error: ``mismatch`` where the label contradicts the data.
     """
     assert table.spec is not None
+    if table.spec.layout == "binary":
+        spec = replace(table.spec, fields=_apart(table.spec.fields))
+        return binary.infer(spec), spec
     if table.spec.layout == "fixed":
         spec = _fitted(table, text, trust)
         template, lines = _fixed_rows(spec, text)
@@ -49,6 +59,13 @@ def infer(
         samples = [[row[i] for row in rows] for i in range(len(spec.fields))]
         columns = _columns(spec, samples, extra, False, spec.separator)
     return {"layout": layout, "columns": columns}, spec
+
+
+def native(fmt: Format) -> _icecore.TextFormat | binary.BinaryFormat:
+    """What parses and prints a format."""
+    from icecore import _icecore
+
+    return binary.BinaryFormat(fmt) if "binary" in fmt["layout"] else _icecore.TextFormat(json.dumps(fmt))
 
 
 def _columns(
@@ -121,17 +138,14 @@ def _fixed_rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[bytes]]:
     """A row with blank cells, and rows from all over the block that have the same bytes between cells."""
     size = spec.row_bytes
     rows = [text[i : i + size] for i in _spread(len(text) // size, size)]
-
-    def blank(row: bytes) -> bytes:
-        line = bytearray(row)
-        for field in spec.fields:
-            line[field.start : field.start + field.length] = b" " * field.length
-        return bytes(line)
-
     if not rows:
         return b" " * (size - 2) + b"\r\n", []
-    template = Counter(map(blank, rows)).most_common(1)[0][0]
-    return template, [row for row in rows if blank(row) == template]
+    between = np.frombuffer(b"".join(rows), "u1").reshape(len(rows), size).copy()
+    for field in spec.fields:
+        between[:, field.start : field.start + field.length] = ord(" ")
+    blanks = [line.tobytes() for line in between]
+    template = Counter(blanks).most_common(1)[0][0]
+    return template, [row for row, blank in zip(rows, blanks, strict=True) if blank == template]
 
 
 def _spread(count: int, step: int) -> list[int]:
@@ -200,6 +214,8 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any] | None:
         result["size"] = max(old["size"], new["size"])
     elif {a, b} <= {"int", "decimal"}:
         result["scale"], result["size"] = max(old["scale"], new["scale"]), 0
+    elif {a, b} == {"decimal", "real"}:
+        return dict(old if a == "real" else new)
     elif a != b:
         return None
     return result
@@ -214,8 +230,6 @@ def _family(column: dict[str, Any]) -> str:
     style = next(iter(column["style"]))
     if style == "number":
         return "decimal" if column["scale"] else "int"
-    if style == "time":
-        from icecore.tables.codecs import dtype
-
+    if style in ("time", "binary"):
         return str(dtype(column))
     return style

@@ -12,7 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import HIDDEN, OURS, Node
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tables import codecs, format, restore
+from icecore.tables import choice, codecs, format, restore
 from icecore.tables.stream import BLOCK, TextStream
 from icecore.text import plural
 
@@ -246,8 +246,14 @@ class _TablePack:
         """Parse a block into the columns; the number of bytes that were taken."""
         assert state.native is not None
         parsed = state.native.parse(text, last)
-        for column, count, row, cell in parsed["lost"]:
-            self._widen(state, column, count, self._rows + row, cell)
+        # All of them, before the table is begun anew.
+        if any(
+            [
+                self._widen(state, item, count, self._rows + row, cell)
+                for item, count, row, cell in parsed["lost"]
+            ]
+        ):
+            raise _Again
         if parsed["rows"] or parsed["lines"]:
             columns = [
                 codecs.values(raw, column)
@@ -265,8 +271,10 @@ class _TablePack:
             self._done.rows += parsed["rows"]
         return int(parsed["used"])
 
-    def _widen(self, state: _State, column: int, count: int, row: int, cell: bytes) -> None:
-        """Begin anew with a data type that holds a cell; where there is none the cell stays text."""
+    def _widen(self, state: _State, column: int, count: int, row: int, cell: bytes) -> bool:
+        """Whether a column has another data type now, which holds a cell; where there is none the cell stays
+        text.
+        """
         if cell not in self._extra.get(column, []):
             self._extra.setdefault(column, []).append(cell)
             if self._kept:
@@ -280,8 +288,9 @@ class _TablePack:
             merged = format.merge(self._columns[column], sample)
             if merged is not None and not format.same_array(self._columns[column], merged):
                 self._columns[column] = merged
-                raise _Again
+                return True
         state.lost[column] = state.lost.get(column, 0) + count
+        return False
 
     def _create(self, state: _State, columns: list[np.ndarray]) -> None:
         """Make the group, and an array for each column."""
@@ -289,8 +298,8 @@ class _TablePack:
         assert state.spec is not None
         writer.group(path, state.spec.attrs)
         rows = len(columns[0])
-        chunk = max(min(rows, codecs.CHUNK), 1) if state.small else codecs.CHUNK
-        shard = chunk if state.small and rows <= chunk else codecs.SHARD
+        whole = state.small and rows <= choice.CHUNK
+        chunk, shard = (max(rows, 1),) * 2 if whole else (choice.CHUNK, choice.SHARD)
         for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
             array = writer.array(
                 f"{path}/{column['name']}",
@@ -298,7 +307,7 @@ class _TablePack:
                 dims=("row",),
                 chunks=(chunk,),
                 shards=(shard,),
-                codec=codecs.codecs(column, values, self._options.portable),
+                codec=choice.codecs(column, values, whole, self._options.portable),
                 attrs=item.attrs,
             )
             self._arrays.append(array)
@@ -397,10 +406,8 @@ class _State:
         return list(self.format["columns"])
 
     def begin(self, fmt: dict[str, Any], spec: TableSpec) -> None:
-        from icecore import _icecore
-
         self.format, self.spec = fmt, spec
-        self.native = _icecore.TextFormat(json.dumps(fmt))
+        self.native = format.native(fmt)
         if spec.row_bytes and spec.rows is not None:
             self.limit = spec.row_bytes * spec.rows
 
@@ -443,10 +450,8 @@ def _infer(state: _State, column: int, cells: Sequence[bytes]) -> str:
 
 def _prints(fmt: dict[str, Any], text: bytes) -> bool:
     """Whether a print format that exists fits the first rows of another file."""
-    from icecore import _icecore
-
     part = text[: min(len(text), BLOCK >> 4)]
-    parsed = _icecore.TextFormat(json.dumps(fmt)).parse(part, False)
+    parsed = format.native(fmt).parse(part, False)
     cells = max(parsed["rows"], 1) * len(fmt["columns"])
     return not parsed["lost"] and parsed["escaped"] <= cells * _MANY and parsed["rows"] > parsed["lines"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 
 from icecore import errors, reference
 from icecore.nodes import HIDDEN
-from icecore.tables import codecs
+from icecore.tables import codecs, format
 
 if TYPE_CHECKING:
     from icecore.repo import Repo
@@ -143,7 +142,7 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[byt
     digest, size = hashlib.sha256(), 0
     window = _Window(repo, path, table, source)
     row, at = source["rows"][0], 0
-    native = _icecore.TextFormat(json.dumps(window.format))
+    native = format.native(window.format)
     while at < len(stored):
         rows, used = _icecore.read_escapes(stored[at:])
         if row + rows > source["rows"][1]:

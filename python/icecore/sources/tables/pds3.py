@@ -28,6 +28,8 @@ _CONSTANTS = (
     "NULL_CONSTANT",
     "NOT_APPLICABLE_CONSTANT",
 )
+#: what a structure's file may say about the table itself
+_LAYOUT = ("INTERCHANGE_FORMAT", "ROWS", "ROW_BYTES", "ROW_PREFIX_BYTES", "ROW_SUFFIX_BYTES")
 #: columns of one table, and structures inside structures
 _MOST, _DEEPEST = 1 << 15, 8
 
@@ -85,6 +87,10 @@ def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableS
 
 def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSpec:
     file, offset = _pointer(name, key, level[f"^{key}"], level)
+    if "^STRUCTURE" in table:
+        stated = _structure(name, str(table["^STRUCTURE"]), find)
+        for word in (word for word in _LAYOUT if word in stated and word not in table):
+            table[word] = stated[word]
     binary = str(table.get("INTERCHANGE_FORMAT", "ASCII")).upper() == "BINARY"
     fields = list(_columns(name, table, 0, binary, find, 0))
     if not fields:
@@ -212,9 +218,9 @@ def _attributes(column: Any) -> dict[str, Any]:
     unit = str(column.get("UNIT", "N/A")).strip()
     if unit.upper() not in ("N/A", "NONE", "NULL", ""):
         result["units"] = unit
-    for key in ("SCALING_FACTOR", "OFFSET"):
-        if isinstance(column.get(key), (int, float)):
-            result[key.lower()] = column[key]
+    for key, cf, nothing in (("SCALING_FACTOR", "scale_factor", 1), ("OFFSET", "add_offset", 0)):
+        if isinstance(column.get(key), (int, float)) and column[key] != nothing:
+            result[cf] = column[key]
     constants = [column[key] for key in _CONSTANTS if isinstance(column.get(key), (int, float))]
     if constants:
         result["missing_value"] = list(dict.fromkeys(constants))

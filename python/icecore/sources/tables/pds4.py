@@ -148,9 +148,10 @@ def _attributes(field: Any) -> dict[str, Any]:
     unit = (field.findtext("unit") or "").strip()
     if unit and unit.lower() not in ("none", "n/a", "null"):
         result["units"] = unit
-    for key in ("scaling_factor", "value_offset"):
-        if field.findtext(key):
-            result[key] = _number(field.findtext(key))
+    for key, cf, nothing in (("scaling_factor", "scale_factor", 1), ("value_offset", "add_offset", 0)):
+        value = _number(field.findtext(key) or "")
+        if isinstance(value, (int, float)) and value != nothing:
+            result[cf] = value
     constants = field.find("Special_Constants")
     if constants is not None:
         values = [_number(c.text or "") for c in constants if c.tag.endswith("_constant")]

@@ -1,0 +1,118 @@
+"""The codecs of a column of a text table, measured on its first rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.dtypes import data_type
+from icecore.tables.codecs import dtype
+
+Codec = dict[str, Any]
+#: rows of a chunk, and of a shard of chunks
+CHUNK, SHARD = 1 << 16, 1 << 18
+#: rows that are measured of a table of several chunks, and the longest step at which it may repeat itself
+_ROWS, _LONGEST = 1 << 13, 1024
+#: a column that shrinks this much with the first codecs is not measured any further
+_ENOUGH = 200
+_BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
+_PCO: Codec = {"name": "numcodecs.pcodec", "configuration": {"level": 8}}
+_CRC: Codec = {"name": "crc32c"}
+
+
+def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, portable: bool) -> list[Codec]:
+    """The codecs of a column's chunks.
+
+    Args:
+        column: of the print format.
+        values: its first values.
+        whole: whether they are all, and one chunk.
+        portable: use only codecs that other Zarr readers have.
+    """
+    kind = dtype(column)
+    if kind.kind == "S":
+        # The arrangement that suits a fast level suits a slow one.
+        *arranged, _ = _smallest(_texts(kind.itemsize), values if whole else values[:_ROWS])
+        return [*arranged, _zstd(19 if whole else 9), _CRC]
+    if portable:
+        return [_BYTES, _blosc(kind.itemsize), _CRC]
+    return [*_smallest(_numbers(column, values, whole), values if whole else values[:_ROWS]), _CRC]
+
+
+def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterator[list[Codec]]:
+    """The fastest first. What tries many ways on each chunk, or is slow, is for tables of one chunk."""
+    kind, scale = dtype(column), column["scale"]
+    first: list[Codec] = []
+    if scale:
+        scaled = {"scale": scale, "dtype": "int64", "escapes": ["NaN"]}
+        first = [{"name": "icecore.decimal", "configuration": scaled}]
+    yield [*first, _PCO]
+    step = lag(values, scale) if kind.kind in "iufMm" else 1
+    if step > 1:
+        yield [*first, _predict({"mode": "lag", "lag": step})]
+    if whole or kind.kind not in "iufMm":
+        shuffle = _shuffle(8 if scale else kind.itemsize)
+        yield [*first, _predict("fast")]
+        yield [*first, _BYTES, _zstd(19)]
+        yield [*first, _BYTES, shuffle, _zstd(19)]
+
+
+def _texts(width: int) -> list[list[Codec]]:
+    """Text of fixed width: by rows, or by the characters' places."""
+    plain: list[Codec] = [{"name": "bytes"}, _zstd(3)]
+    return [plain, [{"name": "bytes"}, _shuffle(width), _zstd(3)]] if width > 1 else [plain]
+
+
+def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> list[Codec]:
+    """The candidate that makes least of a sample; one that does not take its values is passed over."""
+    from icecore import _icecore
+
+    raw = np.ascontiguousarray(sample).view("u1")
+    kind = json.dumps(data_type(sample.dtype))
+    best: list[Codec] = []
+    size = 0
+    for candidate in candidates:
+        try:
+            stored = len(_icecore.Chain(json.dumps(candidate), kind).encode(raw, [len(sample)]))
+        except errors.Error:
+            continue
+        if not best or stored < size:
+            best, size = candidate, stored
+        if size * _ENOUGH < raw.nbytes:
+            break
+    return best
+
+
+def lag(values: np.ndarray, scale: int) -> int:
+    """The step at which a column of numbers repeats itself, found in its first values."""
+    from icecore import _icecore
+
+    some = values[: 4 * _LONGEST]
+    if some.dtype.kind == "f":
+        some = np.nan_to_num(np.rint(some * 10.0**scale), nan=0, posinf=0, neginf=0)
+        some = np.clip(some, -(2.0**62), 2.0**62)
+    elif some.dtype.kind in "Mm":
+        some = some.view("i8")
+    return _icecore.find_lag(np.ascontiguousarray(some.astype("i8")), _LONGEST)
+
+
+def _predict(mode: str | Codec) -> Codec:
+    return {"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [[_PCO]]}}
+
+
+def _shuffle(size: int) -> Codec:
+    return {"name": "numcodecs.shuffle", "configuration": {"elementsize": size}}
+
+
+def _zstd(level: int) -> Codec:
+    return {"name": "zstd", "configuration": {"level": level, "checksum": False}}
+
+
+def _blosc(size: int) -> Codec:
+    shuffle = "shuffle" if size > 1 else "noshuffle"
+    configuration = {"cname": "zstd", "clevel": 5, "shuffle": shuffle, "typesize": size, "blocksize": 0}
+    return {"name": "blosc", "configuration": configuration}
