@@ -15,6 +15,7 @@ from icecore.linkplan import LinkPlan
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sourcing import attributes, gather
+from icecore.tables.summaries import write_for
 from icecore.writer import Writer
 
 _BUDGET = 128 << 20
@@ -32,6 +33,7 @@ def link(
     keep_going: bool = False,
     dry_run: bool = False,
     allow_links: Sequence[str] | None = None,
+    summaries: bool = False,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -53,6 +55,8 @@ def link(
         dry_run: only say what would be done.
         allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
             folders of the files.
+        summaries: also read the one-dimensional arrays once and summarise them, so that scans leave out what
+            can't match (:mod:`icecore.tables.summaries`).
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all) while data is copied.
@@ -82,6 +86,8 @@ def link(
             linked = [plan.step.entry for plan in plans if plan.how != "copied"]
             references.allow(writer, linked, allow_links)
             _Linking(writer, plans, progress).write()
+            if summaries:
+                write_for(writer, [plan.step.path for plan in plans])
         report.snapshot = writer.snapshot_id
         report.bytes_stored = writer.bytes_stored
     report.seconds = time.perf_counter() - began

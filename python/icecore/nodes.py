@@ -11,7 +11,8 @@ from typing import Any
 from icecore import document, errors
 
 #: groups that icecore keeps for itself: identities of linked files, summaries, files that were followed
-HIDDEN = ("__icecore__", "__summary__", "__followed__")
+SUMMARY = "__summary__"
+HIDDEN = ("__icecore__", SUMMARY, "__followed__")
 #: the attribute under which icecore keeps what Zarr has no place for
 OURS = "icecore"
 

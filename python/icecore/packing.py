@@ -23,8 +23,10 @@ from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sourcing import gather
+from icecore.tables.choice import CHUNK
 from icecore.tables.jobs import pack_tables, plan_tables
 from icecore.tables.pack import TableOptions
+from icecore.tables.summaries import write_for
 from icecore.writer import Writer
 
 #: lengths per axis, or dimension name → length
@@ -52,6 +54,7 @@ def pack(
     keep_going: bool = False,
     restore: bool = True,
     trust: str | None = None,
+    summaries: bool = False,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -86,6 +89,9 @@ def pack(
         restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for
             byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
+        summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
+            (:mod:`icecore.tables.summaries`); their chunks are planned as those of tables. Text tables always
+            have summaries.
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
@@ -119,8 +125,10 @@ def pack(
         with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
-            packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows))
+            packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))
             pack_tables(writer, tables, TableOptions(restore, trust, portable), report, keep_going, progress)
+            packed = [step.path for step in assembly.steps] if summaries else []
+            write_for(writer, packed + [row.path for row in report.rows if row.how == "packed"])
             if then is not None:
                 then(writer)
         report.snapshot = writer.snapshot_id
@@ -143,6 +151,7 @@ class _Wanted:
     access: Sequence[Pattern] = ()
     measure: bool = False
     grows: str | None = None
+    tables: bool = False
 
     def layout(self, entry: ArrayEntry, read: Reader) -> Layout:
         """Chunk and shard of an array."""
@@ -155,6 +164,8 @@ class _Wanted:
         if self.measure and reads and chunk is None and shard is None:
             codec = "default" if self.codec == "auto" else self.codec
             return trial.fastest(entry, read, reads, codec)
+        if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
+            chunk = (CHUNK,)
         itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 

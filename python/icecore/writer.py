@@ -14,7 +14,7 @@ from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
 from icecore.arraywriter import ArrayWriter
 from icecore.attributes import dump
-from icecore.nodes import Node
+from icecore.nodes import SUMMARY, Node
 from icecore.rounds import Rounds
 from icecore.sources.dtypes import data_type, fill_json
 
@@ -158,12 +158,15 @@ class Writer:
         self._native.set_attrs(self._path(path), dump(attrs))
 
     def delete(self, path: str) -> None:
-        """Remove an array, or a group and everything below it."""
+        """Remove an array, or a group and everything below it; summaries with what they are about."""
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
             del self._arrays[known]
             self._rounds.leaves(known)
         self._native.delete(path)
+        summary = f"/{SUMMARY}{path}"
+        if self._native.exists(summary):
+            self._native.delete(summary)
 
     def commit(self, message: str | None = None) -> str:
         """Commit now what was written so far, and go on; the end of the ``with`` block commits the rest.

@@ -83,9 +83,10 @@ impl Table {
         Ok(list)
     }
 
-    /// What a column's summary must say it was made from to be used.
+    /// What a column's summary must say it was made from to be used; its linked files are what they were.
     fn digest(&self, py: Python<'_>, column: usize) -> PyResult<String> {
-        let digest = py.detach(|| self.table.columns().get(column).map(scan::digest).transpose()).or_raise()?;
-        Ok(digest.map_or_else(String::new, |digest| format!("{digest:016x}")))
+        let Some(column) = self.table.columns().get(column) else { return Ok(String::new()) };
+        let digest = py.detach(|| scan::check_sources(column).and_then(|()| scan::digest(column))).or_raise()?;
+        Ok(format!("{digest:016x}"))
     }
 }

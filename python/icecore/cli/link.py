@@ -34,6 +34,10 @@ def link(
         bool, typer.Option("--dry-run", help="Only say what would be linked, copied, refused.")
     ] = False,
     allow_links: AllowLinks = None,
+    summaries: Annotated[
+        bool,
+        typer.Option("--summaries", help="Summarise 1-D arrays: queries then leave out what can't match."),
+    ] = False,
     message: Message = None,
     json: Json = False,
     storage: StorageOption = None,
@@ -57,6 +61,7 @@ def link(
             keep_going=keep_going,
             dry_run=dry_run,
             allow_links=allow_links,
+            summaries=summaries,
             message=message,
             storage=settings(storage),
             progress=progress,

@@ -96,6 +96,10 @@ def pack(
     trust: Annotated[
         str | None, typer.Option(metavar="data", help="Where label and text disagree on the record length.")
     ] = None,
+    summaries: Annotated[
+        bool,
+        typer.Option("--summaries", help="Summarise 1-D arrays: queries then leave out what can't match."),
+    ] = False,
     message: Message = None,
     json: Json = False,
     storage: StorageOption = None,
@@ -120,6 +124,7 @@ def pack(
         "memory": memory,
         "restore": not no_restore,
         "trust": trust,
+        "summaries": summaries,
         "storage": settings(storage),
     }
     if follow is not None:

@@ -13,8 +13,9 @@ from icecore.sources.dtypes import data_type
 from icecore.tables.codecs import dtype
 
 Codec = dict[str, Any]
-#: rows of a chunk, and of a shard of chunks
-CHUNK, SHARD = 1 << 16, 1 << 18
+#: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
+#: shard of chunks, and of the longest table that is one chunk
+CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
 #: rows that are measured of a table of several chunks, and the longest step at which it may repeat itself
 _ROWS, _LONGEST = 1 << 13, 1024
 #: a column that shrinks this much with the first codecs is not measured any further

@@ -298,7 +298,7 @@ class _TablePack:
         assert state.spec is not None
         writer.group(path, state.spec.attrs)
         rows = len(columns[0])
-        whole = state.small and rows <= choice.CHUNK
+        whole = state.small and rows <= choice.WHOLE
         chunk, shard = (max(rows, 1),) * 2 if whole else (choice.CHUNK, choice.SHARD)
         for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
             array = writer.array(

@@ -6,7 +6,7 @@ the data. One that no longer fits its array (rows were added, a chunk was writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from icecore import errors, reference
 from icecore.attributes import dump
 from icecore.group import Group
+from icecore.nodes import SUMMARY
 from icecore.tables.column import column
 from icecore.writer import Writer
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 #: the hidden group
-ROOT = "/__summary__"
+ROOT = f"/{SUMMARY}"
 #: the arrays of a summary
 PARTS = ("min", "max", "mean", "rms", "count", "intervals")
 _MEMORY = 64 << 20
@@ -45,13 +46,23 @@ def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None
         Error: ``not-found``, and those of a read.
     """
     if isinstance(target, Writer):
-        return _write(target, path, columns)
+        return _write(target, lambda repo: _below(repo, path, columns))
     with target.writer(message=f"summaries of {reference.absolute(path)}") as writer:
-        return _write(writer, path, columns)
+        return write(writer, path, columns)
+
+
+def write_for(writer: Writer, paths: Iterable[str]) -> list[str]:
+    """The same for arrays that were just packed or linked; those that can have no summary are left out."""
+    wanted = list(paths)
+    return _write(writer, lambda repo: [repo._array(path) for path in wanted])
 
 
 def state(array: Array) -> str:
-    """``"fresh"``, ``"stale"`` or ``"none"``."""
+    """``"fresh"``, ``"stale"`` or ``"none"``.
+
+    Raises:
+        Error: ``source-changed``, ``source-missing`` for a linked file that is not what it was.
+    """
     group = array.repo._nodes.get(f"{ROOT}{array.path}/r4096")
     if group is None:
         return "none"
@@ -59,12 +70,11 @@ def state(array: Array) -> str:
     return "fresh" if kept.get("digest") == _native([array]).digest(0) else "stale"
 
 
-def _write(writer: Writer, path: str, columns: Sequence[str] | None) -> list[str]:
+def _write(writer: Writer, chosen: Callable[[Repo], list[Array]]) -> list[str]:
     for unfinished in writer._arrays.values():
         unfinished.finish()
-    repo = writer._view()
     done = []
-    for arrays in _together(repo, path, columns):
+    for arrays in _together(chosen(writer._view())):
         table = _native(arrays)
         summaries = table.summarise(list(range(len(arrays))), _MEMORY)
         for array, summary in zip(arrays, summaries, strict=True):
@@ -79,8 +89,7 @@ def _native(arrays: Sequence[Array]) -> Any:
     return _icecore.Table([column(array.name, array) for array in arrays])
 
 
-def _together(repo: Repo, path: str, columns: Sequence[str] | None) -> Iterator[list[Array]]:
-    """Arrays of one group and one length, which are read side by side."""
+def _below(repo: Repo, path: str, columns: Sequence[str] | None) -> list[Array]:
     found = repo[path]
     if isinstance(found, Group):
         prefix = found.path.rstrip("/") + "/"
@@ -89,17 +98,25 @@ def _together(repo: Repo, path: str, columns: Sequence[str] | None) -> Iterator[
             arrays = [found.arrays[name] for name in columns]
     else:
         arrays = [found]
-    groups: dict[tuple[str, int], list[Array]] = {}
-    for array in arrays:
-        if array.ndim == 1 and array.dtype.kind in "biufmM":
-            groups.setdefault((array._node.parent, array.shape[0]), []).append(array)
-    if not groups:
+    if not any(_fits(array) for array in arrays):
         raise errors.make(
             "not-found",
             f"{found.path} has no one-dimensional array of numbers or times to summarise",
             f"see `icecore ls {repo.url} {found.path}`",
         )
-    yield from groups.values()
+    return arrays
+
+
+def _fits(array: Array) -> bool:
+    return array.ndim == 1 and array.dtype.kind in "biufmM"
+
+
+def _together(arrays: Iterable[Array]) -> list[list[Array]]:
+    """Arrays of one group and one length, which are read side by side."""
+    groups: dict[tuple[str, int], list[Array]] = {}
+    for array in filter(_fits, arrays):
+        groups.setdefault((array._node.parent, array.shape[0]), []).append(array)
+    return list(groups.values())
 
 
 def _store(writer: Writer, array: Array, summary: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ pub fn digest(column: &Column) -> Result<u64> {
 ///
 /// # Errors
 /// `source-changed`, `source-missing`, `link-not-allowed`.
-pub(crate) fn check_sources(column: &Column) -> Result<()> {
+pub fn check_sources(column: &Column) -> Result<()> {
     let links = column.view.table()?.objects.iter().filter(|o| matches!(o.location, Location::Link(_)));
     for object in links {
         stores().open(column.view.repo(), column.view.snapshot(), object)?;

@@ -21,7 +21,7 @@ mod zones;
 pub use arrow::{ArrowColumn, arrow};
 pub use batch::{Batch, Elements};
 pub use column::Column;
-pub use identity::digest;
+pub use identity::{check_sources, digest};
 pub use options::{ScanOptions, ScanReport};
 pub use stream::Scan;
 pub use summarise::{ColumnSummary, summarise};

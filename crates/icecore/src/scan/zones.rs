@@ -78,7 +78,7 @@ pub(crate) fn load(column: &Column, options: &ReadOptions) -> Result<Option<Zone
         && counts.meta().dtype == icecore_chunk::DType::UInt32;
     if !fits {
         let message = format!("{}: the summary does not have the shape of {zones} zones", level.path);
-        return Err(Error::new(ErrorKind::Corrupt, message).hint("make it anew: icecore.summaries.write"));
+        return Err(Error::new(ErrorKind::Corrupt, message).hint("make it anew: icecore.tables.summaries.write"));
     }
     let (bytes, read) = whole(&[&intervals, &counts], options)?;
     let [intervals, counts] = bytes.as_slice() else { return Ok(None) };

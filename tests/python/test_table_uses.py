@@ -1,0 +1,250 @@
+"""Tables as others use them: reductions, polygons, pandas, Polars, DuckDB, summaries of links and packs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+from icecore.errors import Error
+from icecore.tables import choice, summaries
+from icecore.tables.reduce import reduce
+
+pytest.importorskip("pyarrow")
+N = 40_000
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(5)
+    tb = rng.normal(200, 30, N)
+    tb[rng.random(N) < 0.05] = np.nan
+    return {
+        "lon": np.linspace(0, 360, N, endpoint=False),
+        "lat": 60 * np.sin(np.arange(N) / 300),
+        "tb": tb,
+        "c": rng.integers(1, 5, N).astype("i2"),
+        "count32": rng.integers(-(2**30), 2**30, N).astype("i4"),
+    }
+
+
+def written(path: Path, data: dict[str, np.ndarray]) -> icecore.Repo:
+    with icecore.create(path).writer() as w:
+        for name, values in data.items():
+            w.array(f"/t/{name}", values.dtype, values.shape, chunks=(4096,), shards=(4096 * 4,))[...] = (
+                values
+            )
+    return icecore.open(path)
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) -> icecore.Repo:
+    path = tmp_path_factory.mktemp("uses") / "u.icecore"
+    summaries.write(written(path, data), "/t")
+    return icecore.open(path)
+
+
+def test_numbers_of_whole_columns_come_from_summaries_alone(
+    tmp_path: Path, data: dict[str, np.ndarray]
+) -> None:
+    path = tmp_path / "z.icecore"
+    repo = written(path, data)
+    chunks = list((path / "chunks").iterdir())
+    summaries.write(repo, "/t")
+    for file in chunks:  # the data's, not the summaries': whoever looks at one of them fails
+        file.write_bytes(b"\xff" * file.stat().st_size)
+    table = icecore.open(path).table("/t")
+    with pytest.raises(Error):
+        table.to_numpy(["tb"])
+    what = "count, count:tb, mean:tb, std:tb, rms:tb, min:tb, max:tb, sum:count32, min:c, max:lon"
+    [row] = reduce(table, what)
+    tb = data["tb"][~np.isnan(data["tb"])]
+    assert (row["count"], row["count:tb"]) == (N, tb.size)
+    assert (row["min:tb"], row["max:tb"], row["min:c"]) == (tb.min(), tb.max(), data["c"].min())
+    assert row["sum:count32"] == pytest.approx(int(data["count32"].astype("i8").sum()), rel=1e-9, abs=10)
+    expected = [tb.mean(), tb.std(), np.sqrt((tb**2).mean())]
+    assert [row["mean:tb"], row["std:tb"], row["rms:tb"]] == pytest.approx(expected)
+
+
+def test_counting_zones_that_match_as_a_whole_reads_nothing(repo: icecore.Repo) -> None:
+    scan = repo.table("/t").scanning([], "lon >= 0")
+    assert scan.count() == N
+    report = scan.report()
+    assert report["predicate"]["bytes_fetched"] == report["data"]["bytes_fetched"] == 0
+    assert report["zones_whole"] == report["zones"]
+
+
+@pytest.mark.parametrize("where", [None, "tb > 190 and lon < 200", "lon > 1e9"])
+def test_reductions_against_pandas(
+    repo: icecore.Repo, data: dict[str, np.ndarray], where: str | None
+) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(data)
+    if where is not None:
+        frame = frame.query(where)
+    what = "count, count:tb, sum:tb, mean:tb, std:tb, min:tb, max:tb, sum:count32"
+    got = reduce(repo.table("/t"), f"{what} by c", where)
+    groups = frame.groupby("c")
+    assert [row["c"] for row in got] == list(groups.groups)
+    for row, (_, part) in zip(got, groups, strict=True):
+        tb = part["tb"]
+        assert (row["count"], row["count:tb"]) == (len(part), tb.count())
+        assert row["sum:count32"] == int(part["count32"].astype("i8").sum())
+        expected = [tb.sum(), tb.mean(), tb.std(ddof=0), tb.min(), tb.max()]
+        assert [row[f"{name}:tb"] for name in ("sum", "mean", "std", "min", "max")] == pytest.approx(expected)
+    [whole] = reduce(repo.table("/t"), "count, mean:tb", where)
+    assert whole["count"] == len(frame)
+    assert whole["mean:tb"] == (pytest.approx(frame["tb"].mean()) if len(frame) else None)
+
+
+def test_histograms(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
+    [row] = reduce(repo.table("/t"), "histogram:tb:20:100:300", "lon < 180")
+    part = data["tb"][(data["lon"] < 180) & ~np.isnan(data["tb"])]
+    counts = np.histogram(part, 20, (100, 300))[0]
+    assert row["histogram:tb:20:100:300"] == {"low": 100.0, "high": 300.0, "counts": counts.tolist()}
+    [row] = reduce(repo.table("/t"), "histogram:c:4")
+    assert sum(row["histogram:c:4"]["counts"]) == N
+
+
+@pytest.mark.parametrize(
+    ("what", "kind"),
+    [
+        ("median:tb", "invalid"),
+        ("mean", "invalid"),
+        ("mean:tbb", "not-found"),
+        ("mean:tb by cc", "not-found"),
+        ("count by", "invalid"),
+        ("", "invalid"),
+        ("histogram:tb:0", "invalid"),
+        ("histogram:tb:10:5:1", "invalid"),
+        ("histogram:tb:10:5", "invalid"),
+    ],
+)
+def test_reductions_that_make_no_sense(repo: icecore.Repo, what: str, kind: str) -> None:
+    with pytest.raises(Error) as caught:
+        reduce(repo.table("/t"), what)
+    assert caught.value.kind == kind
+
+
+def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Path) -> None:
+    shapely = pytest.importorskip("shapely")
+    triangle = shapely.Polygon([(100, -30), (140, -30), (120, 40)])
+    ring = shapely.Point(300, 0).buffer(20).difference(shapely.Point(300, 0).buffer(5))
+    area = shapely.union_all([triangle, ring])
+    wanted = np.flatnonzero(shapely.contains_xy(area, data["lon"], data["lat"]))
+    table = repo.table("/t")
+    scan = table.scanning(["count32"], within=area)
+    got = scan.reader().read_all()
+    np.testing.assert_array_equal(got["count32"].to_numpy(), data["count32"][wanted])
+    assert wanted.size > 0
+    assert 0 < scan.report()["zones_pruned"] < scan.report()["zones"]
+    assert table.scan(["c"], "tb > 200", within=area, limit=7).read_all().num_rows == 7
+    file = tmp_path / "area.geojson"
+    feature = {"type": "Feature", "geometry": shapely.geometry.mapping(area), "properties": {}}
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    assert table.scanning(["c"], within=file).count() == wanted.size
+    assert table.scanning(["c"], within=file, xy=("lat", "lon")).count() == 0
+    [row] = reduce(table, "count", within=area)
+    assert row["count"] == wanted.size
+    for text, kind in (('{"type": "Point", "coordinates": [1, 2]}', "invalid"), ("{", "format")):
+        file.write_text(text)
+        with pytest.raises(Error) as caught:
+            table.scan(within=file)
+        assert caught.value.kind == kind
+
+
+def test_pandas_and_duckdb(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
+    pytest.importorskip("pandas")
+    frame = repo.table("/t").to_pandas(["lon", "tb"], "c = 2")
+    np.testing.assert_array_equal(frame["tb"], data["tb"][data["c"] == 2])
+    duckdb = pytest.importorskip("duckdb")
+    reader = repo.table("/t").scan(["c", "tb"], "lon < 90")
+    got = duckdb.sql("select c, count(*) from reader group by c order by c").fetchall()
+    values, counts = np.unique(data["c"][data["lon"] < 90], return_counts=True)
+    assert got == list(zip(values.tolist(), counts.tolist(), strict=True))
+    assert reader is not None
+
+
+def test_polars_reads_only_what_it_needs(
+    repo: icecore.Repo, data: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pl = pytest.importorskip("polars")
+    table, scans = repo.table("/t"), []
+    scanning = table.scanning
+
+    def spy(*arguments: Any, **options: Any) -> Any:
+        scans.append(scanning(*arguments, **options))
+        return scans[-1]
+
+    monkeypatch.setattr(table, "scanning", spy)
+    lazy = table.to_polars()
+    got = (
+        lazy.filter((pl.col("lon") >= 120) & (pl.col("lon") < 121) & (pl.col("c") > 1)).select("tb").collect()
+    )
+    wanted = (data["lon"] >= 120) & (data["lon"] < 121) & (data["c"] > 1)
+    np.testing.assert_array_equal(got["tb"].to_numpy(), data["tb"][wanted])
+    assert set(scans[-1].columns) == {"lon", "tb", "c"}
+    report = scans[-1].report()
+    assert report["zones"] - report["zones_pruned"] == 1
+    assert report["data"]["chunks"] == 1  # tb, in the one zone
+    rows = pl.DataFrame({name: data[name] for name in table})
+    for predicate in (
+        pl.col("tb") > 230,  # NaN too: Polars counts it as larger than every number
+        pl.col("tb").is_between(150, 160) | (pl.col("c") == 3),
+        pl.col("lon").is_between(10, 11, closed="none") & ~(pl.col("c") == 3),
+        (pl.col("lat") * 2 > 100) & (pl.col("lon") < 50),
+        pl.col("tb").is_nan(),
+        pl.col("c").is_in([1, 4]),
+    ):
+        expected = rows.filter(predicate)
+        assert lazy.filter(predicate).collect().equals(expected), str(predicate)
+    assert lazy.head(3).collect()["lon"].to_list() == data["lon"][:3].tolist()
+    two = pl.col("c") == 2
+    assert lazy.filter(two).head(3).collect().equals(rows.filter(two).head(3))
+
+
+def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.ndarray]) -> None:
+    source = tmp_path / "g.h5"
+    with h5py.File(source, "w") as file:
+        for name, values in data.items():
+            file.create_dataset(f"beam/{name}", data=values, chunks=(5000,), compression="gzip", shuffle=True)
+        file["beam/matrix"] = np.zeros((N, 2))
+        file["other/x"] = np.arange(10)
+    for verb, group in ((icecore.link, "/l"), (icecore.pack, "/p")):
+        verb(source, tmp_path / "r.icecore", group=group, summaries=True)
+        repo = icecore.open(tmp_path / "r.icecore")
+        assert (
+            summaries.state(repo[f"{group}/beam/tb"]) == summaries.state(repo[f"{group}/other/x"]) == "fresh"
+        )
+        assert summaries.state(repo[f"{group}/beam/matrix"]) == "none"
+        scan = repo.table(f"{group}/beam").scanning(["tb"], "lon between 100 and 100.5")
+        rows = (data["lon"] >= 100) & (data["lon"] <= 100.5)
+        np.testing.assert_array_equal(scan.to_numpy()["tb"], data["tb"][rows])
+        assert scan.report()["zones_pruned"] == scan.report()["zones"] - 1
+        assert not any("summary" in path for path in repo)
+    assert repo["/p/beam/tb"].chunks == (choice.CHUNK,)
+    icecore.pack(source, tmp_path / "r.icecore", group="/p", replace=True)  # without: none is left behind
+    assert summaries.state(icecore.open(tmp_path / "r.icecore")["/p/beam/tb"]) == "none"
+    with h5py.File(source, "a") as file:
+        file["beam/lon"][...] = 0
+    repo = icecore.open(tmp_path / "r.icecore")
+    for use in (lambda t: t.scanning(["tb"], "lon > 359"), lambda t: reduce(t, "mean:lon")):
+        with pytest.raises(Error) as caught:
+            use(repo.table("/l/beam"))
+        assert caught.value.kind == "source-changed"
+
+
+def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("pyarrow", "polars", "shapely"):
+        monkeypatch.setitem(sys.modules, module, None)
+    table = repo.table("/t")
+    for use in (table.scan, table.to_polars, lambda: table.scan(within={"type": "Polygon"})):
+        with pytest.raises(Error, match=r"icecore\[table\]") as caught:
+            use()
+        assert caught.value.kind == "unsupported"
+    assert table.to_numpy(["c"], "lon < 1")["c"].size > 0  # needs none of them
