@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import icecore
+from icecore.analyzer.measure import Candidate
 from icecore.studies import figures
 from icecore.studies.study import Outcome, Table
 
@@ -19,7 +20,7 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
     best: dict[str, list[float]] = {
         "icecore, archive": [],
         "icecore, speed": [],
-        "best scheme without prediction": [],
+        "best scheme of others": [],
     }
     for array in fields:
         say(f"assay: {array.path}")
@@ -30,14 +31,10 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
                 figure = (candidate.ratio, candidate.write, candidate.read)
                 table.rows.append([name, *figure, " ".join(candidate.chosen_for)])
                 found.setdefault(candidate.label, []).append(figure)
-        plain = [
-            c.ratio
-            for c in measured.candidates
-            if c.ratio and not c.label.startswith(("predict", "lorenzo", "lattice"))
-        ]
+        plain = [c.ratio for c in measured.candidates if c.ratio and not _ours(c)]
         best["icecore, archive"].append(measured.choices["archive"].ratio)
         best["icecore, speed"].append(measured.choices["speed"].ratio)
-        best["best scheme without prediction"].append(max(plain))
+        best["best scheme of others"].append(max(plain))
     everywhere = {label: figure for label, figure in found.items() if len(figure) == len(fields)}
     outcome = Outcome("schemes", [table])
     mean = {
@@ -66,6 +63,10 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         ),
     ]
     return outcome
+
+
+def _ours(candidate: Candidate) -> bool:
+    return any(codec["name"].startswith("icecore.") for codec in candidate.codecs)
 
 
 def _harmonic(values: Sequence[float]) -> float:

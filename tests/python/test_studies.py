@@ -1,0 +1,41 @@
+"""``icecore bench``: the studies run, on little data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from icecore import errors
+from icecore.studies import study
+from icecore.studies.pstore import field, ingestion, layouts, precision, scaling
+
+
+def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table has rows, every figure is drawn, and no number is further off than its bound."""
+    shard, chunk = (8, 5, 23, 39), (8, 5, 23, 13)
+    monkeypatch.setattr(field, "SHAPE", (16, *shard[1:]))
+    monkeypatch.setattr(field, "SHARD", shard)
+    monkeypatch.setattr(field, "CHUNK", chunk)
+    monkeypatch.setattr(layouts, "_CHUNKS", [(2, 1, 23, 39), chunk, shard])
+    monkeypatch.setattr(layouts, "_QUERIES", 4)
+    monkeypatch.setattr(precision, "_REPEATS", 1)
+    monkeypatch.setattr(scaling, "_REPEATS", 1)
+    monkeypatch.setattr(ingestion, "_STEPS", 16)
+    monkeypatch.setenv("ICECORE_CACHE", "0")
+    mine = np.cumsum(np.random.default_rng(3).normal(0, 1, (4, 300, 300)), axis=2).astype("f4")
+    np.save(tmp_path / "mine.npy", mine)
+    outcome = study("pstore")(tmp_path, str(tmp_path / "mine.npy"), lambda _: None)
+    assert len(outcome.tables) == 8
+    assert all(table.rows for table in outcome.tables)
+    assert len(outcome.figures) == 10
+    assert all(Path(figure).stat().st_size > 1000 for figure in outcome.figures)
+    bounds = next(table for table in outcome.tables if table.title.startswith("Table 2"))
+    assert {str(row[0]).split(",")[0] for row in bounds.rows} == {"mine", "field"}
+    assert all(row[2] <= row[1] * (1 + 1e-6) for row in bounds.rows)
+    assert all(row[1] == 0 for row in bounds.rows if str(row[0]).endswith("4 of 4"))
+
+
+def test_no_such_study() -> None:
+    with pytest.raises(errors.Error, match="pds, pstore"):
+        study("nothing")
