@@ -2,14 +2,16 @@
 
 use icecore_grid::Result;
 
-use super::differences::{Kind, MAX_STEPS, Step, inverse};
-use super::list::List;
+use super::differences::{Kind, MAX_STEPS, Step};
+use super::list::{Form, List};
 use super::lpc::{self, MAX_TAPS, Weights};
 use super::mask::Mask;
 use super::side::{NAME, Side, put_number};
 use super::stencil::{self, MAX_TERMS, Stencil, Term};
+use super::sums::{Ends, inverse};
 use super::values::{Values, read_exceptions};
 use super::word::{Word, as_bytes, with_words};
+use crate::chain::Chain;
 use crate::refuse::corrupt;
 use crate::scratch::Scratch;
 
@@ -30,8 +32,7 @@ pub(super) struct Coded<W> {
     /// All of the header but its first byte, the number of the list.
     pub header: Vec<u8>,
     pub residual: Vec<W>,
-    /// Residuals are signed numbers around zero: a list that is not pco's takes them folded.
-    pub signed: bool,
+    pub form: Form,
 }
 
 /// The beginning of a header: flags, predictor, mask, values; then what `Side` reads in this order.
@@ -124,9 +125,17 @@ impl Predictor {
         Err(corrupt(NAME, format!("a stencil for chunks of {shape:?} that looks ahead")))
     }
 
-    /// Whether residuals are signed numbers around zero.
-    pub fn signed(&self) -> bool {
-        !matches!(self, Predictor::None | Predictor::Steps(Kind::Xor, _))
+    fn sums_floats(&self) -> bool {
+        matches!(self, Predictor::Stencil(_) | Predictor::Lpc(_))
+    }
+
+    /// What residuals are.
+    pub fn form<W>(&self, values: &Values<W>) -> Form {
+        match (self, values) {
+            (Predictor::None, Values::Raw) => Form::Elements,
+            (Predictor::None | Predictor::Steps(Kind::Xor, _), _) => Form::Bits,
+            _ => Form::Signed,
+        }
     }
 }
 
@@ -158,20 +167,27 @@ pub(super) fn decode<W: Word>(
     let predictor = Predictor::read(&mut side, shape, float && W::BITS >= 32)?;
     let mask = if flags & MASKED != 0 { Some(Mask::<W>::read(&mut side, count)?) } else { None };
     let values = Values::<W>::read(&mut side, count)?;
+    if predictor.sums_floats() && values != Values::Raw {
+        return Err(corrupt(NAME, "a predictor of floats with values that are none"));
+    }
     let exceptions = if flags & EXCEPTIONS != 0 { read_exceptions::<W>(&mut side, count)? } else { Vec::new() };
-    fetch(list, side.rest(), mask.as_ref(), out, scratch)?;
-    let folded = predictor.signed() && !list.signed;
+    let form = predictor.form(&values);
+    fetch(list.chain(form), side.rest(), mask.as_ref(), out, scratch)?;
+    let folded = list.folds(form);
     with_words(out, |words: &mut [W]| {
+        let sortable = matches!((&predictor, &values), (Predictor::Steps(..), Values::Sortable));
         match &predictor {
             Predictor::None => {}
-            Predictor::Steps(kind, steps) => inverse(*kind, words, shape, steps, folded),
+            Predictor::Steps(kind, steps) => inverse(*kind, words, shape, steps, Ends { folded, sortable }),
             Predictor::Stencil(stencil) => stencil::inverse(stencil, words, shape, folded),
             Predictor::Lpc(weights) => lpc::inverse(weights, words, shape, folded),
         }
         if let (Some(mask), Values::Rank(_)) = (&mask, &values) {
             mask.clear(words);
         }
-        values.apply(words, float)?;
+        if !sortable {
+            values.apply(words, float)?;
+        }
         if let Some(mask) = &mask {
             mask.apply(words);
         }
@@ -182,7 +198,7 @@ pub(super) fn decode<W: Word>(
 
 /// The residuals into `out`, spread around the mask.
 fn fetch<W: Word>(
-    list: &List,
+    chain: &Chain,
     packed: &[u8],
     mask: Option<&Mask<W>>,
     out: &mut [u8],
@@ -191,36 +207,30 @@ fn fetch<W: Word>(
     let all = |bytes: &[u8]| (0, bytes.len() as u64);
     let Some(mask) = mask else {
         let count = (out.len() / size_of::<W>()) as u64;
-        return list.chain.decode(packed, &[count], all(out), out, scratch);
+        return chain.decode(packed, &[count], all(out), out, scratch);
     };
     let mut others = vec![W::default(); mask.others];
     let mut buffer = scratch.take();
     let bytes = buffer.sized(mask.others * size_of::<W>())?;
-    list.chain.decode(packed, &[mask.others as u64], all(bytes), bytes, scratch)?;
+    chain.decode(packed, &[mask.others as u64], all(bytes), bytes, scratch)?;
     others.iter_mut().zip(bytes.chunks_exact(size_of::<W>())).for_each(|(w, b)| *w = W::from_ne(b));
     scratch.give(buffer);
     with_words(out, |words| mask.expand(&others, words));
     Ok(())
 }
 
-/// The stored bytes with the list that makes them shortest.
-pub(super) fn pack<W: Word>(coded: &Coded<W>, lists: &[List], scratch: &mut Scratch) -> Result<Vec<u8>> {
-    let count = coded.residual.len() as u64;
-    let folded: Vec<W> = match coded.signed && lists.iter().any(|list| !list.signed) {
-        true => coded.residual.iter().map(|w| w.fold()).collect(),
-        false => Vec::new(),
+/// The stored bytes with the list number `which`.
+pub(super) fn pack<W: Word>(coded: &Coded<W>, lists: &[List], which: usize, scratch: &mut Scratch) -> Result<Vec<u8>> {
+    let (list, shape) = (&lists[which], [coded.residual.len() as u64]);
+    let chain = list.chain(coded.form);
+    let packed = if list.folds(coded.form) {
+        let folded: Vec<W> = coded.residual.iter().map(|w| w.fold()).collect();
+        chain.encode(as_bytes(&folded), &shape, scratch)?
+    } else {
+        chain.encode(as_bytes(&coded.residual), &shape, scratch)?
     };
-    let mut best: Option<(u8, Vec<u8>)> = None;
-    for (which, list) in (0u8..=255).zip(lists) {
-        let words = if coded.signed && !list.signed { &folded } else { &coded.residual };
-        let packed = list.chain.encode(as_bytes(words), &[count], scratch)?;
-        if best.as_ref().is_none_or(|(_, shortest)| packed.len() < shortest.len()) {
-            best = Some((which, packed));
-        }
-    }
-    let (which, packed) = best.unwrap_or_default();
     let mut out = Vec::with_capacity(1 + coded.header.len() + packed.len());
-    out.push(which);
+    out.push(which as u8);
     out.extend_from_slice(&coded.header);
     out.extend_from_slice(&packed);
     Ok(out)

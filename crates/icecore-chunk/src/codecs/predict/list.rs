@@ -7,19 +7,31 @@ use crate::chain::Chain;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
+/// What a list of codecs is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Form {
+    /// Elements as they are, of their own type.
+    Elements,
+    /// Integers without a meaning of their own.
+    Bits,
+    /// Signed numbers around zero.
+    Signed,
+}
+
 /// A list of codecs for residuals.
 #[derive(Debug)]
 pub(super) struct List {
-    pub chain: Chain,
-    /// Takes signed integers (pco's way), else folded ones.
-    pub signed: bool,
+    elements: Chain,
+    numbers: Chain,
+    /// Begins with pco, which takes signed integers; other codecs take them folded.
+    signed: bool,
 }
 
 impl List {
-    pub fn parse(list: &Value, size: usize) -> Result<List> {
+    pub fn parse(list: &Value, own: &DType) -> Result<List> {
         let first = list.get(0).and_then(|codec| Extension::parse(codec, "codec").ok());
         let signed = first.is_some_and(|codec| matches!(codec.name, "pcodec" | "numcodecs.pcodec"));
-        let dtype = match (size, signed) {
+        let dtype = match (own.size(), signed) {
             (1, true) => DType::Int8,
             (2, true) => DType::Int16,
             (4, true) => DType::Int32,
@@ -29,6 +41,16 @@ impl List {
             (4, false) => DType::UInt32,
             (_, false) => DType::UInt64,
         };
-        Ok(List { chain: Chain::parse(list, &dtype, &vec![0; size])?, signed })
+        let zero = vec![0; own.size()];
+        Ok(List { elements: Chain::parse(list, own, &zero)?, numbers: Chain::parse(list, &dtype, &zero)?, signed })
+    }
+
+    pub fn chain(&self, form: Form) -> &Chain {
+        if form == Form::Elements { &self.elements } else { &self.numbers }
+    }
+
+    /// Whether it takes such residuals folded.
+    pub fn folds(&self, form: Form) -> bool {
+        form == Form::Signed && !self.signed
     }
 }

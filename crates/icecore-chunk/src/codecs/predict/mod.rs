@@ -9,8 +9,11 @@ mod list;
 mod lpc;
 mod mask;
 mod mode;
+mod search;
 mod side;
+mod source;
 mod stencil;
+mod sums;
 mod values;
 mod word;
 
@@ -58,7 +61,7 @@ impl Predict {
         let default = json!([[{"name": "numcodecs.pcodec", "configuration": {"level": 8}}]]);
         let lists = ext.get("codecs").unwrap_or(&default).as_array().filter(|l| (1..=MAX_LISTS).contains(&l.len()));
         let lists = lists.ok_or_else(|| bad_config(ext, "codecs", "1 to 256 lists of codecs"))?;
-        let lists = lists.iter().map(|list| List::parse(list, dtype.size())).collect::<Result<_>>()?;
+        let lists = lists.iter().map(|list| List::parse(list, dtype)).collect::<Result<_>>()?;
         Ok(Predict { float, size: dtype.size(), modes, mask, lists })
     }
 }

@@ -1,0 +1,88 @@
+//! Which recipes suit a chunk, by an estimate of what their residuals need.
+
+use icecore_grid::Result;
+
+use super::frame::Coded;
+use super::lpc::MAX_TAPS;
+use super::mode::{Plan, Recipe, long_axes, lorenzo};
+use super::source::Source;
+use super::values::Space;
+use super::word::Word;
+
+/// Recipes that are encoded to the end, of those that the estimate puts first.
+const KEPT: usize = 4;
+/// Axes whose combinations are tried.
+const COMBINED: usize = 4;
+/// The shortest rows that are tried as time series, and with how many taps.
+const SERIES: u64 = 4096;
+const TAPS: [usize; 2] = [32, MAX_TAPS];
+
+/// The most promising recipes, the best first; with `slow`, also predictions in floats, decoded one after the other.
+pub(super) fn search<W: Word>(source: &mut Source<W>, slow: bool) -> Result<Vec<Coded<W>>> {
+    let mut found: Vec<(u64, Coded<W>)> = Vec::new();
+    let mut recipes = quick_recipes(source);
+    if slow && source.float {
+        recipes.extend(slow_recipes(source.shape));
+    }
+    for recipe in recipes {
+        for coded in source.coded(&recipe)? {
+            found.push((estimate(&coded), coded));
+            found.sort_by_key(|(bits, _)| *bits);
+            found.truncate(KEPT);
+        }
+    }
+    Ok(found.into_iter().map(|(_, coded)| coded).collect())
+}
+
+/// With and without the mask, where the chunk has one.
+pub(super) fn with_mask<W: Word>(source: &Source<W>, recipe: Option<Recipe>) -> Vec<Recipe> {
+    let Some(recipe) = recipe else { return Vec::new() };
+    let plain = Recipe { mask: false, ..recipe.clone() };
+    if recipe.mask && source.mask.is_some() { vec![recipe, plain] } else { vec![plain] }
+}
+
+/// Differences along all combinations of axes, in every kind of values.
+fn quick_recipes<W: Word>(source: &Source<W>) -> Vec<Recipe> {
+    let axes = long_axes(source.shape);
+    let axes = &axes[axes.len().saturating_sub(COMBINED)..];
+    let mut out = Vec::new();
+    for space in [Space::Bits, Space::Lattice, Space::Rank] {
+        for set in 1u32..1 << axes.len() {
+            let chosen: Vec<usize> = (0..axes.len()).filter(|i| set >> i & 1 == 1).map(|i| axes[i]).collect();
+            out.extend(with_mask(source, Some(Recipe { space, plan: lorenzo(&chosen), mask: true })));
+        }
+    }
+    out
+}
+
+/// Predictions in floats, which are decoded one element after the other.
+fn slow_recipes(shape: &[u64]) -> Vec<Recipe> {
+    let axes = long_axes(shape);
+    let plain = |plan| Recipe { space: Space::Bits, plan, mask: false };
+    let mut out = vec![plain(Plan::Stencil { axes: axes.clone(), fitted: true })];
+    for first in 0..axes.len().saturating_sub(1) {
+        out.push(plain(Plan::Stencil { axes: axes[first..].to_vec(), fitted: false }));
+    }
+    if let ([.., first, second, _], true) = (axes.as_slice(), axes.len() > 2) {
+        out.push(plain(Plan::Stencil { axes: vec![*first, *second], fitted: false }));
+    }
+    if shape.last().is_some_and(|len| *len >= SERIES) {
+        out.extend(TAPS.map(|taps| plain(Plan::Lpc { taps })));
+    }
+    out
+}
+
+/// About how many bits the residuals need, with the header: the entropy of their lengths, and their bits below the first.
+fn estimate<W: Word>(coded: &Coded<W>) -> u64 {
+    let mut counts = [0u64; 65];
+    for word in &coded.residual {
+        counts[(W::BITS - word.fold().leading_zeros()) as usize] += 1;
+    }
+    let total = coded.residual.len() as f64;
+    let bits = |(len, count): (usize, &u64)| {
+        let count = *count as f64;
+        if count == 0.0 { 0.0 } else { count * ((total / count).log2() + len.saturating_sub(1) as f64) }
+    };
+    let bits: f64 = counts.iter().enumerate().map(bits).sum();
+    bits as u64 + 8 * coded.header.len() as u64
+}
