@@ -49,6 +49,8 @@ pub fn candidates(dtype: &DType, rank: usize, portable: bool) -> Vec<Candidate> 
         list.shuffled();
         list.pco();
         list.planes();
+        list.predicted();
+        list.fpc();
     }
     list.found
 }
@@ -87,6 +89,7 @@ fn kin(label: &str) -> Option<&'static str> {
         ("blosc bitshuffle", "blosc bitshuffle zstd-3"),
         ("pco", "pco-8"),
         ("bwc", "bwc+zstd-3"),
+        ("predict", "predict fast pco-8"),
     ];
     let plain = ["zstd", "bzip2", "lzma", "blosc zstd"];
     arranged
@@ -194,7 +197,6 @@ impl List<'_> {
         }
         let config = json!({"level": 8, "delta_spec": "try_lookback"});
         self.add("pco-8 lookback", Class::Usual, false, pco(config), &[]);
-        let _ = self.rank; // chains that predict from neighbours depend on it
     }
 
     /// PStore's bytewise partition (bwc): the top two bytes together, the others one by one.
@@ -221,6 +223,38 @@ impl List<'_> {
             };
             let planes: Vec<Value> = std::iter::once(2).chain((2..size).map(|_| 1)).map(plane).collect();
             self.add(format!("bwc+{name}"), class, short, codec("icecore.byteplanes", json!({"planes": planes})), &[]);
+        }
+    }
+
+    /// Elements predicted from their neighbours.
+    fn predicted(&mut self) {
+        let (size, _) = grouping(self.dtype);
+        let config = json!({"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "typesize": size, "blocksize": 0});
+        let little = bytes_codec(&DType::Int64);
+        let blosc = json!([little, codec("blosc", config)]);
+        let pco = |level: i64| json!([codec("numcodecs.pcodec", json!({"level": level}))]);
+        let lzma = json!([little, codec("numcodecs.shuffle", json!({"elementsize": size})), lzma()]);
+        let predict = |modes: &Value, lists: Value| codec("icecore.predict", json!({"modes": modes, "codecs": lists}));
+        // All axes, and the last one alone: where fields are rough, more neighbours bring more noise.
+        let mut modes = vec![json!("lorenzo")];
+        if self.rank > 1 {
+            modes.push(json!({"mode": "lorenzo", "axes": [self.rank - 1]}));
+        }
+        let modes = Value::Array(modes);
+        self.add("lorenzo+lz4", Class::Fast, false, predict(&modes, json!([blosc])), &[]);
+        self.add("lorenzo+pco-8", Class::Usual, true, predict(&modes, json!([pco(8)])), &[]);
+        self.add("predict fast pco-8", Class::Usual, false, predict(&json!(["fast"]), json!([pco(8)])), &[]);
+        let lists = json!([pco(8), pco(12), lzma, [little, lzma[2]]]);
+        self.add("predict auto", Class::Slow, false, predict(&json!(["auto"]), lists), &[]);
+    }
+
+    /// PStore's XOR with the neighbour in space and in time.
+    fn fpc(&mut self) {
+        if !matches!(self.dtype, DType::Float32 | DType::Float64) {
+            return;
+        }
+        for (name, axis) in [("sFPC", -1), ("tFPC", 0)].into_iter().take(self.rank.min(2)) {
+            self.add(name, Class::Fast, false, codec("icecore.fpc", json!({"axis": axis})), &[]);
         }
     }
 }
