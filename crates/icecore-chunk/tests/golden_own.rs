@@ -12,10 +12,21 @@ use serde_json::{Value, json};
 
 const SHAPE: [u64; 2] = [20, 31];
 
-/// The data of a case: by formula, and for floats with every kind of number that is not normal.
-fn data(dtype: &DType) -> Vec<u8> {
-    let mut raw = sample(dtype, (SHAPE[0] * SHAPE[1]) as usize);
+/// The data of a case: by formula, and for floats with every kind of number that is not normal. Cases named `_few` have
+/// few different values, those named `_gaps` one value in the last columns, those named `_finite` normal numbers only.
+fn data(name: &str, dtype: &DType) -> Vec<u8> {
+    let (count, size) = ((SHAPE[0] * SHAPE[1]) as usize, dtype.size());
+    let mut raw = sample(dtype, count);
+    if name.ends_with("_few") {
+        raw = raw[..50 * size].repeat(13)[..count * size].to_vec();
+    }
+    if name.ends_with("_gaps") {
+        let gap = raw[..size].to_vec();
+        let places = raw.chunks_mut(size).enumerate().filter(|(at, _)| at % 31 > 20);
+        places.for_each(|(_, slot)| slot.copy_from_slice(&gap));
+    }
     let odd: &[u64] = match dtype {
+        _ if name.ends_with("_finite") => &[],
         DType::Float16 => &[0x8000, 1, 0x7c00, 0xfc00, 0x7e00, 0x7c01],
         DType::Float32 => &[0x8000_0000, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001],
         DType::Float64 => &[1 << 63, 1, 0x7ff0 << 48, 0xfff0 << 48, 0x7ff8 << 48, 0x7ff0 << 48 | 1],
@@ -36,8 +47,51 @@ fn byteplanes(widths: &[usize], fill: &str) -> Value {
     json!([{"name": "icecore.byteplanes", "configuration": {"planes": planes, "fill": fill}}])
 }
 
+/// The residuals of one mode through pco, which takes them signed, or through zstd, which takes them folded.
+fn predict(mode: Value, pco: bool) -> Value {
+    let zstd = json!([
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "zstd", "configuration": {"level": 3, "checksum": false}}
+    ]);
+    let list = if pco { json!([{"name": "numcodecs.pcodec", "configuration": {"level": 8}}]) } else { zstd };
+    json!([{"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [list]}}])
+}
+
+fn decimal() -> Value {
+    let escapes = ["0x8000000000000000", "0x0000000000000001", "Infinity", "-Infinity", "NaN", "0x7ff0000000000001"];
+    json!([
+        {"name": "icecore.decimal", "configuration": {"scale": 3, "dtype": "int32", "escapes": escapes}},
+        {"name": "bytes", "configuration": {"endian": "little"}}
+    ])
+}
+
+fn fpc(axis: i64) -> Value {
+    json!([{"name": "icecore.fpc", "configuration": {"axis": axis}}])
+}
+
 fn cases() -> Vec<(&'static str, DType, Value)> {
+    let along = |mode: &str, axis: u64, lag: u64| json!({"mode": mode, "axis": axis, "lag": lag});
     vec![
+        ("decimal_f8", DType::Float64, decimal()),
+        ("fpc_f4", DType::Float32, fpc(-1)),
+        ("fpc_f8", DType::Float64, fpc(0)),
+        ("fpc_i8", DType::Int64, fpc(1)),
+        ("predict_none_f4", DType::Float32, predict(json!("none"), true)),
+        ("predict_lorenzo_u1", DType::UInt8, predict(json!("lorenzo"), true)),
+        ("predict_lorenzo_f2", DType::Float16, predict(json!("lorenzo"), true)),
+        ("predict_lorenzo_f4", DType::Float32, predict(json!("lorenzo"), true)),
+        ("predict_lorenzo_f4_gaps", DType::Float32, predict(json!("lorenzo"), true)),
+        ("predict_lorenzo_f8_folded", DType::Float64, predict(json!("lorenzo"), false)),
+        ("predict_lorenzo_times", DType::DateTime64 { unit: "ns".into(), scale: 1 }, predict(json!("lorenzo"), false)),
+        ("predict_xor_f8", DType::Float64, predict(along("xor", 0, 1), false)),
+        ("predict_lag_i4", DType::Int32, predict(along("lag", 1, 3), true)),
+        ("predict_lattice_f4", DType::Float32, predict(json!("lattice"), false)),
+        ("predict_lattice_f8_gaps", DType::Float64, predict(json!("lattice"), true)),
+        ("predict_rank_f8_few", DType::Float64, predict(json!("rank"), true)),
+        ("predict_rank_i2_few", DType::Int16, predict(json!("rank"), false)),
+        ("predict_float_lorenzo_f4", DType::Float32, predict(json!("float_lorenzo"), true)),
+        ("predict_least_squares_f8", DType::Float64, predict(json!("least_squares"), false)),
+        ("predict_lpc_f8_finite", DType::Float64, predict(json!({"mode": "lpc", "taps": 11}), true)),
         ("byteplanes_f2", DType::Float16, byteplanes(&[1, 1], "midpoint")),
         ("byteplanes_f4", DType::Float32, byteplanes(&[2, 1, 1], "midpoint")),
         ("byteplanes_f4_zero", DType::Float32, byteplanes(&[2, 2], "zero")),
@@ -54,11 +108,16 @@ fn what_was_written_is_read() {
     assert_eq!(golden.len(), cases().len(), "run the ignored test of this file, and commit what it writes");
     for case in golden {
         let meta = ArrayMeta::parse(&case.document()).unwrap_or_else(|e| panic!("{}: {e:?}", case.name));
-        let expected = data(&meta.dtype);
+        let expected = data(&case.name, &meta.dtype);
         let mut out = vec![0xaa; expected.len()];
         let whole = (0, out.len() as u64);
         meta.chain.decode(&case.stored, &case.shape(), whole, &mut out, &mut Scratch::new()).unwrap();
         assert!(out == expected, "{}: other values", case.name);
+        if let Some(mode) = case.name.strip_prefix("predict_") {
+            let predictors = [("none", 0), ("xor", 1), ("float", 3), ("least", 3), ("lpc", 4)];
+            let predictor = predictors.iter().find(|(start, _)| mode.starts_with(start)).map_or(2, |(_, kind)| *kind);
+            assert_eq!(case.stored[2], predictor, "{}: the mode was not taken", case.name);
+        }
     }
 }
 
@@ -72,7 +131,7 @@ fn write() {
         let file = own.join(format!("{name}.bin"));
         if !file.exists() {
             let chain = Chain::parse(&codecs, &dtype, &vec![0; dtype.size()]).unwrap();
-            std::fs::write(file, chain.encode(&data(&dtype), &SHAPE, &mut Scratch::new()).unwrap()).unwrap();
+            std::fs::write(file, chain.encode(&data(name, &dtype), &SHAPE, &mut Scratch::new()).unwrap()).unwrap();
         }
         let grid = json!({"name": "regular", "configuration": {"chunk_shape": SHAPE}});
         let fill = if matches!(dtype, DType::Complex64 | DType::Complex128) { json!([0, 0]) } else { json!(0) };

@@ -67,15 +67,15 @@ fn neighbours(axes: &[usize], shape: &[u64]) -> Option<Vec<Vec<i64>>> {
     if axes.len() == 1 {
         out.push(at(&[(last, 3)]));
     }
-    out.dedup();
     let mut unique: Vec<Vec<i64>> = Vec::new();
+    let fits = |back: &[i64]| back.iter().zip(shape).all(|(back, len)| back.unsigned_abs() < *len);
     out.retain(|back| {
-        !unique.contains(back) && {
+        fits(back) && !unique.contains(back) && {
             unique.push(back.clone());
             true
         }
     });
-    Some(out)
+    (!out.is_empty()).then_some(out)
 }
 
 /// Solves the normal equations (lower triangle given) by Cholesky's method, a little damped.

@@ -9,27 +9,34 @@ use super::source::Source;
 use super::values::Space;
 use super::word::Word;
 
-/// Recipes that are encoded to the end, of those that the estimate puts first.
-const KEPT: usize = 4;
+/// Recipes of one kind that are encoded to the end: those that the estimate puts first. It sees no common factors, and no
+/// repeats: every kind has its chance.
+const KEPT: usize = 2;
 /// Axes whose combinations are tried.
 const COMBINED: usize = 4;
 /// The shortest rows that are tried as time series, and with how many taps.
 const SERIES: u64 = 4096;
 const TAPS: [usize; 2] = [32, MAX_TAPS];
 
-/// The most promising recipes, the best first; with `slow`, also predictions in floats, decoded one after the other.
+/// The most promising recipes of every kind; with `slow`, also predictions in floats, decoded one after the other.
 pub(super) fn search<W: Word>(source: &mut Source<W>, slow: bool) -> Result<Vec<Coded<W>>> {
-    let mut found: Vec<(u64, Coded<W>)> = Vec::new();
-    let mut recipes = quick_recipes(source);
-    if slow && source.float {
-        recipes.extend(slow_recipes(source.shape));
+    let mut found = Vec::new();
+    let steps = quick_recipes(source);
+    for space in [Space::Bits, Space::Lattice, Space::Rank] {
+        found.extend(best(source, steps.iter().filter(|recipe| recipe.space == space))?);
     }
+    if slow && source.float {
+        found.extend(best(source, slow_recipes(source.shape).iter())?);
+    }
+    Ok(found)
+}
+
+fn best<'a, W: Word>(source: &mut Source<W>, recipes: impl Iterator<Item = &'a Recipe>) -> Result<Vec<Coded<W>>> {
+    let mut found: Vec<(u64, Coded<W>)> = Vec::new();
     for recipe in recipes {
-        for coded in source.coded(&recipe)? {
-            found.push((estimate(&coded), coded));
-            found.sort_by_key(|(bits, _)| *bits);
-            found.truncate(KEPT);
-        }
+        found.extend(source.coded(recipe)?.into_iter().map(|coded| (estimate(&coded), coded)));
+        found.sort_by_key(|(bits, _)| *bits);
+        found.truncate(KEPT);
     }
     Ok(found.into_iter().map(|(_, coded)| coded).collect())
 }
@@ -60,6 +67,9 @@ fn slow_recipes(shape: &[u64]) -> Vec<Recipe> {
     let axes = long_axes(shape);
     let plain = |plan| Recipe { space: Space::Bits, plan, mask: false };
     let mut out = vec![plain(Plan::Stencil { axes: axes.clone(), fitted: true })];
+    if axes.len() > 2 {
+        out.push(plain(Plan::Stencil { axes: axes[axes.len() - 2..].to_vec(), fitted: true }));
+    }
     for first in 0..axes.len().saturating_sub(1) {
         out.push(plain(Plan::Stencil { axes: axes[first..].to_vec(), fitted: false }));
     }
