@@ -82,6 +82,7 @@ def ask(
 
     array = icecore.open(where)["/field"]
     array[0, 0, 0, 0]
+    pstore_data.touch(array)
     checks = {}
     random = np.random.default_rng(params["rep"])
     selections = {
