@@ -13,9 +13,9 @@ from data import built, folder
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDERS = ("climate", "frames")
-VERSION = "2"
-#: fields below this are too small to say anything
-LEAST = 1 << 16
+VERSION = "3"
+#: bytes: fields below are too small to say anything; of those above, so much is taken, from the first row on
+LEAST, MOST = 1 << 16, 4 << 20
 #: what is no quantity of a simulation: coordinates, bounds of cells, clocks
 GRID = ("lat", "lon", "bounds", "bnds", "time")
 
@@ -70,6 +70,8 @@ def _keep(
 ) -> dict[str, Any]:
     from icecore import layout
 
+    row = values[:1].nbytes
+    values = values[: max(MOST // max(row, 1), 1)]
     file = f"{len(list(path.iterdir()))}.npy"
     np.save(path / file, values)
     simulated = kind != "frames" and not any(word in name.rsplit("/")[-1].lower() for word in GRID)

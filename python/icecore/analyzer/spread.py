@@ -1,0 +1,71 @@
+"""From a small sample to the whole array: what is chosen, and a quick codec, run over many more chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from icecore import codecspec
+from icecore.analyzer.measure import Choice, Goal, Measurement, measure
+from icecore.analyzer.sample import Kind, Reader, Sample, take
+
+#: bytes that the quick codec runs over at most
+_WIDE = 48 << 20
+
+
+class Spread:
+    """Many chunks of an array, and what the type's default codec makes of them.
+
+    Chunks differ (land and sea, noise and calm), and mostly for all codecs alike: a ratio on few of them is
+    multiplied by what the default codec reaches on all of these over what it reaches on those few.
+    """
+
+    def __init__(self, kind: Kind, shape: Sequence[int], chunk: Sequence[int], read: Reader) -> None:
+        self._kind = kind
+        self._codecs = codecspec.resolve("default", kind.data_type, kind.dtype, chunk)
+        self._wide = take(kind, shape, chunk, read, _WIDE, _WIDE)
+        self._all = self._default(self._wide)
+
+    def widened(self, sample: Sample, found: Measurement, seconds: float) -> Measurement:
+        """The measurement with ratios as they are to be expected of the whole array.
+
+        Args:
+            sample: that was measured.
+            found: on it, or on its first blocks where time was short.
+            seconds: that the choices may run over the wider sample.
+        """
+        if not self._all or not found.choices:
+            return found
+        share = seconds / len(found.choices)
+        choices = {goal: self._chosen(choice, share) for goal, choice in found.choices.items()}
+        blocks = max(choice.blocks for choice in found.choices.values())
+        factor = self._factor(_first(sample, blocks))
+        return Measurement([replace(c, ratio=c.ratio * factor) for c in found.candidates], choices)
+
+    def _chosen(self, choice: Choice, seconds: float) -> Choice:
+        only = [{"label": choice.label, "codecs": choice.codecs}]
+        again = measure(self._kind, self._wide, [choice.goal], only=only, seconds=seconds).choices
+        if choice.goal.name not in again:
+            return choice
+        found = again[choice.goal.name]
+        part = _first(self._wide, found.blocks)
+        return replace(choice, ratio=found.ratio * self._factor(part), blocks=found.blocks)
+
+    def _factor(self, part: Sample) -> float:
+        if len(part.blocks) == len(self._wide.blocks):
+            return 1.0
+        ratio = self._default(part)
+        return self._all / ratio if ratio else 1.0
+
+    def _default(self, part: Sample) -> float:
+        """The default codec's ratio; 0 where nothing is stored."""
+        only = [{"label": "default", "codecs": self._codecs}]
+        choice = measure(self._kind, part, [Goal("archive")], only=only).choices.get("archive")
+        return choice.ratio if choice is not None else 0.0
+
+
+def _first(sample: Sample, blocks: int) -> Sample:
+    """The first blocks, with their share of the empty chunks."""
+    share = blocks / max(len(sample.blocks), 1)
+    empty, chunks = round(sample.empty * share), round(sample.chunks * share)
+    return Sample(sample.blocks[:blocks], sample.raw[:blocks], empty, chunks, sample.of)
