@@ -26,7 +26,7 @@ def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = np.cumsum(np.random.default_rng(3).normal(0, 1, (4, 300, 300)), axis=2).astype("f4")
     np.save(tmp_path / "mine.npy", mine)
     outcome = study("pstore")(tmp_path, str(tmp_path / "mine.npy"), lambda _: None)
-    assert len(outcome.tables) == 8
+    assert len(outcome.tables) == 7
     assert all(table.rows for table in outcome.tables)
     assert len(outcome.figures) == 10
     assert all(Path(figure).stat().st_size > 1000 for figure in outcome.figures)
