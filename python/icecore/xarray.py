@@ -67,6 +67,7 @@ class IcecoreBackend(BackendEntrypoint):
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
                 attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact.
+                Fill values are read like other numbers, and the attributes changed with them.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         return StoreBackendEntrypoint().open_dataset(
@@ -214,7 +215,11 @@ class _Store(AbstractDataStore):
             encoding["dtype"] = array.dtype
         rtol = self._rtol if array.dtype.kind in "fc" else None
         if rtol is not None:
-            attrs["rtol_bound"] = array.bound(rtol=rtol)  # true of copies too, as encoding is not
+            bound = array.bound(rtol=rtol)
+            attrs["rtol_bound"] = bound  # true of copies too, as encoding is not
+            for key in ("_FillValue", "missing_value"):
+                if key in attrs and bound and array.dtype.kind == "f":
+                    attrs[key] = _as_read(array, attrs[key], bound)
         return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array, rtol)), attrs, encoding)
 
 
@@ -232,6 +237,20 @@ class _Lazy(BackendArray):
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
         return self._array._native.read(key, None, True, self._precision)
+
+
+def _as_read(array: Array, values: Any, bound: float) -> Any:
+    """What a read within ``bound`` gives for these values, so that they are still found in the data: normal
+    numbers lose the bits below the planes that are read, and get the pattern of the codec in their place.
+    """
+    given = np.asarray(values, array.dtype)
+    middle = all(codec.get("configuration", {}).get("fill") != "zero" for codec in array.codecs)
+    missing = round(np.log2(bound)) + np.finfo(array.dtype).nmant + int(middle)
+    bits = given.reshape(-1).view(f"u{given.dtype.itemsize}")
+    low = bits.dtype.type((1 << missing) - 1)
+    coarse = (bits & ~low) | bits.dtype.type(1 << (missing - 1) if middle else 0)
+    normal = np.isfinite(given) & (np.abs(given) >= np.finfo(given.dtype).tiny)
+    return np.where(normal, coarse.view(given.dtype).reshape(given.shape), given)[()]
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:

@@ -196,3 +196,21 @@ def test_zarr_python_reads_planes(path: str, via: str) -> None:
     assert np.array_equal(group["mixed"][...].view("u4"), MIXED.view("u4"))
     assert np.array_equal(group["smooth"][1:3, ::7], SMOOTH[1:3, ::7])
     assert np.array_equal(group["complex"][...].view("u4"), MIXED.reshape(-1)[:1000].view("u4"))
+
+
+@pytest.mark.parametrize("fill", ["midpoint", "zero"])
+@pytest.mark.parametrize("missing", [-1e34, -9999.0, 1e20, float("nan"), 0.0])
+def test_xarray_masks_what_is_missing(fill: str, missing: float) -> None:
+    xr = pytest.importorskip("xarray")
+    data = SMOOTH[0].copy()
+    data[::3, ::2] = missing
+    codec = planes(2, 1, 1)
+    codec[0]["configuration"]["fill"] = fill
+    repo = icecore.create(f"memory://missing-{fill}-{missing}")
+    attrs = {"_FillValue": missing, "missing_value": missing}
+    with repo.writer() as w:
+        w.array("/t", "f4", data.shape, ("y", "x"), codec=codec, attrs=attrs)[...] = data
+    for rtol in (0.01, 1e-4):
+        with xr.open_dataset(repo.url, engine="icecore", rtol=rtol) as ds:
+            assert 0 < ds.t.attrs["rtol_bound"] <= rtol
+            assert np.array_equal(np.isnan(ds.t.values), (data == np.float32(missing)) | np.isnan(data))
