@@ -165,6 +165,11 @@ def test_errors(repo: str, run: Any, arguments: list[str], words: list[str]) -> 
         assert word in err
 
 
+def test_info_tells_of_summaries(repo: str, run: Any) -> None:
+    assert "fresh, zones of 4,096 rows" in run("info", repo, "/t/lon")[1]
+    assert "zones" not in run("info", repo, "/a")[1]
+
+
 def test_what_is_no_table(repo: str, run: Any) -> None:
     assert run("query", repo, "/a")[0] == 2
     assert run("query", repo, "/nothing")[0] == 2

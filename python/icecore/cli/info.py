@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from icecore import errors
 from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def _array(array: Array) -> dict[str, Any]:
         "measured": array._node.ours.get("codec", {}),
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
+        "summary": _summary(array),
         "references": {name: stored[name] for name in ("cells", "native", "linked", "inline", "missing")},
         "linked_files": [
             {"url": url, "chunks": chunks, "bytes": nbytes}
@@ -52,6 +54,16 @@ def _array(array: Array) -> dict[str, Any]:
         ],
         "attributes": array.attrs,
     }
+
+
+def _summary(array: Array) -> str | None:
+    from icecore.tables import summaries
+
+    try:
+        state = summaries.state(array)
+    except errors.Error as error:
+        state = error.kind  # of a linked file that changed, say
+    return None if state == "none" else f"{state}, zones of {summaries.ZONE:,} rows"
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -75,7 +87,7 @@ def _text(facts: dict[str, Any]) -> str:
 
     rows: list[tuple[str, Any]] = []
     for name, value in facts.items():
-        if name == "attributes":
+        if name == "attributes" or (name == "summary" and value is None):
             continue
         if name == "measured":
             rows += _measured(value)

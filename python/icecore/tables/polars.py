@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from icecore import errors
 from icecore.tables.scan import arrow, arrow_type
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from icecore.tables.table import Table
 
 _COMPARE = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "Eq": "="}
+_UNITS: dict[str, Any] = {"Nanoseconds": "ns", "Microseconds": "us", "Milliseconds": "ms"}
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
@@ -81,33 +84,54 @@ def _clause(node: Any, table: Table) -> str | None:
             # Open ends are closed here: a superset is enough.
             ends = (_compare(">=", value, low, table), _compare("<=", value, high, table))
             return " and ".join(f"({end})" for end in ends if end) or None
+        case {"Function": {"input": [value], "function": {"Boolean": "IsNull" | "IsNan"}}}:
+            # Null is both here: a superset is enough.
+            name = _column(value)
+            return f"{_quoted(name)} is null" if name in table else None
     return None
 
 
 def _compare(op: str, left: Any, right: Any, table: Table) -> str | None:
-    name, value = _column(left), _number(right)
+    name, value = _column(left), _literal(right)
     if name is None:
-        name, value, op = _column(right), _number(left), _MIRROR[op]
-    if name is None or value is None or name not in table or table.dtypes[name].kind not in "iuf":
+        name, value, op = _column(right), _literal(left), _MIRROR[op]
+    if name is None or name not in table:
         return None
-    quoted = '"' + name.replace('"', '""') + '"'
-    # Polars counts NaN as larger than every number, and compares in the wider of two types.
-    if table.dtypes[name].kind == "f" and table.dtypes[name].itemsize < 8:
-        quoted = f"({quoted} + 0)"
-    test = f"{quoted} {op} {value!r}"
-    return f"{test} or {quoted} is null" if table.dtypes[name].kind == "f" and op in (">", ">=") else test
+    kind, quoted = table.dtypes[name], _quoted(name)
+    match value:
+        case (int() | float()) as number if kind.kind in "iuf":
+            # Polars counts NaN as larger than every number, and compares in the wider of two types.
+            wide = f"({quoted} + 0)" if kind.kind == "f" and kind.itemsize < 8 else quoted
+            test = f"{wide} {op} {number!r}"
+            return f"{test} or {quoted} is null" if kind.kind == "f" and op in (">", ">=") else test
+        case np.datetime64() as time if kind.kind == "M":
+            # Polars may compare in the coarser of two units: a second more is a superset, which is enough.
+            second = np.timedelta64(1, "s")
+            ends = [f"{quoted} >= '{time - second}'"] if op in (">", ">=", "=") else []
+            ends += [f"{quoted} <= '{time + second}'"] if op in ("<", "<=", "=") else []
+            return " and ".join(ends)
+        case str() as text if kind.kind in "OSU" and op == "=":
+            return f"{quoted} = '{text.replace(chr(39), chr(39) * 2)}'"
+    return None
+
+
+def _quoted(name: str | None) -> str:
+    return '"' + (name or "").replace('"', '""') + '"'
 
 
 def _column(node: Any) -> str | None:
     return node["Column"] if isinstance(node, dict) and isinstance(node.get("Column"), str) else None
 
 
-def _number(node: Any) -> int | float | None:
-    """The number in ``{"Literal": {"Dyn": {"Float": 120.0}}}`` and the like."""
-    if not isinstance(node, dict) or "Literal" not in node:
-        return None
-    value = node["Literal"]
-    while isinstance(value, dict) and len(value) == 1:
-        value = next(iter(value.values()))
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-    return value if good else None
+def _literal(node: Any) -> int | float | str | np.datetime64 | None:
+    """What stands in ``{"Literal": {"Dyn": {"Float": 120.0}}}`` and the like."""
+    match node:
+        case {"Literal": {"Scalar": {"String": str(text)}}}:
+            return text
+        case {"Literal": {"Scalar": {"Datetime": [int(ticks), str(unit), None]}}} if unit in _UNITS:
+            return np.datetime64(ticks, _UNITS[unit])
+        case {"Literal": {"Dyn": {**kinds}}} | {"Literal": {"Scalar": {**kinds}}}:
+            kind, value = cast(tuple[str, Any], next(iter(kinds.items()), ("", None)))
+            good = kind.startswith(("Int", "UInt", "Float")) and isinstance(value, (int, float))
+            return value if good and abs(value) < 1e300 else None
+    return None
