@@ -27,7 +27,7 @@ impl Scan {
     }
 
     fn batch(&self) -> icecore::grid::Result<Option<Batch>> {
-        self.scan.lock().unwrap_or_else(PoisonError::into_inner).next()
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner).next_batch()
     }
 }
 

@@ -3,6 +3,8 @@
 //! Columns that the where-clause was tested on are at hand. Of the others only chunks with wanted rows are read: row by
 //! row where few are wanted, else piece by piece.
 
+use std::sync::{Mutex, PoisonError};
+
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::batch::Elements;
@@ -113,12 +115,15 @@ fn finish(loaded: &mut Loaded, wanted: &[Wanted<'_>], size: usize, again: bool) 
     })
 }
 
+/// The elements of a piece, which of them are wanted, and where they go.
+type Job<'a> = (&'a [u8], &'a Hits, &'a mut [u8]);
+
 /// Copies the wanted rows together, on all cores.
 fn pick(bytes: &[u8], starts: Vec<usize>, wanted: &[Wanted<'_>], size: usize) -> Result<Vec<u8>> {
     const BATCH: usize = 32;
     let lengths: Vec<usize> = wanted.iter().map(|w| w.hits.count(w.piece) * size).collect();
     let mut out = vec![0u8; lengths.iter().sum()];
-    let mut jobs = Vec::with_capacity(wanted.len());
+    let mut jobs: Vec<Job<'_>> = Vec::with_capacity(wanted.len());
     let mut rest = out.as_mut_slice();
     for ((w, start), length) in wanted.iter().zip(starts).zip(lengths) {
         let (target, behind) = std::mem::take(&mut rest).split_at_mut_checked(length).ok_or_else(lost)?;
@@ -126,11 +131,10 @@ fn pick(bytes: &[u8], starts: Vec<usize>, wanted: &[Wanted<'_>], size: usize) ->
         let source = bytes.get(start * size..(start + w.piece.count()) * size).ok_or_else(lost)?;
         jobs.push((source, &w.hits, target));
     }
-    let batches: Vec<std::sync::Mutex<&mut [(&[u8], &Hits, &mut [u8])]>> =
-        jobs.chunks_mut(BATCH).map(std::sync::Mutex::new).collect();
+    let batches: Vec<Mutex<&mut [Job<'_>]>> = jobs.chunks_mut(BATCH).map(Mutex::new).collect();
     for_each(batches.len(), |i| {
         let Some(batch) = batches.get(i) else { return Ok(()) };
-        let mut batch = batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut batch = batch.lock().unwrap_or_else(PoisonError::into_inner);
         for (source, hits, target) in batch.iter_mut() {
             copy(source, hits, target, size);
         }

@@ -46,7 +46,7 @@ impl Scan {
     ///
     /// # Errors
     /// Those of a read; `corrupt` for what is no text.
-    pub fn next(&mut self) -> Result<Option<Batch>> {
+    pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         while self.left > 0 {
             let pieces = self.windows.next();
             if pieces.is_empty() {
