@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from icecore.errors import Error
 from icecore.tables import choice, summaries
 from icecore.tables.reduce import reduce
+from latsrv import LatencyServer
 
 pytest.importorskip("pyarrow")
 N = 40_000
@@ -277,6 +279,25 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
         with pytest.raises(Error) as caught:
             use(repo.table("/l/beam"))
         assert caught.value.kind == "source-changed"
+
+
+def test_a_table_far_away_is_read_in_few_requests(
+    tmp_path: Path, data: dict[str, np.ndarray], serve: Callable[..., LatencyServer]
+) -> None:
+    summaries.write(written(tmp_path / "f.icecore", data), "/t")
+    server = serve(tmp_path)
+    table = icecore.open(f"{server.url}/f.icecore").table("/t")
+    wanted = (data["lon"] >= 100) & (data["lon"] <= 100.5)
+    got = table.to_numpy(["tb", "count32"], "lon between 100 and 100.5")
+    np.testing.assert_array_equal(got["count32"], data["count32"][wanted])
+    server.reset()
+    scan = table.scanning(["tb", "count32"], "lon between 200 and 200.5")
+    assert scan.count() == ((data["lon"] >= 200) & (data["lon"] <= 200.5)).sum()
+    report, stats = scan.report(), server.stats()
+    assert (report["predicate"]["chunks"], report["data"]["chunks"]) == (1, 2)
+    # indexes of shards and chunks, of three columns; the summary is known already
+    assert stats["requests"] <= 6
+    assert stats["bytes"] < sum(values.nbytes for values in data.values()) / 3  # gaps are read with them
 
 
 def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.MonkeyPatch) -> None:
