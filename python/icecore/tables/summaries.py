@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: the hidden group
 ROOT = f"/{SUMMARY}"
+#: rows of a zone
+ZONE = 4096
 #: the arrays of a summary
 PARTS = ("min", "max", "mean", "rms", "count", "intervals")
 _MEMORY = 64 << 20
@@ -63,7 +65,7 @@ def state(array: Array) -> str:
     Raises:
         Error: ``source-changed``, ``source-missing`` for a linked file that is not what it was.
     """
-    group = array.repo._nodes.get(f"{ROOT}{array.path}/r4096")
+    group = array.repo._nodes.get(f"{ROOT}{array.path}/r{ZONE}")
     if group is None:
         return "none"
     kept = group.ours.get("summary", {})
@@ -150,7 +152,7 @@ def read(array: Array) -> dict[str, np.ndarray]:
     Raises:
         Error: ``not-found`` where there is none.
     """
-    top = f"{ROOT}{array.path}/r4096"
+    top = f"{ROOT}{array.path}/r{ZONE}"
     if top not in array.repo:
         raise errors.make(
             "not-found", f"{array.path} has no summary", "icecore.tables.summaries.write(repo, path)"
