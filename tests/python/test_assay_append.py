@@ -8,7 +8,9 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.analyzer import watch
+from icecore import adapting
+from icecore.analyzer import plan, watch
+from icecore.analyzer.plan import Planned
 
 RNG = np.random.default_rng(31)
 
@@ -92,8 +94,15 @@ def test_written_twice_as_a_whole(tmp_path: Path) -> None:
     same(tmp_path / "r.icecore", data)
 
 
+def only_pco(*_: Any, **__: Any) -> Planned:
+    """As if a measurement had chosen it."""
+    codecs = [{"name": "numcodecs.pcodec", "configuration": {"level": 8}}, {"name": "crc32c"}]
+    return Planned(codecs, {"goal": "archive", "chosen": "pco-8", "losers": []})
+
+
 def test_the_list_grows_with_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_SHARE", 1.0)
+    monkeypatch.setattr(adapting, "plan", only_pco)
     data = np.concatenate([waves(32), phrases(160)])
     with icecore.create(tmp_path / "r.icecore").writer() as w:
         array = w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50), shards=(16, 40, 50), goal="archive")
@@ -113,14 +122,9 @@ def test_the_list_grows_with_the_data(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_pack_notes_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Codecs that were chosen on one half only, as a sample may miss a part."""
-    from icecore.analyzer import plan
-
     monkeypatch.setattr(watch, "_SHARE", 1.0)
+    monkeypatch.setattr(plan, "plan", only_pco)
     data = np.concatenate([waves(64), phrases(192)])
-    take = plan.take
-    half = lambda kind, shape, *rest: take(kind, (64, *shape[1:]), *rest)  # noqa: E731
-    monkeypatch.setattr(plan, "take", half)
     np.save(tmp_path / "x.npy", data)
     options: dict[str, Any] = {
         "chunk": (8, 40, 50),
