@@ -16,7 +16,7 @@ from report import Goal, number, table
 TITLE = "PStore: lossless codecs on real fields"
 ABOUT = (
     "Every float field of the sample archive (climate models and gravitational-wave strain; 64 KiB or more, "
-    "the first 4 MiB) and a made one, cut into the chunks that `icecore pack` plans. Each codec gets the "
+    "the first 2 MiB) and a made one, cut into the chunks that `icecore pack` plans. Each codec gets the "
     "same chunks and must give every bit back. Ratios of icecore include checksums and the index, the "
     "peers' are their bytes alone. Speeds: MB of raw data a second, CPU time of one thread, median over the "
     "fields. The shuffles and planes of the peers are NumPy's, which costs them speed but no ratio."

@@ -13,9 +13,9 @@ from data import built, folder
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDERS = ("climate", "frames")
-VERSION = "3"
+VERSION = "4"
 #: bytes: fields below are too small to say anything; of those above, so much is taken, from the first row on
-LEAST, MOST = 1 << 16, 4 << 20
+LEAST, MOST = 1 << 16, 2 << 20
 #: what is no quantity of a simulation: coordinates, bounds of cells, clocks
 GRID = ("lat", "lon", "bounds", "bnds", "time")
 

@@ -96,7 +96,12 @@ def _record(found: Measurement, choice: Choice, nbytes: int, chunks: int, of: in
     kept: dict[str, Any] = {"goal": goal.name, "chosen": choice.label}
     if goal.name == "balanced":
         kept["bandwidth"] = goal.bandwidth
-    kept |= {"ratio": round(choice.ratio, 3), "write": round(choice.write), "read": round(choice.read)}
+    kept |= {"ratio": round(choice.ratio, 3), "write": _speed(choice.write), "read": _speed(choice.read)}
     kept["sample"] = {"chunks": chunks, "of": of, "bytes": nbytes}
-    kept["losers"] = [[c.label, round(c.ratio, 3), round(c.write), round(c.read)] for c in losers[:8]]
+    kept["losers"] = [[c.label, round(c.ratio, 3), _speed(c.write), _speed(c.read)] for c in losers[:8]]
     return kept
+
+
+def _speed(value: float) -> float:
+    """MB/s in two digits or more."""
+    return round(value) if value >= 10 else round(value, 1)

@@ -42,8 +42,8 @@ def cells(candidate: Candidate) -> tuple[str, ...]:
     return (
         label,
         f"{about}{candidate.ratio:.3f}",
-        f"{candidate.write:,.0f}",
-        f"{candidate.read:,.0f}",
+        speed(candidate.write),
+        speed(candidate.read),
         "*" if candidate.frontier else "",
         ", ".join(candidate.chosen_for),
     )
@@ -52,7 +52,12 @@ def cells(candidate: Candidate) -> tuple[str, ...]:
 def choice(found: Choice) -> str:
     """A goal's choice in a line, without the goal."""
     codecs = found.label if " | " not in found.label else f"{found.label} (each chunk takes the shortest)"
-    return f"{codecs}: ratio {found.ratio:.3f}, writes {found.write:,.0f} MB/s, reads {found.read:,.0f} MB/s"
+    return f"{codecs}: ratio {found.ratio:.3f}, writes {speed(found.write)}, reads {speed(found.read)} MB/s"
+
+
+def speed(value: float) -> str:
+    """MB/s in two digits or more."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def goal(found: Choice) -> str:
