@@ -67,7 +67,7 @@ def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch |
     if goal is None:
         return None
     kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
-    return Watch(kind, where.chunk, planned.codecs, goal)
+    return Watch(kind, where.chunk, planned.codecs, goal, planned.portable)
 
 
 def at_once(entry: ArrayEntry, read: Reader) -> Reader:

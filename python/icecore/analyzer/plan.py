@@ -23,10 +23,11 @@ _PACK_SPEED, _SHARE = 200e6, 0.15
 
 @dataclass(frozen=True)
 class Planned:
-    """Codecs of a chunk; ``record`` is what is kept in the array's attributes."""
+    """Codecs of a chunk; ``record`` is what is kept in the array's attributes; ``portable`` what was asked."""
 
     codecs: list[codecspec.Codec]
     record: dict[str, Any] = field(default_factory=dict)
+    portable: bool = False
 
 
 def plan(
@@ -69,7 +70,7 @@ def plan(
             choice = replace(choice, blocks=0)
         choice = confirmed(kind, sample, choice, seconds)
         record = _record(found, choice, sum(sample.raw), sample.chunks, sample.of)
-    return Planned(choice.codecs, record)
+    return Planned(choice.codecs, record, portable)
 
 
 def _chunks(

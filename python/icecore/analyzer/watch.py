@@ -40,7 +40,10 @@ class Watch:
     takes at most 5 % of the time since it began, but for the first look.
     """
 
-    def __init__(self, kind: Kind, chunk: Sequence[int], codecs: list[Codec], goal: Goal) -> None:
+    def __init__(
+        self, kind: Kind, chunk: Sequence[int], codecs: list[Codec], goal: Goal, portable: bool = False
+    ) -> None:
+        self._portable = portable
         self._kind, self._chunk, self._goal = kind, tuple(chunk), goal
         self._codecs = codecs
         self._began, self._spent = time.perf_counter(), 0.0
@@ -68,7 +71,8 @@ class Watch:
         lists = _lists(self._codecs)
         present = [{"label": str(i), "codecs": codecs} for i, codecs in enumerate(lists)]
         now = _least(measure(self._kind, sample, [self._goal], only=present, threads=1), self._goal)
-        rivals = measure(self._kind, sample, [self._goal], effort="short", adaptive=False, threads=1)
+        options: dict[str, Any] = {"effort": "short", "portable": self._portable, "adaptive": False}
+        rivals = measure(self._kind, sample, [self._goal], **options, threads=1)
         best = _least(rivals, self._goal)
         if now is None or best is None or best[0] > now[0] * (1 - _WORTH):
             self._behind = 0
