@@ -23,7 +23,7 @@ _PACK_SPEED, _SHARE = 200e6, 0.15
 
 @dataclass(frozen=True)
 class Planned:
-    """Codecs of a chunk; ``record`` is what is kept in the array's attributes; ``portable`` what was asked."""
+    """Codecs of a chunk; ``record`` is what the array's attributes keep; ``portable`` what was asked."""
 
     codecs: list[codecspec.Codec]
     record: dict[str, Any] = field(default_factory=dict)
