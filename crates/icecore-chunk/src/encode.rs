@@ -65,18 +65,25 @@ impl Chain {
         if self.bytes.is_empty() { Ok(data) } else { self.pack(&data, scratch) }
     }
 
-    /// Applies the bytes→bytes codecs.
+    /// Applies the bytes→bytes codecs. What they put out in between lies in memory that is reused: fresh memory costs the
+    /// kernel as much as a fast codec takes.
     pub(crate) fn pack(&self, data: &[u8], scratch: &mut Scratch) -> Result<Vec<u8>> {
-        let mut packed: Option<Vec<u8>> = None;
-        for step in &self.bytes {
-            let input = packed.as_deref().unwrap_or(data);
-            let mut out = Vec::new();
+        if self.bytes.is_empty() {
+            return Ok(data.to_vec());
+        }
+        let (mut packed, mut out) = (scratch.spare(), scratch.spare());
+        for (number, step) in self.bytes.iter().enumerate() {
+            let input = if number == 0 { data } else { &packed };
+            out.clear();
             match step {
                 ByteStep::Codec(codec) => codec.encode(input, &mut out, scratch)?,
                 ByteStep::Checksum(checksum) => checksum.encode(input, &mut out),
             }
-            packed = Some(out);
+            std::mem::swap(&mut packed, &mut out);
         }
-        Ok(packed.unwrap_or_else(|| data.to_vec()))
+        let result = packed.as_slice().to_vec();
+        scratch.keep(packed);
+        scratch.keep(out);
+        Ok(result)
     }
 }

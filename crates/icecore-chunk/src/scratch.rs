@@ -5,10 +5,14 @@ use icecore_grid::Result;
 use crate::buffer::{Buffer, out_of_memory};
 use crate::contexts::{Compressor, Decompressor, Deflater, Inflater};
 
+/// Largest output of an encoder that is kept: beyond it fresh memory costs little beside the work.
+const MAX_SPARE: usize = 32 << 20;
+
 /// Per-thread working memory. Not shared; cheap to make, worth keeping.
 #[derive(Default)]
 pub struct Scratch {
     buffers: Vec<Buffer>,
+    spares: Vec<Vec<u8>>,
     inflater: Option<Inflater>,
     deflater: Option<Deflater>,
     decompressor: Option<Decompressor>,
@@ -22,12 +26,13 @@ impl Scratch {
 
     /// Bytes held by the buffers between calls.
     pub fn held(&self) -> usize {
-        self.buffers.iter().map(|b| b.capacity()).sum()
+        let spares: usize = self.spares.iter().map(Vec::capacity).sum();
+        spares + self.buffers.iter().map(|b| b.capacity()).sum::<usize>()
     }
 
     /// Gives memory back when more than `max` bytes are held, for example after one unusually large chunk.
     pub fn trim(&mut self, max: usize) {
-        while self.held() > max && self.buffers.pop().is_some() {}
+        while self.held() > max && (self.buffers.pop().is_some() || self.spares.pop().is_some()) {}
     }
 
     /// A buffer out of the pool; `give` it back when done.
@@ -37,6 +42,17 @@ impl Scratch {
 
     pub(crate) fn give(&mut self, buffer: Buffer) {
         self.buffers.push(buffer);
+    }
+
+    /// A vector that an encoder may fill; `keep` it when done.
+    pub(crate) fn spare(&mut self) -> Vec<u8> {
+        self.spares.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn keep(&mut self, spare: Vec<u8>) {
+        if spare.capacity() <= MAX_SPARE {
+            self.spares.push(spare);
+        }
     }
 
     pub(crate) fn inflater(&mut self) -> Result<&mut Inflater> {
