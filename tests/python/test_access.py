@@ -79,6 +79,15 @@ def test_chunks_follow_the_reads(cube: str, tmp_path: Path) -> None:
     assert many == 96
 
 
+def test_on_the_command_line(cube: str, tmp_path: Path) -> None:
+    more = ["--access", f"{MAPS}:0.9; {SERIES}:0.1", "--measure", "--codec", "lz4", "--json"]
+    done = CliRunner().invoke(app, ["pack", cube, "--into", str(tmp_path / "r"), *more])
+    assert done.exit_code == 0, done.output
+    chunks = icecore.open(tmp_path / "r")["/t2m"].chunks
+    assert chunks is not None
+    assert chunks[0] < chunks[1], "maps are read most"
+
+
 def test_an_array_that_grows(repo_path: str) -> None:
     with icecore.create(repo_path).writer() as w:
         maps = w.array("/maps", "f4", (0, 200, 300), DIMS, access=MAPS)

@@ -109,6 +109,10 @@ def pack(
     Packs arrays of HDF5, NetCDF and NumPy files, Zarr folders, or repositories (REPO or REPO:/path) into
     sharded and compressed Zarr; tables of text (PDS labels, CSV; also zipped) into columns that `icecore
     restore` prints again byte for byte.
+
+    With --follow files are taken as they are completed: when two looks find the same size and time, or
+    NAME.done lies beside NAME. Those that begin with a dot or end in .tmp, .part or .partial wait for their
+    name. Each is a commit; started again it goes on where it stopped. Folders below are left alone.
     """
     from icecore.packing import pack
 
