@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from functools import partial
 from math import prod
@@ -26,7 +25,7 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
     chosen = _choose(entries)
     if not chosen:
         return [_own(entry) for entry in entries]
-    scratch = create(f"memory://{uuid.uuid4().hex}")
+    scratch = create("memory://")
     with scratch.writer("links") as writer:
         references.allow(writer, [entries[i] for i in chosen])
         for i in chosen:

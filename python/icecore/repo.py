@@ -48,7 +48,8 @@ def open(
 def create(
     url: str | os.PathLike[str], *, storage: Mapping[str, str] | None = None, exist_ok: bool = False
 ) -> Repo:
-    """Create an empty repository in a folder, in memory (``memory://name``) or in an object store.
+    """Create an empty repository in a folder, in memory (``memory://name``, for as long as the
+    process lives; ``memory://``, for as long as it is used) or in an object store.
 
     Args:
         url: where; the folder must not exist or be empty.

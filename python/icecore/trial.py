@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Sequence
 
 import numpy as np
@@ -59,7 +58,7 @@ def expected(
     entry: ArrayEntry, data: np.ndarray, where: layout.Layout, reads: Sequence[Query], codec: codecspec.Spec
 ) -> float:
     """Seconds of a read, on average over the patterns."""
-    repo = create(f"memory://{uuid.uuid4().hex}")
+    repo = create("memory://")
     with repo.writer() as writer:
         array = writer.array(
             "/x", entry.dtype, data.shape, chunks=where.chunk, shards=where.shard, codec=codec

@@ -262,3 +262,21 @@ def test_given_chunk_or_shard(tmp_path: Path) -> None:
     assert all(s % c == 0 for s, c in zip(repo["/chunk"].shards or (7, 9), (7, 9), strict=True))
     assert (repo["/shard"].shards or repo["/shard"].chunks) == (60, 50)
     assert (repo["/both"].chunks, repo["/both"].shards) == ((5, 5), (10, 20))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_memory_of_unnamed_repositories_is_given_back() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def use() -> None:
+        repo = icecore.create("memory://")
+        with repo.writer() as w:
+            w.array("/x", "u1", (40_000_000,), chunks=(4_000_000,), codec="none")[...] = 7
+        assert icecore.open(repo.url)["/x"][5] == 7, "found by its address while it is used"
+
+    use()
+    before = resident()
+    for _ in range(6):
+        use()
+    assert resident() - before < 120e6

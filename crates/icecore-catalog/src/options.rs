@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::num::{NonZeroU16, NonZeroU64};
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use icechunk::config::{
     CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestSplitCondition, ManifestSplitDim,
@@ -17,7 +17,7 @@ use icechunk::storage::{
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
-use crate::storage::Root;
+use crate::storage::{ANONYMOUS, Root};
 
 const S3_OPTIONS: [&str; 8] = [
     "region",
@@ -40,6 +40,9 @@ pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 
 /// Repositories that live as long as the process, by name.
 static MEMORY: LazyLock<Mutex<HashMap<String, SharedBackend>>> = LazyLock::new(Mutex::default);
+
+/// Those that nobody named go with the last that uses them.
+static UNNAMED: LazyLock<Mutex<HashMap<String, Weak<dyn Backend + Send + Sync>>>> = LazyLock::new(Mutex::default);
 
 /// The storage that Icechunk reads and writes.
 pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBackend> {
@@ -75,6 +78,15 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
 
 async fn memory(name: &str) -> Result<SharedBackend> {
     let fresh = new_in_memory_storage().await.map_err(error::storage)?;
+    if name.starts_with(ANONYMOUS) {
+        let mut known = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(backend) = known.get(name).and_then(Weak::upgrade) {
+            return Ok(backend);
+        }
+        known.retain(|_, backend| backend.strong_count() > 0);
+        known.insert(name.to_owned(), Arc::downgrade(&fresh));
+        return Ok(fresh);
+    }
     let mut known = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Arc::clone(known.entry(name.to_owned()).or_insert(fresh)))
 }

@@ -86,9 +86,12 @@ impl Root {
     }
 }
 
+/// How the names of repositories begin that have none.
+pub(crate) const ANONYMOUS: &str = "anonymous-";
+
 fn anonymous() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("anonymous-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{ANONYMOUS}{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn s3(url: &str, rest: &str) -> Result<Root> {
