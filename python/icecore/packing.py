@@ -115,7 +115,8 @@ def pack(
     tables = plan_tables(indexed, group, concat, repo, existing)
     assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
     assembly.failures += tables.failures
-    check(patterns, [(step.path, step.entry.shape, step.entry.dims) for step in assembly.steps])
+    if assembly.steps:
+        check(patterns, [(step.path, step.entry.shape, step.entry.dims) for step in assembly.steps])
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]

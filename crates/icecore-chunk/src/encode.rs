@@ -73,7 +73,7 @@ impl Chain {
         }
         let (mut packed, mut out) = (scratch.spare(), scratch.spare());
         for (number, step) in self.bytes.iter().enumerate() {
-            let input = if number == 0 { data } else { &packed };
+            let input: &[u8] = if number == 0 { data } else { &packed };
             out.clear();
             match step {
                 ByteStep::Codec(codec) => codec.encode(input, &mut out, scratch)?,
