@@ -90,8 +90,8 @@ def pack(
             byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
         summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
-            (:mod:`icecore.tables.summaries`); their chunks are planned as those of tables. Text tables always
-            have summaries.
+            (:mod:`icecore.tables.summaries`); their chunks are planned as those of tables. Text tables of
+            more than one chunk always have summaries.
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
@@ -127,9 +127,9 @@ def pack(
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))
-            pack_tables(writer, tables, TableOptions(restore, trust, portable), report, keep_going, progress)
-            packed = [step.path for step in assembly.steps] if summaries else []
-            write_for(writer, packed + [row.path for row in report.rows if row.how == "packed"])
+            options = TableOptions(restore, trust, portable)
+            long = pack_tables(writer, tables, options, report, keep_going, progress)
+            write_for(writer, [*long, *(step.path for step in assembly.steps if summaries)])
             if then is not None:
                 then(writer)
         report.snapshot = writer.snapshot_id

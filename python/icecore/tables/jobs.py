@@ -107,12 +107,16 @@ def pack_tables(
     report: Report,
     keep_going: bool,
     progress: Callable[[str, int, int], None] | None = None,
-) -> None:
+) -> list[str]:
     """Write all tables of a plan and report on them.
+
+    Returns:
+        The columns of those that have more than one chunk.
 
     Raises:
         Error: the first failure, unless ``keep_going``.
     """
+    long = []
     for job in plan.jobs:
         done = 0
 
@@ -123,7 +127,9 @@ def pack_tables(
                 progress(path, done, done)
 
         try:
-            _report(writer, pack_table(writer, job, options, advance), report)
+            packed = pack_table(writer, job, options, advance)
+            _report(writer, packed, report)
+            long += [] if packed.whole else packed.columns
         except errors.Error as error:
             if job.append:
                 raise  # what was appended can't be taken back alone
@@ -131,6 +137,7 @@ def pack_tables(
             may_commit(report, len(plan.jobs) > 1, keep_going)
             if writer._native.exists(job.path):
                 writer.delete(job.path)
+    return long
 
 
 def _report(writer: Writer, done: Done, report: Report) -> None:

@@ -53,12 +53,15 @@ class TableJob:
 
 @dataclass
 class Done:
-    """What became of a table: rows and bytes of text, its columns' paths, and what a reader should know."""
+    """What became of a table: rows and bytes of text, its columns' paths, whether they are one chunk each,
+    and what a reader should know.
+    """
 
     path: str
     rows: int = 0
     text: int = 0
     columns: list[str] = field(default_factory=list)
+    whole: bool = False
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -311,7 +314,7 @@ class _TablePack:
                 attrs=item.attrs,
             )
             self._arrays.append(array)
-        self._done.columns = [array.path for array in self._arrays]
+        self._done.whole = whole
 
     def _keep(self, escapes: bytes) -> None:
         """Add the escapes of a stretch of rows."""
@@ -355,6 +358,7 @@ class _TablePack:
             )
         for array in self._arrays:
             array.finish()
+        self._done.columns = [array.path for array in self._arrays]
         path, table = self._job.path, dict(self._kept)
         table["columns"] = [column["name"] for column in self._columns]
         table["arrays"] = [
