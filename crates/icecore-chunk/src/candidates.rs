@@ -229,9 +229,11 @@ impl List<'_> {
     /// Elements predicted from their neighbours.
     fn predicted(&mut self) {
         let (size, _) = grouping(self.dtype);
-        let config = json!({"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "typesize": size, "blocksize": 0});
         let little = bytes_codec(&DType::Int64);
-        let blosc = json!([little, codec("blosc", config)]);
+        let blosc = |cname: &str, clevel: u64, shuffle: &str| {
+            let own = json!({"cname": cname, "clevel": clevel, "shuffle": shuffle, "typesize": size, "blocksize": 0});
+            json!([little, codec("blosc", own)])
+        };
         let pco = |level: i64| json!([codec("numcodecs.pcodec", json!({"level": level}))]);
         let lzma = json!([little, codec("numcodecs.shuffle", json!({"elementsize": size})), lzma()]);
         let predict = |modes: &Value, lists: Value| codec("icecore.predict", json!({"modes": modes, "codecs": lists}));
@@ -241,10 +243,17 @@ impl List<'_> {
             modes.push(json!({"mode": "lorenzo", "axes": [self.rank - 1]}));
         }
         let modes = Value::Array(modes);
-        self.add("lorenzo+lz4", Class::Fast, false, predict(&modes, json!([blosc])), &[]);
+        self.add("lorenzo+lz4", Class::Fast, false, predict(&modes, json!([blosc("lz4", 5, "shuffle")])), &[]);
+        self.add(
+            "lorenzo+bitshuffle lz4",
+            Class::Fast,
+            false,
+            predict(&modes, json!([blosc("lz4", 5, "bitshuffle")])),
+            &[],
+        );
         self.add("lorenzo+pco-8", Class::Usual, true, predict(&modes, json!([pco(8)])), &[]);
         self.add("predict fast pco-8", Class::Usual, false, predict(&json!(["fast"]), json!([pco(8)])), &[]);
-        let lists = json!([pco(8), pco(12), lzma, [little, lzma[2]]]);
+        let lists = json!([pco(8), pco(12), blosc("zstd", 9, "bitshuffle"), lzma, [little, lzma[2]]]);
         self.add("predict auto", Class::Slow, false, predict(&json!(["auto"]), lists), &[]);
     }
 
