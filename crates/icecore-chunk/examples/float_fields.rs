@@ -121,20 +121,11 @@ fn ours(shape: &[u64], size: usize) -> Vec<(String, Value)> {
     let steps = |axes: Vec<usize>| json!({"mode": "lorenzo", "axes": axes});
     let last = shape.len() - 1;
     let quick = json!(["none", "lorenzo", steps(vec![last]), steps((last.saturating_sub(1)..=last).collect())]);
-    let planes = |first: Value, others: Value| {
-        let plane = |codecs: &Value| json!({"bytes": 1, "codecs": codecs});
-        let planes: Vec<Value> = std::iter::once(&first).chain((1..size).map(|_| &others)).map(plane).collect();
-        json!([codec("icecore.byteplanes", json!({"planes": planes}))])
-    };
-    let lz4 = codec("numcodecs.lz4", json!({"acceleration": 1}));
     for (name, list) in [
         ("blosc bit lz4", blosc("lz4", 5, "bitshuffle")),
         ("blosc lz4", blosc("lz4", 5, "shuffle")),
         ("shuffle zstd-1", packed(zstd(1))),
         ("shuffle zstd-3", packed(zstd(3))),
-        ("planes zstd-1", planes(json!([bytes, zstd(1)]), json!([bytes, zstd(1)]))),
-        ("planes zstd-3", planes(json!([bytes, zstd(3)]), json!([bytes, zstd(3)]))),
-        ("planes zstd-1 lz4", planes(json!([bytes, zstd(1)]), json!([bytes, lz4]))),
         ("pco-4", pco(4)),
         ("pco-6", pco(6)),
         ("pco-8", pco(8)),
