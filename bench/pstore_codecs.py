@@ -232,7 +232,8 @@ def by_field(results: dict[str, Outcome], fields: list[dict[str, Any]]) -> str:
         cells += [chosen.get(f"archive {name}", ""), ratio("icecore balanced", name)]
         cells += [chosen.get(f"balanced {name}", ""), ratio("icecore speed", name)]
         rows.append(
-            [cell.replace("|", "or") for cell in cells] + [f"{archive[name]['ratio'] / best[name][0]:.3f}"]
+            [cell.replace("|", " or ").replace("  ", " ") for cell in cells]
+            + [f"{archive[name]['ratio'] / best[name][0]:.3f}"]
         )
     first = ["field", "type", "MB", "chunk", "pco 12", "fpzip", "best peer"]
     return table([*first, "archive", "by", "balanced", "by", "speed", "archive / best peer"], rows)
