@@ -39,7 +39,7 @@ def assay(
     *,
     bandwidth: str | float | None = None,
     portable: bool = False,
-    seconds: float = 15.0,
+    seconds: float = 12.0,
     storage: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Assay:

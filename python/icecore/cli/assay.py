@@ -29,7 +29,7 @@ def assay(
     portable: Annotated[
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
     ] = False,
-    seconds: Annotated[float, typer.Option(metavar="S", min=0, help="That measuring may take.")] = 15.0,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0, help="That measuring may take.")] = 12.0,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
