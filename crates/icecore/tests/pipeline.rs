@@ -149,6 +149,26 @@ fn the_cache_answers_the_second_partial_read() {
     assert_eq!(second.1.requests, 0);
 }
 
+/// The next buffers fill while the first are decoded, within the limits on requests and on bytes.
+#[test]
+fn requests_run_ahead_within_their_limits() {
+    let shape = [2304, 1024];
+    let (_repo, view) = filled(&array(shape, [288, 1024], &format!("[{LITTLE}]")), shape);
+    let large = ReadOptions::default().memory;
+    for (concurrency, memory, peak) in [(64, large, 8), (3, large, 3), (64, 5 << 19, 2), (64, 1, 1)] {
+        let counts = Arc::new(Counts::default());
+        let fault = Fault { delay: Duration::from_millis(60), ..Fault::default() };
+        let options = ReadOptions { concurrency, memory, ..counting(&counts, fault) };
+        let started = std::time::Instant::now();
+        let (got, report) = fetch(&view, &[Index::Ellipsis], &options).unwrap();
+        let waited = started.elapsed();
+        assert_eq!((got[0], got.len()), (value(0, 0), 2304 * 1024));
+        assert_eq!((report.requests, counts.requests.load(Ordering::Relaxed)), (8, 8), "1.1 MiB each, an object each");
+        assert_eq!(counts.peak.load(Ordering::Relaxed), peak, "{concurrency} requests, {memory} bytes");
+        assert!(peak < 8 || waited < Duration::from_millis(6 * 60), "{waited:?}: one after the other");
+    }
+}
+
 #[test]
 fn faults_become_errors_with_a_kind() {
     let shape = [64, 96];

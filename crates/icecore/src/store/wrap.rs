@@ -15,6 +15,9 @@ use super::{RangeGet, Source};
 pub struct Counts {
     pub requests: AtomicU64,
     pub bytes: AtomicU64,
+    /// Requests that wait for their answer, and the most that ever did at once.
+    pub waiting: AtomicU64,
+    pub peak: AtomicU64,
 }
 
 /// What is done to the bytes of a wrapped source.
@@ -45,9 +48,12 @@ impl Wrapped {
 
     async fn answer(&self, offset: u64, length: u64) -> Result<Bytes> {
         let before = self.counts.requests.fetch_add(1, Ordering::Relaxed);
+        let waiting = self.counts.waiting.fetch_add(1, Ordering::Relaxed) + 1;
+        self.counts.peak.fetch_max(waiting, Ordering::Relaxed);
         if !self.fault.delay.is_zero() {
             tokio::time::sleep(self.fault.delay).await;
         }
+        self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
         if before < self.fault.fail_first {
             return Err(Error::new(ErrorKind::Network, format!("{}: the connection was cut", self.name())));
         }
