@@ -56,6 +56,7 @@ GOALS = [
 def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
     """The field in each layout."""
     import icecore
+    import icecore._icecore as engine
 
     codec = [{"name": "bytes", "configuration": {"endian": "little"}}, fields.CODECS["blosc"]]
     two = pstore_data.repository(True, "layout-two", chunks=fields.INNER["1.3 MB"], codec=codec)
@@ -72,7 +73,7 @@ def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
             return {}
 
         path = folder(True) / "pstore" / f"layout-{name}"
-        built(path, f"{pstore_data.VERSION} {how} {Path(icecore.__file__).stat().st_mtime_ns}", write)
+        built(path, f"{pstore_data.VERSION} {how} {Path(engine.__file__).stat().st_mtime_ns}", write)
         made[name] = str(path)
     return {**made, "warm": list(made.values()), "touch_gb": 1.0}
 
