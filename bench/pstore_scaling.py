@@ -17,8 +17,8 @@ TITLE = "PStore: dicing queries on one core and on two"
 ABOUT = (
     "Eight random boxes of 10 % and one scan of the 904 MB field (shuffle + zstd 3, chunks of 1.3 MB), "
     "page cache warm, caches of decoded chunks off. The number of decoding threads is all that differs. "
-    "Much of the scan is a gigabyte of new memory, whose price varies on a virtual machine: more than twofold "
-    "is that, not icecore. The boxes count."
+    "Much of the scan is a gigabyte of new memory, whose price varies on a virtual machine: more than "
+    "twofold is that, not icecore. The boxes count."
 )
 REPS = 5
 LABELS = {"10 % box": "10 % box", "scan": "scan"}
