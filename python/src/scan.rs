@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use icecore::read::Report;
-use icecore::scan::{self, Batch, Elements, Table, arrow};
+use icecore::scan::{self, Batch, Table, arrows};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,10 +37,8 @@ impl Scan {
     fn next_arrow<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Vec<Buffers<'py>>)>> {
         let made = py.detach(|| {
             let Some(batch) = self.batch()? else { return Ok(None) };
-            let columns = self.columns.iter().zip(batch.columns);
-            let arrays = columns.filter_map(|(number, elements)| Some((self.table.columns().get(*number)?, elements)));
-            let arrays = arrays.map(|(column, elements): (_, Elements)| arrow(column, elements));
-            Ok(Some((batch.rows, arrays.collect::<icecore::grid::Result<Vec<_>>>()?)))
+            let rows = batch.rows;
+            Ok(Some((rows, arrows(&self.table, &self.columns, batch)?)))
         });
         let Some((rows, columns)) = made.or_raise()? else { return Ok(None) };
         let array = |bytes| PyArray1::from_vec(py, bytes);
@@ -53,6 +51,12 @@ impl Scan {
         let Some(batch) = py.detach(|| self.batch()).or_raise()? else { return Ok(None) };
         let columns = batch.columns.into_iter().map(|c| PyArray1::from_vec(py, c.bytes));
         Ok(Some((batch.rows, columns.collect())))
+    }
+
+    /// The (start, stop) of rows of which every one matches by the summaries alone.
+    fn whole(&self) -> Vec<(u64, u64)> {
+        let scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
+        scan.whole().iter().map(|rows| (rows.start, rows.end)).collect()
     }
 
     /// What it took so far.

@@ -39,7 +39,8 @@ impl Table {
         Ok(self.table.filter(clause).or_raise()?.columns)
     }
 
-    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None))]
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None, unsure_only=false))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -48,8 +49,9 @@ impl Table {
         prune: bool,
         limit: Option<u64>,
         memory: Option<u64>,
+        unsure_only: bool,
     ) -> PyResult<Scan> {
-        let mut options = ScanOptions { columns, prune, limit, ..ScanOptions::default() };
+        let mut options = ScanOptions { columns, prune, limit, unsure_only, ..ScanOptions::default() };
         options.filter = clause.map(|clause| self.table.filter(clause)).transpose().or_raise()?;
         options.memory = memory.unwrap_or(options.memory);
         let table = Arc::clone(&self.table);

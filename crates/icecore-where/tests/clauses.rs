@@ -136,8 +136,23 @@ proptest! {
     }
 
     #[test]
-    fn no_words_panic(text in words()) {
-        drop(filter(&text, &columns()));
+    fn no_words_panic_and_what_binds_can_be_evaluated(text in words(), row in prop::array::uniform28(any::<u8>())) {
+        let all = columns();
+        if let Ok(filter) = filter(&text, &all) {
+            let mut rest = row.as_slice();
+            let mut values = |column: &'_ ColumnType| {
+                let (bytes, behind) = rest.split_at(column.dtype.size());
+                rest = behind;
+                bytes
+            };
+            let bytes: Vec<&[u8]> = all.iter().map(&mut values).collect();
+            let held: Vec<_> = (all.iter().zip(bytes))
+                .map(|(c, bytes)| Some(Values { dtype: &c.dtype, bytes, nulls: &[], blobs: &[] }))
+                .collect();
+            let mut hits = Vec::new();
+            filter.hits(&Rows { count: 1, columns: &held }, &mut hits).unwrap();
+            prop_assert!(hits.len() <= 1);
+        }
     }
 
     #[test]

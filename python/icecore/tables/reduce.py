@@ -16,6 +16,7 @@ from icecore.tables.scan import arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from icecore.array import Array
     from icecore.tables.table import Table
 
 _FUNCTIONS = ("count", "sum", "mean", "min", "max", "std", "rms", "histogram")
@@ -92,8 +93,8 @@ def reduce(
 ) -> list[dict[str, Any]]:
     """Functions of columns over all rows that match, or by key columns.
 
-    Nulls and NaN are left out. Without a clause, keys and histograms the answer comes from summaries alone,
-    where every column has one.
+    Nulls and NaN are left out. Without keys and histograms, zones of which every row matches (all of them
+    without a clause) are taken from summaries, where every column has one: nothing else of them is read.
 
     Args:
         table: the table.
@@ -109,17 +110,16 @@ def reduce(
         Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
     """
     wishes, keys = parse(what, table)
-    if where is None and within is None and not keys:
-        known = from_summaries(table, wishes)
-        if known is not None:
-            return [known]
     wishes = [_spanned(table, wish, where, within, xy, prune) for wish in wishes]
     columns = list(dict.fromkeys([*keys, *(wish.column for wish in wishes if wish.column)]))
-    scan = table.scanning(columns, where, within=within, xy=xy, prune=prune)
-    if not columns:
-        return [{wish.label: rows for rows in [scan.count()] for wish in wishes}]
+    known = prune and within is None and not keys and _summed(table, wishes)
+    scan = table.scanning(columns, where, within=within, xy=xy, prune=prune, unsure_only=known)
     groups: dict[tuple[Any, ...], Group] = {} if keys else {(): Group()}
-    for batch in scan.batches():
+    if known:
+        _whole(table, columns, scan.whole(), groups[()])
+    if not columns:
+        groups[()].rows += scan.count()
+    for batch in scan.batches() if columns else ():
         for key, part in _split(batch, keys):
             _add(groups.setdefault(key, Group()), part, wishes)
     order = sorted(groups, key=lambda key: tuple((value is None, value) for value in key))
@@ -161,37 +161,43 @@ def _wish(text: str) -> Wish:
     return Wish(text, function, rest[0] if rest else None, bins, span)
 
 
-def from_summaries(table: Table, wishes: Sequence[Wish]) -> dict[str, Any] | None:
-    """The answer without a look at any row; None where it needs one."""
-    row: dict[str, Any] = {}
-    for wish in wishes:
-        if wish.function == "histogram" or (wish.column is not None and not _summed(table, wish.column)):
-            return None
-    for wish in wishes:
-        row[wish.label] = (
-            len(table) if wish.column is None else _whole(table, wish.column).value(wish.function)
-        )
-    return row
+def _summed(table: Table, wishes: Sequence[Wish]) -> bool:
+    """Whether zones that match as a whole can be taken from summaries."""
+    if any(wish.function == "histogram" for wish in wishes):
+        return False
+    columns = {wish.column: wish.function for wish in wishes if wish.column}
+    columns |= {wish.column: "sum" for wish in wishes if wish.column and wish.function == "sum"}
+    return all(_enough(table[name], function) for name, function in columns.items())
 
 
-def _summed(table: Table, column: str) -> bool:
-    array = table[column]
-    # Infinities are in no summary's mean, but in that of the rows: only types without them are sure.
-    return summaries.state(array) == "fresh" and (array.dtype.kind in "biu" or summaries.finite(array))
+def _enough(array: Array, function: str) -> bool:
+    if summaries.state(array) != "fresh":
+        return False
+    if array.dtype.kind == "f":
+        return summaries.finite(array)  # infinities are in no summary's mean, but in that of the rows
+    if function != "sum" or array.dtype.itemsize < 8:
+        return True
+    # Zones' sums come from their means, and are exact below 2⁵¹.
+    zones = summaries.read(array)
+    return bool(max(zones["max"].max(initial=0), -int(zones["min"].min(initial=0))) < 2**51 // summaries.ZONE)
 
 
-def _whole(table: Table, column: str) -> Moments:
-    zones = summaries.read(table[column])
-    used = zones["count"] > 0
-    whole = Moments()
-    parts = zip(*(zones[name][used] for name in ("count", "mean", "rms", "min", "max")), strict=True)
-    for count, mean, rms, low, high in parts:
-        n, m = int(count), float(mean)
-        square = max(float(rms) ** 2 - m * m, 0.0)
-        whole.add(Moments(n, m, square * n, low.item(), high.item(), m * n))
-    if table.dtypes[column].kind in "biu":
-        whole.total = round(whole.total) if abs(whole.total) < 2**53 else whole.total
-    return whole
+def _whole(table: Table, columns: Sequence[str], runs: Sequence[tuple[int, int]], group: Group) -> None:
+    """Add the zones that match as a whole, from summaries."""
+    group.rows += sum(stop - start for start, stop in runs)
+    for column in columns:
+        zones = summaries.read(table[column])
+        used = np.zeros(len(zones["count"]), bool)
+        for start, stop in runs:
+            used[start // summaries.ZONE : -(-stop // summaries.ZONE)] = True
+        used &= zones["count"] > 0
+        whole = group.moments.setdefault(column, Moments())
+        exact = table.dtypes[column].kind in "biu"
+        parts = zip(*(zones[name][used] for name in ("count", "mean", "rms", "min", "max")), strict=True)
+        for count, mean, rms, low, high in parts:
+            n, m = int(count), float(mean)
+            square = max(float(rms) ** 2 - m * m, 0.0)
+            whole.add(Moments(n, m, square * n, low.item(), high.item(), round(m * n) if exact else m * n))
 
 
 def _spanned(

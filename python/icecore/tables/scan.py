@@ -33,6 +33,7 @@ class Scan:
         limit: int | None = None,
         prune: bool = True,
         memory: int | None = None,
+        unsure_only: bool = False,
     ) -> None:
         self._table = table
         self.columns = list(columns)
@@ -50,11 +51,17 @@ class Scan:
             limit = None  # rows are dropped behind the engine
         names = list(table)
         numbers = [names.index(name) for name in self._read]
-        self._native = table._native.scan(numbers, where, prune, limit, memory)
+        self._native = table._native.scan(numbers, where, prune, limit, memory, unsure_only)
 
     def report(self) -> dict[str, Any]:
         """What it took so far."""
         return self._native.report()
+
+    def whole(self) -> list[tuple[int, int]]:
+        """The (start, stop) of rows of which every one matches by the summaries alone: whole zones (the last
+        may be shorter). With ``unsure_only`` they don't come out.
+        """
+        return list(self._native.whole())
 
     @property
     def schema(self) -> pa.Schema:

@@ -140,12 +140,13 @@ class Table:
         limit: int | None = None,
         prune: bool = True,
         memory: int | None = None,
+        unsure_only: bool = False,
     ) -> Any:
         """:meth:`scan` as an object that also reports what it took; see :class:`icecore.tables.scan.Scan`."""
         from icecore.tables.scan import Scan
 
-        names = self._names(columns)
-        return Scan(self, names, where, within=within, xy=xy, limit=limit, prune=prune, memory=memory)
+        options = {"within": within, "xy": xy, "limit": limit, "prune": prune, "memory": memory}
+        return Scan(self, self._names(columns), where, **options, unsure_only=unsure_only)
 
     def to_numpy(
         self, columns: Sequence[str] | None = None, where: str | None = None, *, prune: bool = True

@@ -3,12 +3,16 @@
 //! Numbers stay as they are, nulls get a validity bitmap; booleans become bits, texts offsets and UTF-8, and times counts of a
 //! unit that Arrow has.
 
+use std::sync::{Mutex, PoisonError};
+
 use icecore_chunk::{DType, NOT_A_TIME, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 use icecore_where::text_of;
 
-use super::batch::Elements;
+use super::batch::{Batch, Elements};
 use super::column::Column;
+use super::table::Table;
+use crate::pool::for_each;
 
 /// Buffers as in Arrow's columnar format.
 #[derive(Debug, Default)]
@@ -20,11 +24,24 @@ pub struct ArrowColumn {
     pub values: Vec<u8>,
 }
 
-/// Makes Arrow's buffers of a column's elements.
+/// Makes Arrow's buffers of a batch's columns, whose numbers in the table are `columns`: on all cores.
 ///
 /// # Errors
-/// `unsupported` for types that Arrow lacks, `corrupt` for what is no character, `mismatch` for times beyond 64 bits.
-pub fn arrow(column: &Column, elements: Elements) -> Result<ArrowColumn> {
+/// `unsupported` for types that Arrow lacks, `corrupt` for what is no character, `mismatch` for times beyond 64 bits,
+/// `internal` for a column that the table lacks.
+pub fn arrows(table: &Table, columns: &[usize], batch: Batch) -> Result<Vec<ArrowColumn>> {
+    let jobs: Vec<Mutex<Elements>> = batch.columns.into_iter().map(Mutex::new).collect();
+    let made: Vec<Mutex<ArrowColumn>> = jobs.iter().map(|_| Mutex::default()).collect();
+    for_each(jobs.len(), |i| {
+        let (Some(job), Some(slot), Some(column)) = (jobs.get(i), made.get(i), columns.get(i)) else { return Ok(()) };
+        let elements = std::mem::take(&mut *job.lock().unwrap_or_else(PoisonError::into_inner));
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = arrow(table.column(*column)?, elements)?;
+        Ok(())
+    })?;
+    Ok(made.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect())
+}
+
+fn arrow(column: &Column, elements: Elements) -> Result<ArrowColumn> {
     let dtype = column.dtype();
     let nulls = valid(column, &elements.bytes);
     match dtype {

@@ -18,7 +18,7 @@ mod table;
 mod window;
 mod zones;
 
-pub use arrow::{ArrowColumn, arrow};
+pub use arrow::{ArrowColumn, arrows};
 pub use batch::{Batch, Elements};
 pub use column::Column;
 pub use identity::{check_sources, digest};

@@ -13,6 +13,8 @@ pub struct ScanOptions {
     pub filter: Option<Filter>,
     /// Leave zones out whose summaries say that no row of them can be wanted.
     pub prune: bool,
+    /// Leave out the zones of which every row matches as well: the caller takes them from summaries.
+    pub unsure_only: bool,
     /// At most this many rows come out.
     pub limit: Option<u64>,
     /// Bytes of columns that are held at once, about; one chunk of each at least.
@@ -23,7 +25,7 @@ pub struct ScanOptions {
 impl Default for ScanOptions {
     fn default() -> Self {
         let read = ReadOptions { cache: false, ..ReadOptions::default() };
-        Self { columns: Vec::new(), filter: None, prune: true, limit: None, memory: 32 << 20, read }
+        Self { columns: Vec::new(), filter: None, prune: true, unsure_only: false, limit: None, memory: 32 << 20, read }
     }
 }
 

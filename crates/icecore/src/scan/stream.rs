@@ -1,5 +1,6 @@
 //! The scan itself: window after window, until the rows or the limit are used up.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use icecore_grid::Result;
@@ -18,6 +19,7 @@ pub struct Scan {
     table: Arc<Table>,
     options: ScanOptions,
     windows: Windows,
+    whole: Vec<Range<u64>>,
     left: u64,
     report: ScanReport,
 }
@@ -29,7 +31,11 @@ impl Scan {
     /// `internal` for a column that the table lacks, and what reading the summaries may bring.
     pub fn new(table: Arc<Table>, options: ScanOptions) -> Result<Self> {
         let mut report = ScanReport { rows: table.rows(), ..ScanReport::default() };
-        let runs = prune(&table, &options, &mut report)?;
+        let mut runs = prune(&table, &options, &mut report)?;
+        let whole = runs.iter().filter(|run| run.sure).map(|run| run.rows.clone()).collect();
+        if options.unsure_only {
+            runs.retain(|run| !run.sure);
+        }
         let (mut row_bytes, mut grain) = (1, 1);
         let tested = options.filter.iter().flat_map(|f| &f.columns);
         for column in options.columns.iter().chain(tested) {
@@ -39,7 +45,7 @@ impl Scan {
         }
         let windows = Windows::new(runs, options.memory / row_bytes, grain);
         let left = options.limit.unwrap_or(u64::MAX);
-        Ok(Self { table, options, windows, left, report })
+        Ok(Self { table, options, windows, whole, left, report })
     }
 
     /// The next rows that match, at least one; None at the end.
@@ -64,6 +70,11 @@ impl Scan {
     /// The numbers of the columns that come out.
     pub fn columns(&self) -> &[usize] {
         &self.options.columns
+    }
+
+    /// The rows of which every one matches by the summaries alone: whole zones, the table's last may be shorter.
+    pub fn whole(&self) -> &[Range<u64>] {
+        &self.whole
     }
 
     /// What it took so far.
