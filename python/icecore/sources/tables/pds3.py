@@ -68,7 +68,7 @@ def _parse(name: str, text: bytes) -> Any:
     label = text[: end.end()] if end else text
     try:
         return pvl.loads(label.decode("latin-1"))
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError, StopIteration) as error:
+    except Exception as error:  # pvl lets all kinds of them through
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise errors.make(
             "format", f"{name} is no valid PDS3 label: {first[0]}", "repair the label"
