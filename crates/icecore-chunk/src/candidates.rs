@@ -2,30 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::candidates_codecs::{codec, lz4, lzma, planes, zlib, zstd};
+use crate::candidates_predict::{Foretold, foretold};
 use crate::chain::Chain;
+use crate::class::Class;
 use crate::defaults::{bytes_codec, grouping};
 use crate::dtype::DType;
-
-/// What a chain costs, as far as its kind alone says: which of them are tried at all, and which the goal `speed` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// Decodes near memory speed and encodes at hundreds of MB/s.
-    Fast,
-    /// Encodes at tens to hundreds of MB/s.
-    Usual,
-    /// Encodes at a few MB/s, or decodes slowly: for archives.
-    Slow,
-}
-
-impl Class {
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Fast => "fast",
-            Class::Usual => "usual",
-            Class::Slow => "slow",
-        }
-    }
-}
 
 /// A codec chain with a short name.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,8 +31,7 @@ pub fn candidates(dtype: &DType, rank: usize, portable: bool) -> Vec<Candidate> 
         list.shuffled();
         list.pco();
         list.planes();
-        list.predicted();
-        list.fpc();
+        list.foretold();
     }
     list.found
 }
@@ -61,26 +42,6 @@ struct List<'a> {
     found: Vec<Candidate>,
 }
 
-fn codec(name: &str, configuration: Value) -> Value {
-    json!({"name": name, "configuration": configuration})
-}
-
-fn zstd(level: i64) -> Value {
-    codec("zstd", json!({"level": level, "checksum": false}))
-}
-
-fn lz4() -> Value {
-    codec("numcodecs.lz4", json!({"acceleration": 1}))
-}
-
-fn zlib() -> Value {
-    codec("numcodecs.zlib", json!({"level": 6}))
-}
-
-fn lzma() -> Value {
-    codec("numcodecs.lzma", json!({"format": 1, "check": -1, "preset": 6, "filters": null}))
-}
-
 /// The quick relative of a slow chain: the same arrangement of the bytes.
 fn kin(label: &str) -> Option<&'static str> {
     let arranged = [
@@ -89,7 +50,7 @@ fn kin(label: &str) -> Option<&'static str> {
         ("blosc bitshuffle", "blosc bitshuffle zstd-3"),
         ("pco", "pco-8"),
         ("bwc", "bwc+zstd-3"),
-        ("predict", "predict fast pco-8"),
+        ("predict", "predict lorenzo+pco-8"),
     ];
     let plain = ["zstd", "bzip2", "lzma", "blosc zstd"];
     arranged
@@ -199,7 +160,7 @@ impl List<'_> {
         self.add("pco-8 lookback", Class::Usual, false, pco(config), &[]);
     }
 
-    /// PStore's bytewise partition (bwc): the top two bytes together, the others one by one.
+    /// Planes of bytes.
     fn planes(&mut self) {
         let size = match self.dtype {
             DType::Complex64 => 4,
@@ -210,60 +171,19 @@ impl List<'_> {
         if size < 2 {
             return;
         }
-        let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
         for (name, class, short, compressor) in [
             ("lz4", Class::Fast, false, lz4()),
             ("zlib-6", Class::Usual, false, zlib()),
             ("zstd-3", Class::Usual, true, zstd(3)),
             ("zstd-19", Class::Slow, false, zstd(19)),
         ] {
-            let plane = |bytes: usize| match bytes {
-                1 => json!({"bytes": 1, "codecs": [{"name": "bytes"}, compressor]}),
-                _ => json!({"bytes": bytes, "codecs": [little, compressor]}),
-            };
-            let planes: Vec<Value> = std::iter::once(2).chain((2..size).map(|_| 1)).map(plane).collect();
-            self.add(format!("bwc+{name}"), class, short, codec("icecore.byteplanes", json!({"planes": planes})), &[]);
+            self.add(format!("bwc+{name}"), class, short, planes(size, &compressor), &[]);
         }
     }
 
-    /// Elements predicted from their neighbours.
-    fn predicted(&mut self) {
-        let (size, _) = grouping(self.dtype);
-        let little = bytes_codec(&DType::Int64);
-        let blosc = |cname: &str, clevel: u64, shuffle: &str| {
-            let own = json!({"cname": cname, "clevel": clevel, "shuffle": shuffle, "typesize": size, "blocksize": 0});
-            json!([little, codec("blosc", own)])
-        };
-        let pco = |level: i64| json!([codec("numcodecs.pcodec", json!({"level": level}))]);
-        let lzma = json!([little, codec("numcodecs.shuffle", json!({"elementsize": size})), lzma()]);
-        let predict = |modes: &Value, lists: Value| codec("icecore.predict", json!({"modes": modes, "codecs": lists}));
-        // All axes, and the last one alone: where fields are rough, more neighbours bring more noise.
-        let mut modes = vec![json!("lorenzo")];
-        if self.rank > 1 {
-            modes.push(json!({"mode": "lorenzo", "axes": [self.rank - 1]}));
-        }
-        let modes = Value::Array(modes);
-        self.add("lorenzo+lz4", Class::Fast, false, predict(&modes, json!([blosc("lz4", 5, "shuffle")])), &[]);
-        self.add(
-            "lorenzo+bitshuffle lz4",
-            Class::Fast,
-            false,
-            predict(&modes, json!([blosc("lz4", 5, "bitshuffle")])),
-            &[],
-        );
-        self.add("lorenzo+pco-8", Class::Usual, true, predict(&modes, json!([pco(8)])), &[]);
-        self.add("predict fast pco-8", Class::Usual, false, predict(&json!(["fast"]), json!([pco(8)])), &[]);
-        let lists = json!([pco(8), pco(12), blosc("zstd", 9, "bitshuffle"), lzma, [little, lzma[2]]]);
-        self.add("predict auto", Class::Slow, false, predict(&json!(["auto"]), lists), &[]);
-    }
-
-    /// PStore's XOR with the neighbour in space and in time.
-    fn fpc(&mut self) {
-        if !matches!(self.dtype, DType::Float32 | DType::Float64) {
-            return;
-        }
-        for (name, axis) in [("sFPC", -1), ("tFPC", 0)].into_iter().take(self.rank.min(2)) {
-            self.add(name, Class::Fast, false, codec("icecore.fpc", json!({"axis": axis})), &[]);
+    fn foretold(&mut self) {
+        for Foretold { label, class, short, codec } in foretold(self.dtype, self.rank) {
+            self.add(label, class, short, codec, &[]);
         }
     }
 }

@@ -3,9 +3,12 @@
 mod block;
 mod buffer;
 mod candidates;
+mod candidates_codecs;
+mod candidates_predict;
 mod chain;
 mod chain_parse;
 mod choose;
+mod class;
 mod clock;
 mod codecs;
 mod contexts;
@@ -29,9 +32,10 @@ mod summary;
 mod vlen;
 
 pub use block::{Block, Elements};
-pub use candidates::{Candidate, Class, candidates};
+pub use candidates::{Candidate, candidates};
 pub use chain::Chain;
 pub use choose::{Choice, Goal, choose, frontier};
+pub use class::Class;
 pub use codecs::Planes;
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};

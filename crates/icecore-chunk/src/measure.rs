@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use icecore_grid::Result;
 
 use crate::block::{Block, Decoded};
-use crate::candidates::{Candidate, Class};
+use crate::candidates::Candidate;
 use crate::chain::Chain;
 use crate::choose::{Goal, hopeless};
+use crate::class::Class;
 use crate::clock::timed;
 use crate::dtype::DType;
 use crate::measured::{Figure, Measured, State, median};

@@ -96,6 +96,28 @@ fn booleans_and_strings() {
 }
 
 #[test]
+fn neighbours_foretell_what_has_neighbours() {
+    let labels = |kind: Value, rank: usize| -> Vec<String> {
+        candidates(&dtype(kind), rank, false).into_iter().map(|c| c.label).collect()
+    };
+    let has = |labels: &[String], start: &str| labels.iter().any(|label| label.starts_with(start));
+    for rank in [0, 1, 2, 4] {
+        let all = labels(json!("float32"), rank);
+        let mut once = all.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), all.len(), "a label is a name");
+        assert!(has(&all, "predict lorenzo") && has(&all, "predict lattice"));
+        assert_eq!(has(&all, "bwcXOR spatial+zlib-6"), rank > 1);
+        assert_eq!(has(&all, "tFPC"), rank > 0);
+    }
+    let integers = labels(json!("int16"), 3);
+    assert!(has(&integers, "predict lorenzo last 2") && !has(&integers, "predict lattice"));
+    assert!(!has(&labels(json!("complex64"), 3), "predict"));
+    assert!(!has(&labels(json!("string"), 3), "predict"));
+}
+
+#[test]
 fn portable_is_core_zarr() {
     for value in [json!("float32"), json!("uint8"), json!("string"), json!("complex128")] {
         for candidate in candidates(&dtype(value), 3, true) {

@@ -1,0 +1,118 @@
+//! The candidates that foretell an element from its neighbours.
+
+use serde_json::{Value, json};
+
+use crate::candidates_codecs::{codec, lz4, lzma, planes, zlib, zstd};
+use crate::class::Class;
+use crate::dtype::DType;
+
+/// A chain without its checksum.
+pub(crate) struct Foretold {
+    pub label: String,
+    pub class: Class,
+    /// Also tried where there is little time.
+    pub short: bool,
+    pub codec: Value,
+}
+
+/// Chains for chunks of `rank` axes; which of them suit the type shows when they are parsed.
+pub(crate) fn foretold(dtype: &DType, rank: usize) -> Vec<Foretold> {
+    let mut found = predicted(dtype, rank);
+    if rank > 0 {
+        found.extend(differing(dtype, rank));
+    }
+    found
+}
+
+fn predict(modes: Value, codecs: Value) -> Value {
+    codec("icecore.predict", json!({"modes": modes, "codecs": codecs}))
+}
+
+fn bytes() -> Value {
+    json!({"name": "bytes", "configuration": {"endian": "little"}})
+}
+
+fn pco(level: u64) -> Value {
+    json!([codec("numcodecs.pcodec", json!({"level": level}))])
+}
+
+fn shuffled(dtype: &DType, compressor: Value) -> Value {
+    json!([bytes(), codec("numcodecs.shuffle", json!({"elementsize": dtype.size()})), compressor])
+}
+
+/// `icecore.predict`: one mode for all chunks, which costs little to write, or modes chosen chunk by chunk.
+fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
+    let item = |label: &str, class, short, modes: Value, codecs: Value| Foretold {
+        label: format!("predict {label}"),
+        class,
+        short,
+        codec: predict(modes, codecs),
+    };
+    let blosc = |cname: &str, level: u64, shuffle: &str| {
+        let size = dtype.size();
+        let own = json!({"cname": cname, "clevel": level, "shuffle": shuffle, "typesize": size, "blocksize": 0});
+        json!([bytes(), codec("blosc", own)])
+    };
+    // lzma for what repeats; elements as they are may be the shortest then.
+    let all = json!([pco(8), pco(12), blosc("zstd", 9, "bitshuffle"), shuffled(dtype, lzma()), [bytes(), lzma()]]);
+    // Where fields are rough, more neighbours bring more noise.
+    let mut two = vec![json!("lorenzo")];
+    two.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
+    let mut found = vec![
+        item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
+        item("auto+pco-8", Class::Slow, false, json!(["auto"]), json!([pco(8)])),
+        item("auto+pco|lzma", Class::Slow, false, json!(["auto"]), all),
+        item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
+        item("lorenzo+lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "shuffle")])),
+        item("lorenzo+bitshuffle lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "bitshuffle")])),
+        item("rank+pco-8", Class::Usual, false, json!(["rank"]), json!([pco(8)])),
+    ];
+    let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);
+    for mode in if float { ["lorenzo", "lattice"].as_slice() } else { &["lorenzo"] } {
+        for (place, axes) in neighbours(rank) {
+            let label = format!("{mode}{place}+pco-8");
+            let modes = json!([{"mode": mode, "axes": axes}]);
+            found.push(item(&label, Class::Usual, place.is_empty(), modes, json!([pco(8)])));
+        }
+    }
+    found
+}
+
+/// Axes along which neighbours may be alike: all, the last ones (a map, a volume), the first (time), the first and the last.
+fn neighbours(rank: usize) -> Vec<(&'static str, Vec<usize>)> {
+    let mut found = vec![("", (0..rank).collect())];
+    for (name, count) in [(" last 3", 3), (" last 2", 2), (" last", 1)] {
+        if count < rank {
+            found.push((name, (rank - count..rank).collect()));
+        }
+    }
+    if rank > 1 {
+        found.push((" first", vec![0]));
+    }
+    if rank > 2 {
+        found.push((" first and last", vec![0, rank - 1]));
+    }
+    found
+}
+
+/// PStore's own: the XOR with a neighbour in space or time, as it is, in planes, or without its leading zero bytes.
+fn differing(dtype: &DType, rank: usize) -> Vec<Foretold> {
+    let axes: &[(&str, &str, usize)] = match rank {
+        1 => &[("t", "temporal", 0)],
+        _ => &[("s", "spatial", rank - 1), ("t", "temporal", 0)],
+    };
+    let mut found = Vec::new();
+    for (letter, place, axis) in axes {
+        let xor = json!([{"mode": "xor", "axis": axis}]);
+        for (name, class, compressor) in
+            [("lz4", Class::Fast, lz4()), ("zlib-6", Class::Usual, zlib()), ("zstd-3", Class::Usual, zstd(3))]
+        {
+            let planes = json!([[planes(dtype.size(), &compressor)]]);
+            found.push((format!("bwcXOR {place}+{name}"), class, predict(xor.clone(), planes)));
+        }
+        found.push((format!("xor {place}+zlib-6"), Class::Usual, predict(xor, json!([[bytes(), zlib()]]))));
+        found.push((format!("{letter}FPC"), Class::Fast, codec("icecore.fpc", json!({"axis": axis}))));
+    }
+    let list = found.into_iter();
+    list.map(|(label, class, codec)| Foretold { label, class, short: false, codec }).collect()
+}
