@@ -65,7 +65,7 @@ def plan(
         return Planned(fallback)
     record: dict[str, Any] = {}
     if nbytes >= KEPT:
-        if small and tuple(part) != tuple(chunk):
+        if small:
             sample = _chunks(kind, shape, chunk, read, nbytes, archive)
             choice = replace(choice, blocks=0)
         choice = confirmed(kind, sample, choice, seconds)
