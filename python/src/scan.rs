@@ -17,6 +17,9 @@ pub struct Scan {
     columns: Vec<usize>,
 }
 
+/// Rows, and for each column the bytes of its elements.
+type Rows<'py> = (usize, Vec<Bound<'py, PyArray1<u8>>>);
+
 /// (validity, offsets, values) of an Arrow array.
 type Buffers<'py> = (Option<Bound<'py, PyArray1<u8>>>, Option<Bound<'py, PyArray1<u8>>>, Bound<'py, PyArray1<u8>>);
 
@@ -47,7 +50,7 @@ impl Scan {
     }
 
     /// The next rows as they are: (rows, for each column the bytes of its elements); None at the end.
-    fn next_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Vec<Bound<'py, PyArray1<u8>>>)>> {
+    fn next_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<Rows<'py>>> {
         let Some(batch) = py.detach(|| self.batch()).or_raise()? else { return Ok(None) };
         let columns = batch.columns.into_iter().map(|c| PyArray1::from_vec(py, c.bytes));
         Ok(Some((batch.rows, columns.collect())))

@@ -12,6 +12,10 @@ use crate::array::Array;
 use crate::error::OrRaise;
 use crate::scan::Scan;
 
+/// A column: name, array, elements that stand for null, and for times in numbers the nanoseconds of a unit and of zero
+/// since 1970.
+type Given = (String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>);
+
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Table {
     table: Arc<Columns>,
@@ -19,9 +23,8 @@ pub struct Table {
 
 #[pymethods]
 impl Table {
-    /// `columns`: (name, array, elements that stand for null, (nanoseconds of a unit, of zero since 1970) for times in numbers).
     #[new]
-    fn new(columns: Vec<(String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>)>) -> PyResult<Self> {
+    fn new(columns: Vec<Given>) -> PyResult<Self> {
         let columns = columns
             .into_iter()
             .map(|(name, array, nulls, epoch)| scan::Column::new(name, Arc::clone(&array.get().view), nulls, epoch))

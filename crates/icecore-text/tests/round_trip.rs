@@ -1,4 +1,5 @@
 //! Whatever the text: printing what was parsed gives it back.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, infer_style, parse, print};
 use proptest::prelude::*;
