@@ -96,6 +96,14 @@ fn booleans_and_strings() {
 }
 
 #[test]
+fn long_text_is_not_split_into_planes() {
+    let kind = dtype(json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": 100_000}}));
+    let labels: Vec<String> = candidates(&kind, 1, false).into_iter().map(|c| c.label).collect();
+    assert!(labels.iter().any(|label| label == "zstd-3"), "{labels:?}");
+    assert!(!labels.iter().any(|label| label.starts_with("bwc")), "{labels:?}");
+}
+
+#[test]
 fn neighbours_foretell_what_has_neighbours() {
     let labels = |kind: Value, rank: usize| -> Vec<String> {
         candidates(&dtype(kind), rank, false).into_iter().map(|c| c.label).collect()

@@ -11,11 +11,12 @@ from icecore import codecspec, layout
 from icecore.analyzer.measure import Choice, Goal, Measurement, confirmed, measure
 from icecore.analyzer.sample import Kind, Reader, Sample, take
 
-#: below this an array gets the codecs of its type: measuring would cost more than it could save
+#: below this an array gets the codecs of its type under ``archive``: there is nothing to save
 _TINY = 4 << 10
 #: below this only a handful of codecs is tried, on a few parts of chunks of at most so many bytes
 _SMALL, _PART, _PARTS = 16 << 20, 128 << 10, 3
-#: below this the figures aren't kept: they would be a good part of what is stored
+#: below this it does so under the other goals, where measuring would cost more than it saves; and figures
+#: aren't kept: they would be a good part of what is stored
 KEPT = 64 << 10
 #: bytes a second that a pack is taken to reach, and the part of its time that measuring may take
 _PACK_SPEED, _SHARE = 200e6, 0.15
@@ -49,9 +50,9 @@ def plan(
     """
     fallback = codecspec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
     nbytes = prod(shape) * layout.itemsize(kind.dtype)
-    if nbytes < _TINY:
-        return Planned(fallback)
     archive = goal.name == "archive"
+    if nbytes < (_TINY if archive else KEPT):
+        return Planned(fallback)
     if small := not archive and nbytes < _SMALL:
         part = _part(chunk, layout.itemsize(kind.dtype))
         sample = take(kind, shape, part, read, _PART, _PARTS * _PART)
