@@ -21,6 +21,8 @@ use crate::scratch::Scratch;
 const ONCE: f64 = 5e-3;
 /// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
 const FAR: f64 = 1.4;
+/// Where the least bytes are all that counts: a few fields repeat so far apart that only the slow ones see it.
+const VERY_FAR: f64 = 3.0;
 /// A budget never ends a measurement before this many blocks.
 const FEWEST: usize = 3;
 
@@ -61,7 +63,10 @@ pub fn measure(
         }
         if index == 0 {
             one_block(&runs, block, &mut workers, |class| class != Class::Slow);
-            spare(&mut runs);
+            spare(
+                &mut runs,
+                if options.goals.contains(&Goal::Archive) && !options.prune_slow_only { VERY_FAR } else { FAR },
+            );
             one_block(&runs, block, &mut workers, |class| class == Class::Slow);
         } else {
             one_block(&runs, block, &mut workers, |_| true);
@@ -153,8 +158,8 @@ fn repeated(first: f64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(median(seconds.into_iter()))
 }
 
-/// Leaves out slow candidates before they are run at all, where a quick relative needs `FAR` times the bytes of the best.
-fn spare(runs: &mut [Mutex<Run>]) {
+/// Leaves out slow candidates before they are run at all, where a quick relative needs `far` times the bytes of the best.
+fn spare(runs: &mut [Mutex<Run>], far: f64) {
     let stored: HashMap<String, u64> = runs
         .iter_mut()
         .map(|run| &run.get_mut().unwrap_or_else(PoisonError::into_inner).measured)
@@ -165,7 +170,7 @@ fn spare(runs: &mut [Mutex<Run>]) {
     for run in runs {
         let measured = &mut run.get_mut().unwrap_or_else(PoisonError::into_inner).measured;
         let kin = measured.candidate.kin.and_then(|kin| stored.get(kin));
-        if measured.state == State::Measured && kin.is_some_and(|kin| *kin as f64 > least as f64 * FAR) {
+        if measured.state == State::Measured && kin.is_some_and(|kin| *kin as f64 > least as f64 * far) {
             measured.state = State::Pruned;
         }
     }
