@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: bytes that may wait for encoding where no other number is given; the engine's default
-_MEMORY = 512 << 20
+_MEMORY = 256 << 20
 
 
 class Writer:

@@ -23,7 +23,7 @@ pub struct WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { memory: 512 << 20 }
+        Self { memory: 256 << 20 }
     }
 }
 
