@@ -11,8 +11,9 @@ import numpy as np
 
 from icecore import errors
 from icecore.nodes import HIDDEN, OURS, Node
-from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.sources.tablefile import TableFile
 from icecore.tables import choice, codecs, format, restore
+from icecore.tables.filestate import FileState
 from icecore.tables.stream import BLOCK, TextStream
 from icecore.text import plural
 
@@ -156,7 +157,7 @@ class _TablePack:
         }
         assert file.spec is not None
         rest, head, limit = b"", file.spec.offset, None
-        state = _State(file, source)
+        state = FileState(file, source)
         blocks = iter(stream)
         block = next(blocks, None)
         while block is not None or rest:
@@ -192,7 +193,7 @@ class _TablePack:
         self._note_file(state)
         self._sources.append(source)
 
-    def _begin(self, state: _State, text: bytes, last: bool) -> None:
+    def _begin(self, state: FileState, text: bytes, last: bool) -> None:
         """Choose the print format of a file: the last one where it fits, else one of its own."""
         file = state.file
         assert file.spec is not None
@@ -245,7 +246,7 @@ class _TablePack:
             raise _Again
         return result
 
-    def _block(self, state: _State, text: bytes, last: bool) -> int:
+    def _block(self, state: FileState, text: bytes, last: bool) -> int:
         """Parse a block into the columns; the number of bytes that were taken."""
         assert state.native is not None
         parsed = state.native.parse(text, last)
@@ -274,7 +275,7 @@ class _TablePack:
             self._done.rows += parsed["rows"]
         return int(parsed["used"])
 
-    def _widen(self, state: _State, column: int, count: int, row: int, cell: bytes) -> bool:
+    def _widen(self, state: FileState, column: int, count: int, row: int, cell: bytes) -> bool:
         """Whether a column has another data type now, which holds a cell; where there is none the cell stays
         text.
         """
@@ -287,7 +288,7 @@ class _TablePack:
                     f"{cell[:80]!r}, which {_about(state.columns[column])} can't hold",
                     "pack all files in one go, or this one into another group",
                 )
-            sample = json.loads(_infer(state, column, self._extra[column]))
+            sample = json.loads(state.infer(column, self._extra[column]))
             merged = format.merge(self._columns[column], sample)
             if merged is not None and not format.same_array(self._columns[column], merged):
                 self._columns[column] = merged
@@ -295,7 +296,7 @@ class _TablePack:
         state.lost[column] = state.lost.get(column, 0) + count
         return False
 
-    def _create(self, state: _State, columns: list[np.ndarray]) -> None:
+    def _create(self, state: FileState, columns: list[np.ndarray]) -> None:
         """Make the group, and an array for each column."""
         path, writer = self._job.path, self._writer
         assert state.spec is not None
@@ -334,7 +335,7 @@ class _TablePack:
         self._escapes.append(np.frombuffer(escapes, "u1"))
         self._at += len(escapes)
 
-    def _note_file(self, state: _State) -> None:
+    def _note_file(self, state: FileState) -> None:
         source, name = state.source, state.file.name
         for what, count in (("cells", state.escaped), ("lines", state.lines)):
             if count:
@@ -389,47 +390,6 @@ class _TablePack:
                 self._writer.attrs(array.path, attrs)
 
 
-class _State:
-    """One file on its way."""
-
-    def __init__(self, file: TableFile, source: dict[str, Any]) -> None:
-        self.file, self.source = file, source
-        self.format: dict[str, Any] | None = None
-        self.spec: TableSpec | None = None
-        self.native: Any = None
-        self.small = False
-        self.limit: int | None = None
-        self.escaped = self.lines = self.odd = 0
-        self.shown = ""
-        self.junk: dict[int, int] = {}
-        self.lost: dict[int, int] = {}
-
-    @property
-    def columns(self) -> list[dict[str, Any]]:
-        assert self.format is not None
-        return list(self.format["columns"])
-
-    def begin(self, fmt: dict[str, Any], spec: TableSpec) -> None:
-        self.format, self.spec = fmt, spec
-        self.native = format.native(fmt)
-        if spec.row_bytes and spec.rows is not None:
-            self.limit = spec.row_bytes * spec.rows
-
-    def count(self, parsed: dict[str, Any], start: int) -> None:
-        """Add up what is kept as text; the lines before the first row are its header."""
-        self.escaped += parsed["escaped"]
-        self.lines += parsed["lines"]
-        first = start == self.source["rows"][0]
-        if parsed["line"] is not None:
-            row, line = parsed["line"]
-            header = first and row == 0 and not (self.spec is not None and self.spec.label)
-            if not header:
-                self.odd += parsed["lines"]
-                self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
-        for column, count, _, _ in parsed["junk"]:
-            self.junk[column] = self.junk.get(column, 0) + count
-
-
 def _blank(values: np.ndarray) -> np.ndarray:
     """Where integers are what stands for no value."""
     return values == np.iinfo(values.dtype).min
@@ -439,17 +399,6 @@ def _raw(text: bytes) -> bytes:
     from icecore import _icecore
 
     return _icecore.raw_escapes(text)
-
-
-def _infer(state: _State, column: int, cells: Sequence[bytes]) -> str:
-    from icecore import _icecore
-
-    assert state.spec is not None
-    item = state.spec.fields[column]
-    fixed = state.spec.layout == "fixed"
-    return _icecore.infer_column(
-        item.name, list(cells), item.kind, fixed, item.longest, ord(state.spec.separator)
-    )
 
 
 def _prints(fmt: dict[str, Any], text: bytes) -> bool:

@@ -1,0 +1,63 @@
+"""One file of a text table while it is packed: its print format, and what of it is kept as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.tables import format
+
+
+class FileState:
+    """One file on its way."""
+
+    def __init__(self, file: TableFile, source: dict[str, Any]) -> None:
+        self.file, self.source = file, source
+        self.format: dict[str, Any] | None = None
+        self.spec: TableSpec | None = None
+        self.native: Any = None
+        self.small = False
+        self.limit: int | None = None
+        self.escaped = self.lines = self.odd = 0
+        self.shown = ""
+        self.junk: dict[int, int] = {}
+        self.lost: dict[int, int] = {}
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """The columns of the print format."""
+        assert self.format is not None
+        return list(self.format["columns"])
+
+    def begin(self, fmt: dict[str, Any], spec: TableSpec) -> None:
+        """Take a print format for the rows to come."""
+        self.format, self.spec = fmt, spec
+        self.native = format.native(fmt)
+        if spec.row_bytes and spec.rows is not None:
+            self.limit = spec.row_bytes * spec.rows
+
+    def count(self, parsed: dict[str, Any], start: int) -> None:
+        """Add up what is kept as text; the lines before the first row are its header."""
+        self.escaped += parsed["escaped"]
+        self.lines += parsed["lines"]
+        first = start == self.source["rows"][0]
+        if parsed["line"] is not None:
+            row, line = parsed["line"]
+            header = first and row == 0 and not (self.spec is not None and self.spec.label)
+            if not header:
+                self.odd += parsed["lines"]
+                self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
+        for column, count, _, _ in parsed["junk"]:
+            self.junk[column] = self.junk.get(column, 0) + count
+
+    def infer(self, column: int, cells: Sequence[bytes]) -> str:
+        """The style of a column (JSON) in which the most of ``cells`` can be printed again."""
+        from icecore import _icecore
+
+        assert self.spec is not None
+        item = self.spec.fields[column]
+        fixed = self.spec.layout == "fixed"
+        return _icecore.infer_column(
+            item.name, list(cells), item.kind, fixed, item.longest, ord(self.spec.separator)
+        )
