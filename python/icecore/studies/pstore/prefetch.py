@@ -69,7 +69,8 @@ def _fetch(port: int, store: Path, nbytes: int) -> float:
     largest = max((store / "chunks").iterdir(), key=lambda path: path.stat().st_size)
     size = largest.stat().st_size
     ranges = [(at % max(size - _STEP, 1), min(_STEP, nbytes - at)) for at in range(0, nbytes, _STEP)]
-    count = min(_CONNECTIONS, len(ranges))
+    # none where every chunk of a small field is in the cache already
+    count = max(min(_CONNECTIONS, len(ranges)), 1)
 
     def run(mine: list[tuple[int, int]]) -> None:
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
