@@ -2,7 +2,7 @@
 
 use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
-use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, Values, best_lag, cells_of, infer_style};
+use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, Values, View, best_lag, cells_of, infer_style};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -61,13 +61,13 @@ impl TextFormat {
         Ok(result)
     }
 
-    /// The text of a stretch of rows: for each column i8, f8, or the bytes of its text.
+    /// The text of a stretch of rows, in some parts: for each column i8, f8, or the bytes of its text.
     fn print<'py>(
         &self,
         py: Python<'py>,
         columns: Vec<Bound<'py, PyAny>>,
         escapes: &[u8],
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let pool = pool().or_raise()?;
         let (escapes, _) = Escapes::decode(escapes).or_raise()?;
         if columns.len() != self.format.columns.len() {
@@ -75,24 +75,37 @@ impl TextFormat {
             return Err(raise(Error::new(ErrorKind::Invalid, message)));
         }
         let both = self.format.columns.iter().zip(&columns);
-        let values: Vec<Values> = both.map(|(column, array)| values_of(column, array)).collect::<PyResult<_>>()?;
-        let text = py.detach(|| pool.install(|| icecore_text::print(&self.format, &values, &escapes))).or_raise()?;
-        Ok(PyBytes::new(py, &text))
+        let lent: Vec<Lent<'_>> = both.map(|(column, array)| Lent::of(column, array)).collect::<PyResult<_>>()?;
+        let views: Vec<View<'_>> = lent.iter().map(Lent::view).collect::<PyResult<_>>()?;
+        let parts = py.detach(|| pool.install(|| icecore_text::print(&self.format, &views, &escapes))).or_raise()?;
+        PyList::new(py, parts.iter().map(|part| PyBytes::new(py, part)))
     }
 }
 
-fn values_of(column: &Column, array: &Bound<'_, PyAny>) -> PyResult<Values> {
-    Ok(match &column.style {
-        Style::Words(_) => {
-            let bytes: PyReadonlyArray1<'_, u8> = array.extract()?;
-            Values::Text { width: column.size as usize, bytes: bytes.as_slice()?.to_vec() }
-        }
-        Style::Real(_) => Values::Real(array.extract::<PyReadonlyArray1<'_, f64>>()?.as_slice()?.to_vec()),
-        Style::Number(_) if column.scale > 0 => {
-            Values::Real(array.extract::<PyReadonlyArray1<'_, f64>>()?.as_slice()?.to_vec())
-        }
-        _ => Values::Int(array.extract::<PyReadonlyArray1<'_, i64>>()?.as_slice()?.to_vec()),
-    })
+/// A column's array while it is printed.
+enum Lent<'py> {
+    Int(PyReadonlyArray1<'py, i64>),
+    Real(PyReadonlyArray1<'py, f64>),
+    Text(usize, PyReadonlyArray1<'py, u8>),
+}
+
+impl<'py> Lent<'py> {
+    fn of(column: &Column, array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(match &column.style {
+            Style::Words(_) => Lent::Text(column.size as usize, array.extract()?),
+            Style::Real(_) => Lent::Real(array.extract()?),
+            Style::Number(_) if column.scale > 0 => Lent::Real(array.extract()?),
+            _ => Lent::Int(array.extract()?),
+        })
+    }
+
+    fn view(&self) -> PyResult<View<'_>> {
+        Ok(match self {
+            Lent::Int(array) => View::Int(array.as_slice()?),
+            Lent::Real(array) => View::Real(array.as_slice()?),
+            Lent::Text(width, array) => View::Text { width: *width, bytes: array.as_slice()? },
+        })
+    }
 }
 
 /// (column, count, first row, longest) of the columns that have any.

@@ -31,7 +31,7 @@ def read(text: bytes, spec: TableSpec) -> tuple[dict[str, Any], list[np.ndarray]
     again, row, rest = text[: spec.offset], 0, parsed["escapes"]
     while rest:
         rows, used = _icecore.read_escapes(rest)
-        again += native.print([codecs.raw(v[row : row + rows], c) for v, c in both], rest[:used])
+        again += b"".join(native.print([codecs.raw(v[row : row + rows], c) for v, c in both], rest[:used]))
         row, rest = row + rows, rest[used:]
     return parsed, values, again
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frame::Frame;
 use crate::loose::{POW10, loose};
-use crate::number::{NumberStyle, from_double, to_double};
+use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
 use crate::time::TimeStyle;
 use crate::words::WordStyle;
@@ -49,24 +49,33 @@ pub enum Values {
 
 impl Values {
     pub fn len(&self) -> usize {
-        match self {
-            Values::Int(v) => v.len(),
-            Values::Real(v) => v.len(),
-            Values::Text { width, bytes } => bytes.len().checked_div(*width).unwrap_or(0),
-        }
+        self.view().len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Repeats the last value.
+    /// Repeats the last value up to so many rows.
     #[inline]
-    pub(crate) fn again(&mut self) {
+    pub(crate) fn fill(&mut self, rows: usize) {
         match self {
-            Values::Int(v) => v.extend(v.last().copied()),
-            Values::Real(v) => v.extend(v.last().copied()),
-            Values::Text { width, bytes } => bytes.extend_from_within(bytes.len().saturating_sub(*width)..),
+            Values::Int(v) => v.resize(rows, v.last().copied().unwrap_or_default()),
+            Values::Real(v) => v.resize(rows, v.last().copied().unwrap_or_default()),
+            Values::Text { width, bytes } => {
+                while bytes.len() < rows * *width {
+                    bytes.extend_from_within(bytes.len().saturating_sub(*width)..);
+                }
+            }
+        }
+    }
+
+    /// The same values, lent.
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Values::Int(v) => View::Int(v),
+            Values::Real(v) => View::Real(v),
+            Values::Text { width, bytes } => View::Text { width: *width, bytes },
         }
     }
 
@@ -78,14 +87,36 @@ impl Values {
             _ => {}
         }
     }
+}
+
+/// Values that someone else holds.
+#[derive(Clone, Copy, Debug)]
+pub enum View<'a> {
+    Int(&'a [i64]),
+    Real(&'a [f64]),
+    Text { width: usize, bytes: &'a [u8] },
+}
+
+impl View<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            View::Int(v) => v.len(),
+            View::Real(v) => v.len(),
+            View::Text { width, bytes } => bytes.len().checked_div(*width).unwrap_or(0),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 
     /// Calls `mark` with those of `rows` whose value is not, bit for bit, that of the row before.
     #[inline]
     pub(crate) fn changes(&self, rows: Range<usize>, mark: impl FnMut(usize)) {
         match self {
-            Values::Int(v) => rows.filter(|i| *i == 0 || v[*i] != v[*i - 1]).for_each(mark),
-            Values::Real(v) => rows.filter(|i| *i == 0 || v[*i].to_bits() != v[*i - 1].to_bits()).for_each(mark),
-            Values::Text { width, bytes } => {
+            View::Int(v) => rows.filter(|i| *i == 0 || v[*i] != v[*i - 1]).for_each(mark),
+            View::Real(v) => rows.filter(|i| *i == 0 || v[*i].to_bits() != v[*i - 1].to_bits()).for_each(mark),
+            View::Text { width, bytes } => {
                 let text = |i: usize| &bytes[i * width..(i + 1) * width];
                 rows.filter(|i| *i == 0 || text(*i) != text(*i - 1)).for_each(mark);
             }
@@ -262,19 +293,17 @@ impl Column {
 
     /// Appends the cell of element `i`; false where the value can't be printed.
     #[inline]
-    pub(crate) fn print(&self, values: &Values, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn print(&self, values: View<'_>, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
         match (&self.style, values) {
-            (Style::Words(style), Values::Text { width, bytes }) => {
+            (Style::Words(style), View::Text { width, bytes }) => {
                 let field = &bytes[i * width..(i + 1) * width];
                 let length = field.iter().rposition(|b| *b != 0).map_or(0, |n| n + 1);
                 self.print_words(style, &field[..length], separator, out);
                 true
             }
-            (Style::Number(_), Values::Real(v)) => {
-                from_double(v[i], self.scale).is_some_and(|k| self.print_int(k, out))
-            }
-            (_, Values::Real(v)) => self.print_real(v[i], out),
-            (_, Values::Int(v)) => self.print_int(v[i], out),
+            (Style::Number(_), View::Real(v)) => from_double(v[i], self.scale).is_some_and(|k| self.print_int(k, out)),
+            (_, View::Real(v)) => self.print_real(v[i], out),
+            (_, View::Int(v)) => self.print_int(v[i], out),
             _ => false,
         }
     }
@@ -290,21 +319,34 @@ impl Column {
     #[inline]
     fn print_int(&self, value: i64, out: &mut Vec<u8>) -> bool {
         let mut text = Vec::new();
-        let mut buffer = [b'0'; 48];
-        let body = match &self.style {
-            Style::Number(style) => style.print(value, self.scale, &mut buffer),
-            Style::Time(style) => style.print(value, &mut text).then_some(text.as_slice()),
+        match &self.style {
+            Style::Number(style) => return self.print_number(style, value, out),
+            Style::Time(style) if style.print(value, &mut text) => {}
             Style::Hex(digits) if value >= 0 => {
                 let width = *digits as usize;
                 text.extend_from_slice(format!("{value:0width$X}").as_bytes());
-                Some(text.as_slice())
             }
-            _ => None,
-        };
-        body.is_some_and(|body| {
-            self.frame.put(body, out);
-            true
-        })
+            _ => return false,
+        }
+        self.frame.put(&text, out);
+        true
+    }
+
+    #[inline]
+    fn print_number(&self, style: &NumberStyle, value: i64, out: &mut Vec<u8>) -> bool {
+        let mut buffer = EMPTY;
+        let Some(at) = style.print(value, self.scale, &mut buffer) else { return false };
+        let width = self.frame.width as usize;
+        // In front of the number the buffer is spaces already.
+        match buffer.get(at.min(buffer.len().saturating_sub(width))..) {
+            Some(padded) if !self.frame.left && width <= buffer.len() => {
+                out.extend_from_slice(&self.frame.lead);
+                out.extend_from_slice(padded);
+                out.extend_from_slice(&self.frame.tail);
+            }
+            _ => self.frame.put(buffer.get(at..).unwrap_or_default(), out),
+        }
+        true
     }
 
     fn print_words(&self, style: &WordStyle, text: &[u8], separator: u8, out: &mut Vec<u8>) {

@@ -21,7 +21,7 @@ mod rows;
 mod time;
 mod words;
 
-pub use column::{Column, Style, Values};
+pub use column::{Column, Style, Values, View};
 pub use escapes::Escapes;
 pub use format::{Format, Layout};
 pub use frame::Frame;

@@ -53,9 +53,10 @@ impl NumberStyle {
         Some(if negative { -scaled } else { scaled })
     }
 
-    /// `value` (in units of 10^-`scale`) as text in `buffer`; `None` where it has more places than this style.
+    /// Writes `value` (in units of 10^-`scale`) to the end of `buffer`; where it begins, or `None` where it has more places
+    /// than this style.
     #[inline]
-    pub fn print<'b>(&self, value: i64, scale: u8, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
+    pub fn print(&self, value: i64, scale: u8, buffer: &mut Buffer) -> Option<usize> {
         let mut magnitude = value.unsigned_abs();
         if scale > self.places {
             let drop = POW10.get((scale - self.places) as usize)?.unsigned_abs();
@@ -74,12 +75,13 @@ impl NumberStyle {
             at = at.checked_sub(1)?;
             *buffer.get_mut(at)? = if value < 0 { b'-' } else { b'+' };
         }
-        buffer.get(at..)
+        Some(at)
     }
 }
 
-/// Room for any number: its text stands at the end.
-pub type Buffer = [u8; 48];
+/// Room for any number.
+pub type Buffer = [u8; 64];
+pub const EMPTY: Buffer = [b' '; 64];
 
 #[inline]
 fn read(digits: &[u8], start: i64) -> Option<i64> {

@@ -22,6 +22,8 @@ pub struct Parsed {
     pub lost: Vec<Misfits>,
     /// By column: cells that hold no value of its kind.
     pub junk: Vec<Misfits>,
+    /// Whether any cell was an escape.
+    unfit: bool,
 }
 
 /// Cells that a column doesn't take.
@@ -95,7 +97,14 @@ fn join(format: &Format, parsed: Vec<Parsed>) -> Parsed {
     let mut gather = Gather::default();
     let Some(mut all) = parts.next() else {
         let columns = format.columns.iter().map(|c| c.values(0)).collect();
-        return Parsed { columns, escapes: Escapes::default(), used: 0, lost: none(format), junk: none(format) };
+        return Parsed {
+            columns,
+            escapes: Escapes::default(),
+            used: 0,
+            lost: none(format),
+            junk: none(format),
+            unfit: false,
+        };
     };
     gather.append(std::mem::take(&mut all.escapes));
     for part in parts {
@@ -128,6 +137,7 @@ fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
         used: 0,
         lost: none(format),
         junk: none(format),
+        unfit: false,
     };
     let mut gather = Gather::default();
     let mut before: Vec<Before> = Vec::new();
@@ -151,6 +161,8 @@ fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
             Piece::Rest => break,
         }
     }
+    let rows = gather.escapes.rows as usize;
+    parsed.columns.iter_mut().for_each(|values| values.fill(rows));
     parsed.escapes = gather.escapes;
     parsed
 }
@@ -177,24 +189,25 @@ fn row(
 ) {
     let separator = format.separator();
     let first = before.is_empty();
-    for (i, (column, (start, end))) in format.columns.iter().zip(cells).enumerate() {
+    // A cell that is that of the row before is left alone: its column is filled up when the next one differs.
+    let begin = if parsed.unfit { 0 } else { known };
+    let rows = gather.escapes.rows as usize;
+    for (i, (column, (start, end))) in format.columns.iter().zip(cells).enumerate().skip(begin) {
         let cell = text.get(*start..*end).unwrap_or_default();
         let Some(values) = parsed.columns.get_mut(i) else { continue };
-        if i < known && before.get(i).is_some_and(|old| old.fit == Fit::Exact) {
-            values.again();
-            continue;
-        }
         let old = before.get(i).copied().filter(|_| !first);
         let same = old.is_some_and(|old| text.get(old.cell.0..old.cell.1) == Some(cell));
         let (fit, known) = match old.filter(|_| same) {
-            Some(old) => {
-                values.again();
-                (old.fit, Some(old.text))
+            Some(old) if old.fit == Fit::Exact => continue,
+            Some(old) => (old.fit, Some(old.text)),
+            None => {
+                values.fill(rows);
+                (column.read(cell, separator, values), None)
             }
-            None => (column.read(cell, separator, values), None),
         };
         let mut id = 0;
         if fit != Fit::Exact {
+            parsed.unfit = true;
             id = known.unwrap_or_else(|| gather.text(cell));
             gather.escapes.cells.push((gather.escapes.rows, i as u16, id));
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 
-use crate::column::Values;
+use crate::column::View;
 use crate::escapes::Escapes;
 use crate::format::{Format, Layout};
 
@@ -15,11 +15,11 @@ const SHARE: usize = 1 << 12;
 /// Rows whose changes are looked up together: their columns fit the nearest cache.
 const STRIP: usize = 512;
 
-/// The text of all rows, printed on all threads of the pool that it is called in.
+/// The text of all rows, in some parts that follow each other, printed on all threads of the pool that it is called in.
 ///
 /// # Errors
 /// `Corrupt` where columns, escapes and format don't belong together.
-pub fn print(format: &Format, columns: &[Values], escapes: &Escapes) -> Result<Vec<u8>> {
+pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
     let rows = escapes.rows as usize;
     if columns.len() != format.columns.len() || columns.iter().any(|c| c.len() != rows) {
         let message =
@@ -30,12 +30,11 @@ pub fn print(format: &Format, columns: &[Values], escapes: &Escapes) -> Result<V
     let ranges: Vec<Range<usize>> = (0..count).map(|i| rows * i / count..rows * (i + 1) / count).collect();
     let job = Job { format, columns, escapes };
     let mut parts: Vec<Vec<u8>> = ranges.into_par_iter().map(|range| job.part(range)).collect::<Result<_>>()?;
-    let mut text = if parts.len() == 1 { parts.swap_remove(0) } else { parts.concat() };
-    text.truncate(text.len().saturating_sub(job.lacking()));
-    for (_, line) in job.lines(rows, rows + 1) {
-        text.extend_from_slice(line);
+    if let Some(last) = parts.last_mut() {
+        last.truncate(last.len().saturating_sub(job.lacking()));
+        job.lines(rows, rows + 1).iter().for_each(|(_, line)| last.extend_from_slice(line));
     }
-    Ok(text)
+    Ok(parts)
 }
 
 /// The row before: where it begins in the text, and where each of its cells ends, from there.
@@ -92,7 +91,7 @@ fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
 
 struct Job<'a> {
     format: &'a Format,
-    columns: &'a [Values],
+    columns: &'a [View<'a>],
     escapes: &'a Escapes,
 }
 
@@ -117,6 +116,7 @@ impl<'a> Job<'a> {
         for first in rows.clone().step_by(STRIP) {
             let strip = first..rows.end.min(first + STRIP);
             let mut changed = self.changed(strip.clone());
+            out.reserve(self.room(out.len(), first - rows.start, rows.len()));
             for (row, changed) in strip.zip(changed.chunks_exact_mut(self.words())) {
                 while let Some((_, line)) = lines.next_if(|(at, _)| *at as usize == row) {
                     out.extend_from_slice(line);
@@ -138,6 +138,15 @@ impl<'a> Job<'a> {
             }
         }
         Ok(out)
+    }
+
+    /// Bytes that the rest of `rows` takes, judged by the `done` ones. Asked for at once, they are not moved again and again.
+    fn room(&self, bytes: usize, done: usize, rows: usize) -> usize {
+        match &self.format.layout {
+            _ if done > 0 => (bytes / done + 1) * (rows - done).min(done * 16),
+            Layout::Fixed { template, .. } => template.len() * STRIP.min(rows),
+            Layout::Delimited { .. } => 0,
+        }
     }
 
     /// Words of a row's set of columns.
@@ -218,7 +227,7 @@ impl<'a> Job<'a> {
             out.extend_from_slice(self.escapes.texts.get(*text as usize).ok_or_else(|| self.unprintable(i, row))?);
             return Ok(());
         }
-        let printed = self.format.columns[i].print(&self.columns[i], row, self.format.separator(), out);
+        let printed = self.format.columns[i].print(self.columns[i], row, self.format.separator(), out);
         if printed { Ok(()) } else { Err(self.unprintable(i, row)) }
     }
 

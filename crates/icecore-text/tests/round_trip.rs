@@ -1,7 +1,7 @@
 //! Whatever the text: printing what was parsed gives it back.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
-use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, infer_style, parse, print};
+use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, View, infer_style, parse, print};
 use proptest::prelude::*;
 
 fn columns(texts: &[&[u8]], separator: u8, multiline: bool) -> Vec<Column> {
@@ -31,10 +31,14 @@ fn check(format: &Format, text: &[u8]) -> (u32, usize) {
     let (escapes, used) = Escapes::decode(&parsed.escapes.encode()).unwrap();
     assert_eq!(used, parsed.escapes.encode().len());
     assert_eq!(escapes, parsed.escapes);
-    let again = print(&format, &parsed.columns, &escapes).unwrap();
+    let again = print(&format, &views(&parsed.columns), &escapes).unwrap().concat();
     assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(text));
     assert_eq!(again, text);
     (escapes.rows, escapes.cells.len())
+}
+
+fn views(columns: &[Values]) -> Vec<View<'_>> {
+    columns.iter().map(Values::view).collect()
 }
 
 fn delimited(sample: &[u8]) -> Format {

@@ -71,7 +71,7 @@ class BinaryFormat:
             "junk": [],
         }
 
-    def print(self, columns: list[np.ndarray], escapes: bytes) -> bytes:
+    def print(self, columns: list[np.ndarray], escapes: bytes) -> list[bytes]:
         """The records of a block.
 
         Raises:
@@ -79,7 +79,7 @@ class BinaryFormat:
         """
         rows, residue = _get(escapes)
         if residue is None:
-            return escapes[_raw_start(escapes) :]
+            return [escapes[_raw_start(escapes) :]]
         records = self._records(columns, rows)
         count = int.from_bytes(residue[:4], "little")
         places = np.frombuffer(residue, "<u4", min(count, len(residue) // 4 - 1), 4)
@@ -87,7 +87,7 @@ class BinaryFormat:
         if len(body) != rows * count or len(columns[0]) != rows or (places >= self._row).any():
             raise errors.make("corrupt", "the residue of a binary table is damaged", "icecore verify --deep")
         records[:, places] ^= np.frombuffer(body, "u1").reshape(count, rows).T
-        return records.tobytes()
+        return [records.tobytes()]
 
     def _records(self, columns: list[np.ndarray], rows: int) -> np.ndarray:
         records = np.zeros((rows, self._row), "u1")

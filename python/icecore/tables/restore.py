@@ -147,10 +147,11 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[byt
         rows, used = _icecore.read_escapes(stored[at:])
         if row + rows > source["rows"][1]:
             raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
-        text = native.print(window.columns(row, row + rows), stored[at : at + used])
-        digest.update(text)
-        size, row, at = size + len(text), row + rows, at + used
-        yield text
+        for text in native.print(window.columns(row, row + rows), stored[at : at + used]):
+            digest.update(text)
+            size += len(text)
+            yield text
+        row, at = row + rows, at + used
     if size != source["bytes"] or digest.hexdigest() != source["sha256"]:
         raise errors.make(
             "corrupt",
