@@ -13,8 +13,8 @@ use crate::error::OrRaise;
 use crate::scan::Scan;
 
 /// A column: name, array, elements that stand for null, and for times in numbers the nanoseconds of a unit and of zero
-/// since 1970.
-type Given = (String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>);
+/// since 1970; the element of each row, of an array with two axes.
+type Given = (String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>, Option<u64>);
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Table {
@@ -27,7 +27,9 @@ impl Table {
     fn new(columns: Vec<Given>) -> PyResult<Self> {
         let columns = columns
             .into_iter()
-            .map(|(name, array, nulls, epoch)| scan::Column::new(name, Arc::clone(&array.get().view), nulls, epoch))
+            .map(|(name, array, nulls, epoch, item)| {
+                scan::Column::new(name, Arc::clone(&array.get().view), nulls, epoch).of(item)
+            })
             .collect();
         Ok(Self { table: Arc::new(Columns::new(columns).or_raise()?) })
     }
@@ -43,7 +45,7 @@ impl Table {
     }
 
     #[allow(clippy::too_many_arguments)]
-    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None, unsure_only=false))]
+    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None, unsure_only=false, rows=None))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -53,10 +55,12 @@ impl Table {
         limit: Option<u64>,
         memory: Option<u64>,
         unsure_only: bool,
+        rows: Option<Vec<(u64, u64)>>,
     ) -> PyResult<Scan> {
         let mut options = ScanOptions { columns, prune, limit, unsure_only, ..ScanOptions::default() };
         options.filter = clause.map(|clause| self.table.filter(clause)).transpose().or_raise()?;
         options.memory = memory.unwrap_or(options.memory);
+        options.rows = rows.map(|rows| rows.into_iter().map(|(start, end)| start..end).collect());
         let table = Arc::clone(&self.table);
         let scan = py.detach(|| scan::Scan::new(table, options)).or_raise()?;
         Ok(Scan::new(scan, Arc::clone(&self.table)))

@@ -141,6 +141,11 @@ impl Lexer<'_> {
         while self.peek(0).is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
             self.at += 1;
         }
+        // An item of a column of several values a row, `spectrum[3]`, belongs to the name.
+        let digits = (1..).take_while(|i| self.peek(*i).is_some_and(|c| c.is_ascii_digit())).count();
+        if self.peek(0) == Some('[') && digits > 0 && self.peek(1 + digits) == Some(']') {
+            self.at += digits + 2;
+        }
         Token::Word(self.characters.get(start..self.at).unwrap_or_default().iter().collect())
     }
 

@@ -11,7 +11,7 @@ from icecore import errors, layout, sourcing
 from icecore.analyzer import peers, programs
 from icecore.analyzer.measure import Goal, Measurement, measure
 from icecore.analyzer.outcome import ArrayAssay, Assay
-from icecore.analyzer.sample import Kind, take
+from icecore.analyzer.sample import Kind, Sample, take, within
 from icecore.analyzer.spread import Spread
 from icecore.array import Array
 from icecore.linkedread import linked_readers
@@ -22,6 +22,8 @@ Progress = Callable[[str, int, int], None]
 
 #: bytes up to which an array is measured as a whole, and that are read of it at most
 _WHOLE, _MOST = 2 << 20, 16 << 20
+#: below this parts of chunks are measured: three of them, together so much of the array
+_SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
 #: without names: arrays of at least this many bytes, the largest ones
 _SMALL, _LARGEST = 64 << 10, 8
 #: of the time: for all candidates; the rest is for what is chosen, on more chunks
@@ -131,7 +133,7 @@ def _array(
     size = layout.itemsize(entry.dtype)
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
     chunk = source if own and source else layout.plan(entry.shape, size, source_chunk=source).chunk
-    sample = take(kind, entry.shape, chunk, read, _WHOLE, _MOST)
+    sample, measured = _sample(kind, entry, chunk, read)
     found = measure(kind, sample, goals, portable=portable, seconds=seconds * _MEASURING, report=True)
     found = Measurement(found.candidates + ([] if portable else peers.measure(sample)), found.choices)
     spread = Spread(kind, entry.shape, chunk, read)
@@ -141,7 +143,7 @@ def _array(
         entry.shape,
         dtype_label(entry.data_type),
         entry.nbytes,
-        chunk,
+        measured,
         sample.chunks,
         sample.of,
         sum(sample.raw) + sample.empty,
@@ -149,3 +151,17 @@ def _array(
         found.choices,
         time.perf_counter() - began,
     )
+
+
+def _sample(
+    kind: Kind, entry: ArrayEntry, chunk: tuple[int, ...], read: Reader
+) -> tuple[Sample, tuple[int, ...]]:
+    """What is measured, and the shape of its blocks: every candidate takes three of them, whatever the time,
+    so those of a short array are parts of chunks.
+    """
+    if not chunk or entry.nbytes >= _SHORT:
+        return take(kind, entry.shape, chunk, read, _WHOLE, _MOST), chunk
+    size = layout.itemsize(kind.dtype)
+    share = max(int(entry.nbytes * _SHARE), 2 * _SMALL)
+    part = within(chunk, size, share // _PARTS)
+    return take(kind, entry.shape, part, read, share, share), part

@@ -17,7 +17,8 @@ class ArrayAssay:
         shape: elements along each axis.
         dtype: the data type in one word.
         nbytes: of the whole array, decoded.
-        chunk: shape of the chunks that were measured: the array's own in a repository, else the planned ones.
+        chunk: shape of the chunks that were measured: the array's own in a repository, else the planned ones;
+            parts of them where the array is short.
         chunks: number of chunks that were read.
         of: number of chunks of the array.
         sampled: bytes of the array in them.

@@ -9,7 +9,7 @@ from typing import Any
 
 from icecore import codecspec, layout
 from icecore.analyzer.measure import Choice, Goal, Measurement, confirmed, measure
-from icecore.analyzer.sample import Kind, Reader, Sample, take
+from icecore.analyzer.sample import Kind, Reader, Sample, take, within
 
 #: below this an array gets the codecs of its type under ``archive``: there is nothing to save
 _TINY = 4 << 10
@@ -54,7 +54,7 @@ def plan(
     if nbytes < (_TINY if archive else KEPT):
         return Planned(fallback)
     if small := not archive and nbytes < _SMALL:
-        part = _part(chunk, layout.itemsize(kind.dtype))
+        part = within(chunk, layout.itemsize(kind.dtype), _PART)
         sample = take(kind, shape, part, read, _PART, _PARTS * _PART)
     else:
         sample = _chunks(kind, shape, chunk, read, nbytes, archive)
@@ -80,15 +80,6 @@ def _chunks(
     """Whole chunks, as many as the goal is worth."""
     most = min(max(nbytes // 32, 2 << 20), 16 << 20 if archive else 6 << 20)
     return take(kind, shape, chunk, read, (2 << 20) if archive else (1 << 19), most)
-
-
-def _part(chunk: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """A box inside a chunk that is small enough to be measured quickly: its longest axes are halved."""
-    part = list(chunk)
-    while part and prod(part) * itemsize > _PART and max(part) > 1:
-        axis = part.index(max(part))
-        part[axis] = -(-part[axis] // 2)
-    return tuple(part)
 
 
 def _record(found: Measurement, choice: Choice, nbytes: int, chunks: int, of: int) -> dict[str, Any]:

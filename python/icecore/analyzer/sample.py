@@ -82,6 +82,15 @@ def take(
     return result
 
 
+def within(chunk: Sequence[int], itemsize: int, most: int) -> tuple[int, ...]:
+    """A box inside a chunk of about ``most`` bytes, which is measured sooner: its longest axes are halved."""
+    part = list(chunk)
+    while part and prod(part) * itemsize > most and max(part) > 1:
+        axis = part.index(max(part))
+        part[axis] = -(-part[axis] // 2)
+    return tuple(part)
+
+
 def _fill(kind: Kind) -> np.ndarray:
     """The fill value as an array of one element."""
     from icecore import _icecore

@@ -58,12 +58,13 @@ def _array(array: Array) -> dict[str, Any]:
 
 def _summary(array: Array) -> str | None:
     from icecore.tables import summaries
+    from icecore.tables.zones import ZONE
 
     try:
         state = summaries.state(array)
     except errors.Error as error:
         state = error.kind  # of a linked file that changed, say
-    return None if state == "none" else f"{state}, zones of {summaries.ZONE:,} rows"
+    return None if state == "none" else f"{state}, zones of {ZONE:,} rows"
 
 
 def _group(group: Group) -> dict[str, Any]:

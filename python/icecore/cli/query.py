@@ -51,6 +51,9 @@ def query(
         str | None, typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file.")
     ] = None,
     xy: Annotated[str | None, typer.Option(metavar="X,Y", help="The columns that --within is about.")] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only rows that came from this file; also a glob.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="At most so many rows.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Run it, and say only what it took.")] = False,
     no_prune: Annotated[bool, typer.Option("--no-prune", help="Don't use summaries.")] = False,
@@ -60,9 +63,10 @@ def query(
 ) -> None:
     """Select rows of a table.
 
-    A table is a group of one-dimensional arrays of one length. CLAUSE compares columns with constants
-    and each other: < <= = != >= >, between A and B, in (…), is [not] null, like 'abc%', and, or, not, ( ),
-    + - * / %, abs sqrt floor ceil log10 exp sin cos radians, wrap(lon, 350, 10) for longitudes across 360.
+    A table is a group of arrays of one length. CLAUSE compares columns (name[3] is one value of a column of
+    several a row) with constants and each other: < <= = != >= >, between A and B, in (…), is [not] null,
+    like 'abc%', and, or, not, ( ), + - * / %, abs sqrt floor ceil log10 exp sin cos radians,
+    wrap(lon, 350, 10) for longitudes across 360.
     Texts and ISO times stand in 'single quotes'. Without -o the first rows are shown on a terminal, and CSV
     goes anywhere else.
     Exit status 1 when no row matches.
@@ -71,10 +75,13 @@ def query(
     names = _names(columns)
     pair = _pair(xy)
     if reduce is not None:
-        _reduce(opened.table(path), reduce, where, within, pair, not no_prune, json)
+        options = {"within": within, "xy": pair, "source": source, "prune": not no_prune}
+        _reduce(opened.table(path), reduce, where, options, json)
         return
     table = opened.table(path)
-    scan = table.scanning(names, where, within=within, xy=pair, limit=limit, prune=not no_prune)
+    scan = table.scanning(
+        names, where, within=within, xy=pair, source=source, limit=limit, prune=not no_prune
+    )
     if explain:
         scan.count()
         _explained(scan.report(), json)
@@ -106,14 +113,12 @@ def _reduce(
     table: Table,
     what: str,
     where: str | None,
-    within: str | None,
-    xy: tuple[str, str] | None,
-    prune: bool,
+    options: dict[str, Any],
     json: bool,
 ) -> None:
     from icecore.tables.reduce import reduce
 
-    rows = reduce(table, what, where, within=within, xy=xy, prune=prune)
+    rows = reduce(table, what, where, **options)
     if json:
         emit(rows, True, "")
         return

@@ -1,4 +1,4 @@
-"""A column of a table, as the engine takes it: its array, its nulls, its unit of time."""
+"""A column of a table, as the engine takes it: its array, its nulls, its unit of time, its items."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from icecore.array import Array
 
 _NULLS = ("_FillValue", "missing_value")
+#: values of a row, at most: a map's rows are no rows of a table
+_WIDEST = 4096
 _ARROW_TIMES = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
 
 def fits(array: Array) -> str:
     """Why an array can't be a column; empty where it can."""
-    if array.ndim != 1:
+    if array.ndim not in (1, 2):
         return f"it has {array.ndim} dimensions"
+    if array.ndim == 2 and not 1 <= array.shape[1] <= _WIDEST:
+        return f"it has {array.shape[1]:,} values a row, 1 to {_WIDEST:,} make a column"
     kind = array.dtype.kind
     if array._node.dtype_label == "string" or kind in "biufSU":
         return ""
@@ -30,9 +34,21 @@ def fits(array: Array) -> str:
     return f"its type is {array._node.dtype_label}"
 
 
-def column(name: str, array: Array) -> tuple[str, _icecore.Array, list[bytes], tuple[float, float] | None]:
-    """What the engine's table takes."""
-    return name, array._native, nulls(array), _epoch(array)
+def width(array: Array) -> int | None:
+    """Values of a row; None where it is one, and no list."""
+    return array.shape[1] if array.ndim == 2 else None
+
+
+def items(name: str, array: Array) -> list[str]:
+    """What the single values of a row are called: ``spectrum[0]``, ``spectrum[1]``, …"""
+    return [f"{name}[{i}]" for i in range(width(array) or 0)]
+
+
+def column(
+    name: str, array: Array, item: int | None = None
+) -> tuple[str, _icecore.Array, list[bytes], tuple[float, float] | None, int | None]:
+    """What the engine's table takes; with ``item`` only that value of each row."""
+    return name, array._native, nulls(array), _epoch(array), item
 
 
 def nulls(array: Array) -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.tables.scan import arrow
+from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
     from icecore.tables.scan import Scan
@@ -51,9 +51,9 @@ def _csv(scan: Scan, sink: Any) -> int:
     arrow()
     import pyarrow.csv as pc
 
-    rows = 0
-    with pc.CSVWriter(sink, scan.schema) as writer:
-        for batch in scan.batches():
+    rows, batches = 0, flat(scan.reader())
+    with pc.CSVWriter(sink, batches.schema) as writer:
+        for batch in batches:
             writer.write_batch(batch)
             rows += batch.num_rows
     return rows
@@ -90,7 +90,7 @@ def _npy(scan: Scan, path: str) -> int:
     columns = scan.to_numpy()
     columns = {name: data.astype("U") if data.dtype.kind == "O" else data for name, data in columns.items()}
     rows = len(next(iter(columns.values())))
-    table = np.empty(rows, [(name, data.dtype) for name, data in columns.items()])
+    table = np.empty(rows, [(name, data.dtype, data.shape[1:]) for name, data in columns.items()])
     for name, data in columns.items():
         table[name] = data
     np.save(path, table, allow_pickle=False)
@@ -121,6 +121,8 @@ def _json(scan: Scan) -> int:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -29,7 +29,7 @@ def lazy(table: Table) -> polars.LazyFrame:
     except ModuleNotFoundError:
         raise errors.make("unsupported", "a LazyFrame needs polars", "pip install 'icecore[table]'") from None
     pa = arrow()
-    fields = [pa.field(name, arrow_type(pa, dtype)) for name, dtype in table.dtypes.items()]
+    fields = [pa.field(name, arrow_type(pa, *table._kind(name))) for name in table]
     empty = pl.from_arrow(pa.schema(fields).empty_table())
     assert isinstance(empty, pl.DataFrame)
 
@@ -87,7 +87,7 @@ def _clause(node: Any, table: Table) -> str | None:
         case {"Function": {"input": [value], "function": {"Boolean": "IsNull" | "IsNan"}}}:
             # Null is both here: a superset is enough.
             name = _column(value)
-            return f"{_quoted(name)} is null" if name in table else None
+            return f"{_quoted(name)} is null" if name and name in table and table[name].ndim == 1 else None
     return None
 
 
@@ -95,7 +95,7 @@ def _compare(op: str, left: Any, right: Any, table: Table) -> str | None:
     name, value = _column(left), _literal(right)
     if name is None:
         name, value, op = _column(right), _literal(left), _MIRROR[op]
-    if name is None or name not in table:
+    if name is None or name not in table or table[name].ndim != 1:
         return None
     kind, quoted = table.dtypes[name], _quoted(name)
     match value:

@@ -12,6 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.tables import summaries
 from icecore.tables.scan import arrow
+from icecore.tables.zones import ZONE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,6 +90,7 @@ def reduce(
     *,
     within: Any = None,
     xy: tuple[str, str] | None = None,
+    source: str | None = None,
     prune: bool = True,
 ) -> list[dict[str, Any]]:
     """Functions of columns over all rows that match, or by key columns.
@@ -101,7 +103,7 @@ def reduce(
         what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
             rows, ``count:tb`` values; ``histogram:tb:40:0:400`` counts values in 40 bins from 0 to 400.
         where: see :class:`icecore.tables.table.Table`.
-        within, xy, prune: as for :meth:`icecore.tables.table.Table.scan`.
+        within, xy, source, prune: as for :meth:`icecore.tables.table.Table.scan`.
 
     Returns:
         One dictionary per key, in order: key columns, then one entry per function.
@@ -110,10 +112,11 @@ def reduce(
         Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
     """
     wishes, keys = parse(what, table)
-    wishes = [_spanned(table, wish, where, within, xy, prune) for wish in wishes]
+    rows = {"within": within, "xy": xy, "source": source, "prune": prune}
+    wishes = [_spanned(table, wish, where, rows) for wish in wishes]
     columns = list(dict.fromkeys([*keys, *(wish.column for wish in wishes if wish.column)]))
     known = prune and within is None and not keys and _summed(table, wishes)
-    scan = table.scanning(columns, where, within=within, xy=xy, prune=prune, unsure_only=known)
+    scan = table.scanning(columns, where, **rows, unsure_only=known)
     groups: dict[tuple[Any, ...], Group] = {} if keys else {(): Group()}
     if known:
         _whole(table, columns, scan.whole(), groups[()])
@@ -139,8 +142,11 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
     for wish in wishes:
         if wish.column is not None:
             table._names([wish.column])
-            if table.dtypes[wish.column].kind not in "biuf":
-                kind = table[wish.column]._node.dtype_label
+            kind, several = table._kind(wish.column)
+            if several is not None:
+                message = f"{wish.label}: {wish.column} holds {several} values a row"
+                raise errors.make("dtype", message, f"name one of them: {wish.column}[0]")
+            if kind.kind not in "biuf":
                 raise errors.make("dtype", f"{wish.label}: {wish.column} holds {kind}, no numbers", "count")
     return wishes, keys
 
@@ -167,7 +173,7 @@ def _summed(table: Table, wishes: Sequence[Wish]) -> bool:
         return False
     columns = {wish.column: wish.function for wish in wishes if wish.column}
     columns |= {wish.column: "sum" for wish in wishes if wish.column and wish.function == "sum"}
-    return all(_enough(table[name], function) for name, function in columns.items())
+    return all(name in table and _enough(table[name], function) for name, function in columns.items())
 
 
 def _enough(array: Array, function: str) -> bool:
@@ -179,7 +185,7 @@ def _enough(array: Array, function: str) -> bool:
         return True
     # Zones' sums come from their means, and are exact below 2⁵¹.
     zones = summaries.read(array)
-    return bool(max(zones["max"].max(initial=0), -int(zones["min"].min(initial=0))) < 2**51 // summaries.ZONE)
+    return bool(max(zones["max"].max(initial=0), -int(zones["min"].min(initial=0))) < 2**51 // ZONE)
 
 
 def _whole(table: Table, columns: Sequence[str], runs: Sequence[tuple[int, int]], group: Group) -> None:
@@ -189,7 +195,7 @@ def _whole(table: Table, columns: Sequence[str], runs: Sequence[tuple[int, int]]
         zones = summaries.read(table[column])
         used = np.zeros(len(zones["count"]), bool)
         for start, stop in runs:
-            used[start // summaries.ZONE : -(-stop // summaries.ZONE)] = True
+            used[start // ZONE : -(-stop // ZONE)] = True
         used &= zones["count"] > 0
         whole = group.moments.setdefault(column, Moments())
         exact = table.dtypes[column].kind in "biu"
@@ -200,14 +206,12 @@ def _whole(table: Table, columns: Sequence[str], runs: Sequence[tuple[int, int]]
             whole.add(Moments(n, m, square * n, low.item(), high.item(), round(m * n) if exact else m * n))
 
 
-def _spanned(
-    table: Table, wish: Wish, where: str | None, within: Any, xy: tuple[str, str] | None, prune: bool
-) -> Wish:
+def _spanned(table: Table, wish: Wish, where: str | None, rows: dict[str, Any]) -> Wish:
     """A histogram's ends, from a first pass over its column (or its summary) where none are given."""
     if wish.function != "histogram" or wish.span is not None:
         return wish
     ends = f"min:{wish.column}, max:{wish.column}"
-    low, high = reduce(table, ends, where, within=within, xy=xy, prune=prune)[0].values()
+    low, high = reduce(table, ends, where, **rows)[0].values()
     low, high = (0.0, 1.0) if low is None else (float(low), float(high))
     return Wish(wish.label, wish.function, wish.column, wish.bins, (low, high if high > low else low + 1.0))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.tables.rows import of_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,7 @@ class Scan:
         prune: bool = True,
         memory: int | None = None,
         unsure_only: bool = False,
+        source: str | None = None,
     ) -> None:
         self._table = table
         self.columns = list(columns)
@@ -49,9 +51,9 @@ class Scan:
             self._read += [name for name in self._inside.xy if name not in self._read]
             where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
             limit = None  # rows are dropped behind the engine
-        names = list(table)
-        numbers = [names.index(name) for name in self._read]
-        self._native = table._native.scan(numbers, where, prune, limit, memory, unsure_only)
+        rows = None if source is None else of_source(table, source)
+        numbers = [table._numbers[name] for name in self._read]
+        self._native = table._native.scan(numbers, where, prune, limit, memory, unsure_only, rows)
 
     def report(self) -> dict[str, Any]:
         """What it took so far."""
@@ -88,19 +90,22 @@ class Scan:
             yield batch
 
     def to_numpy(self) -> dict[str, np.ndarray]:
-        """All of it: name → 1-D array of the column's dtype."""
-        dtypes = self._table.dtypes
-        if self._inside is not None or any(dtypes[name].kind == "O" for name in self.columns):
+        """All of it: name → array of the column's dtype, of shape (rows,), or (rows, items) for lists."""
+        kinds = [self._table._kind(name) for name in self.columns]
+        if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
             table = self.reader().read_all()
-            return {name: table[name].to_numpy(zero_copy_only=False) for name in self.columns}
+            return {
+                name: _plain(table[name], width) for name, (_, width) in zip(self.columns, kinds, strict=True)
+            }
         parts: list[list[np.ndarray]] = [[] for _ in self.columns]
         while (found := self._native.next_bytes()) is not None:
             for part, data in zip(parts, found[1], strict=True):
                 part.append(data)
         result = {}
-        for name, part in zip(self.columns, parts, strict=True):
+        for name, part, (dtype, width) in zip(self.columns, parts, kinds, strict=True):
             joined = part[0] if len(part) == 1 else np.concatenate([np.empty(0, "u1"), *part])
-            result[name] = joined.view(dtypes[name])
+            values = joined.view(dtype)
+            result[name] = values if width is None else values.reshape(-1, width)
         return result
 
     def count(self) -> int:
@@ -113,8 +118,8 @@ class Scan:
         return rows
 
     def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        pa, dtypes = arrow(), self._table.dtypes
-        return pa.schema([pa.field(name, arrow_type(pa, dtypes[name])) for name in columns])
+        pa = arrow()
+        return pa.schema([pa.field(name, arrow_type(pa, *self._table._kind(name))) for name in columns])
 
 
 def arrow() -> Any:
@@ -132,8 +137,12 @@ def arrow() -> Any:
     return pyarrow
 
 
-def arrow_type(pa: Any, dtype: np.dtype[Any]) -> Any:
-    """The Arrow type of a column: the same number, ``large_string`` for texts, and the next unit of time."""
+def arrow_type(pa: Any, dtype: np.dtype[Any], width: int | None = None) -> Any:
+    """The Arrow type of a column: the same number, ``large_string`` for texts, and the next unit of time; of
+    several values a row a list of that fixed size.
+    """
+    if width is not None:
+        return pa.list_(arrow_type(pa, dtype), width)
     if dtype.kind in "OSU":
         return pa.large_string()
     if dtype.kind in "mM":
@@ -144,6 +153,43 @@ def arrow_type(pa: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _array(pa: Any, kind: Any, rows: int, buffers: tuple[Any, Any, Any]) -> Any:
+    if isinstance(kind, pa.FixedSizeListType):
+        values = _array(pa, kind.value_type, rows * kind.list_size, buffers)
+        return pa.FixedSizeListArray.from_arrays(values, kind.list_size)
     validity, offsets, values = (None if b is None else pa.py_buffer(b) for b in buffers)
     parts = [validity, values] if offsets is None else [validity, offsets, values]
     return pa.Array.from_buffers(kind, rows, parts)
+
+
+def _plain(column: pa.ChunkedArray, width: int | None) -> np.ndarray:
+    if width is None:
+        return column.to_numpy(zero_copy_only=False)
+    values = [part.flatten().to_numpy(zero_copy_only=False) for part in column.chunks]
+    return np.concatenate(values).reshape(-1, width) if values else np.empty((0, width))
+
+
+def flat(batches: pa.RecordBatchReader) -> Any:
+    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …"""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    schema = batches.schema
+    if not any(isinstance(field.type, pa.FixedSizeListType) for field in schema):
+        return batches
+    fields: list[Any] = []
+    for field in schema:
+        several = isinstance(field.type, pa.FixedSizeListType)
+        items = range(field.type.list_size) if several else []
+        fields += [pa.field(f"{field.name}_{i}", field.type.value_type) for i in items] or [field]
+
+    def apart(batch: pa.RecordBatch) -> Iterator[Any]:
+        for column in batch.columns:
+            if isinstance(column.type, pa.FixedSizeListType):
+                yield from (pc.list_element(column, i) for i in range(column.type.list_size))
+            else:
+                yield column
+
+    made = pa.schema(fields)
+    return pa.RecordBatchReader.from_batches(
+        made, (pa.RecordBatch.from_arrays(list(apart(batch)), schema=made) for batch in batches)
+    )

@@ -1,7 +1,8 @@
 """Summaries: per column and zone of 4,096 rows min, max, mean, rms, count, and the intervals that cover it.
 
-They are ordinary arrays in a hidden group, ``/__summary__/<path of the array>/r4096``, and are committed with
-the data. One that no longer fits its array (rows were added, a chunk was written or linked anew) is ignored.
+Those of all arrays of a group are together in a few ordinary arrays of a hidden group,
+``/__summary__/<path of the group>/r4096`` (:mod:`icecore.tables.zones`), and are committed with the data. One
+that no longer fits its array (rows were added, a chunk was written or linked anew) is ignored.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors, reference
-from icecore.attributes import dump
 from icecore.group import Group
-from icecore.nodes import SUMMARY
+from icecore.tables import zones
 from icecore.tables.column import column
 from icecore.writer import Writer
 
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     from icecore.array import Array
     from icecore.repo import Repo
 
-#: the hidden group
-ROOT = f"/{SUMMARY}"
-#: rows of a zone
-ZONE = 4096
-#: the arrays of a summary
-PARTS = ("min", "max", "mean", "rms", "count", "intervals")
 _MEMORY = 64 << 20
-_CHUNK = 1 << 14
 
 
 def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None) -> list[str]:
@@ -65,23 +58,24 @@ def state(array: Array) -> str:
     Raises:
         Error: ``source-changed``, ``source-missing`` for a linked file that is not what it was.
     """
-    group = array.repo._nodes.get(f"{ROOT}{array.path}/r{ZONE}")
-    if group is None:
+    entry = zones.entries(array.repo, array._node.parent).get(array.name)
+    if entry is None:
         return "none"
-    kept = group.ours.get("summary", {})
-    return "fresh" if kept.get("digest") == _native([array]).digest(0) else "stale"
+    return "fresh" if entry["digest"] == _native([array]).digest(0) else "stale"
 
 
 def _write(writer: Writer, chosen: Callable[[Repo], list[Array]]) -> list[str]:
     for unfinished in writer._arrays.values():
         unfinished.finish()
+    made: dict[str, dict[str, zones.Zones]] = {}
     done = []
     for arrays in _together(chosen(writer._view())):
-        table = _native(arrays)
-        summaries = table.summarise(list(range(len(arrays))), _MEMORY)
+        summaries = _native(arrays).summarise(list(range(len(arrays))), _MEMORY)
         for array, summary in zip(arrays, summaries, strict=True):
-            _store(writer, array, summary)
+            made.setdefault(array._node.parent, {})[array.name] = zones.widened(summary, array.dtype)
             done.append(array.path)
+    for parent, columns in made.items():
+        zones.store(writer, parent, columns)
     return done
 
 
@@ -121,47 +115,20 @@ def _together(arrays: Iterable[Array]) -> list[list[Array]]:
     return list(groups.values())
 
 
-def _store(writer: Writer, array: Array, summary: dict[str, Any]) -> None:
-    top = f"{ROOT}{array.path}/r{summary['zone']}"
-    if writer._native.exists(top):
-        writer.delete(top)
-    writer._parents(top)
-    kept = {name: summary[name] for name in ("zone", "rows", "digest")}
-    writer._native.add_group(top, dump({}, {"summary": kept}))
-    zones = len(summary["count"]) // 4
-    kinds = {
-        "min": array.dtype,
-        "max": array.dtype,
-        "mean": np.dtype("f8"),
-        "rms": np.dtype("f8"),
-        "count": np.dtype("u4"),
-        "intervals": array.dtype,
-    }
-    for name, dtype in kinds.items():
-        shape = (zones, 4, 2) if name == "intervals" else (zones,)
-        unit = (min(max(zones, 1), _CHUNK), *shape[1:])
-        dims = ("zone", "interval", "end")[: len(shape)]
-        stored = writer.array(f"{top}/{name}", dtype, shape, dims, chunks=unit, shards=unit, codec="default")
-        if zones:
-            stored[...] = summary[name].view(dtype).reshape(shape)
-
-
 def read(array: Array) -> dict[str, np.ndarray]:
     """An array's summary: min, max, mean, rms, count of shape (zones,), intervals of shape (zones, 4, 2).
 
     Raises:
         Error: ``not-found`` where there is none.
     """
-    top = f"{ROOT}{array.path}/r{ZONE}"
-    if top not in array.repo:
+    entry = zones.entries(array.repo, array._node.parent).get(array.name)
+    if entry is None:
         raise errors.make(
             "not-found", f"{array.path} has no summary", "icecore.tables.summaries.write(repo, path)"
         )
-    found = array.repo.read({f"{top}/{name}": None for name in PARTS})
-    return dict(zip(PARTS, found.values(), strict=True))
+    return zones.load(array.repo, array._node.parent, entry).narrowed(array.dtype)
 
 
 def finite(array: Array) -> bool:
     """Whether an array's summary says that it has no infinities: all that its intervals cover is finite."""
-    zones = read(array)["intervals"].astype("f8")
-    return not bool(np.isinf(zones).any())
+    return not bool(np.isinf(read(array)["intervals"].astype("f8")).any())

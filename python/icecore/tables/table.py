@@ -1,4 +1,4 @@
-"""Tables: groups of one-dimensional arrays of one length, asked with where-clauses."""
+"""Tables: groups of arrays of one length, asked with where-clauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.nodes import nearest
-from icecore.tables.column import column, fits
+from icecore.tables.column import column, fits, items, width
 
 if TYPE_CHECKING:
     import pandas
@@ -35,6 +35,10 @@ class Table:
     comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
     Constants are rounded to the type of a float column, as in NumPy. Values are those that are stored:
     ``scale_factor`` and ``add_offset`` are not applied.
+
+    An array with a second axis is a column of several values a row: a list of fixed size in Arrow, shape
+    (rows, items) in NumPy, columns ``name_0``, ``name_1``, … in pandas and CSV. One value of it is called
+    ``name[3]`` in clauses, among columns and in reductions.
     """
 
     def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
@@ -82,7 +86,28 @@ class Table:
     def _native(self) -> _icecore.Table:
         from icecore import _icecore
 
-        return _icecore.Table([column(name, array) for name, array in self._columns.items()])
+        single = [
+            column(item, array, i)
+            for name, array in self._columns.items()
+            for i, item in enumerate(items(name, array))
+        ]
+        return _icecore.Table([*(column(name, array) for name, array in self._columns.items()), *single])
+
+    @cached_property
+    def _items(self) -> dict[str, Array]:
+        """``name[i]`` → the array that it is a value of."""
+        return {item: array for name, array in self._columns.items() for item in items(name, array)}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The engine's number of each column and item."""
+        return {name: i for i, name in enumerate([*self._columns, *self._items])}
+
+    def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
+        """The dtype of a column or item, and how many values make a row (None: one, and no list)."""
+        if name in self._columns:
+            return self._columns[name].dtype, width(self._columns[name])
+        return self._items[name].dtype, None
 
     def __len__(self) -> int:
         return next(iter(self._columns.values())).shape[0]
@@ -95,7 +120,9 @@ class Table:
 
     def __getitem__(self, name: str) -> Array:
         """A column, as an array."""
-        return self._columns[self._names([name])[0]]
+        if name in self._columns:
+            return self._columns[name]
+        return self._named(self._group.arrays, name)
 
     def scan(
         self,
@@ -104,6 +131,7 @@ class Table:
         *,
         within: Any = None,
         xy: tuple[str, str] | None = None,
+        source: str | None = None,
         limit: int | None = None,
         prune: bool = True,
         memory: int | None = None,
@@ -118,6 +146,7 @@ class Table:
             where: see :class:`Table`.
             within: a shapely geometry, a GeoJSON mapping, or the path of a GeoJSON file: rows inside it.
             xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) if None.
+            source: only rows that came from this file, or from those that a glob names (``"2009*.TAB"``).
             limit: at most so many rows.
             prune: use summaries.
             memory: bytes of columns held at once, about.
@@ -127,7 +156,7 @@ class Table:
                 ``dtype`` where texts meet numbers, ``unsupported`` where pyarrow (or shapely) is missing.
         """
         return self.scanning(
-            columns, where, within=within, xy=xy, limit=limit, prune=prune, memory=memory
+            columns, where, within=within, xy=xy, source=source, limit=limit, prune=prune, memory=memory
         ).reader()
 
     def scanning(
@@ -137,6 +166,7 @@ class Table:
         *,
         within: Any = None,
         xy: tuple[str, str] | None = None,
+        source: str | None = None,
         limit: int | None = None,
         prune: bool = True,
         memory: int | None = None,
@@ -145,24 +175,33 @@ class Table:
         """:meth:`scan` as an object that also reports what it took; see :class:`icecore.tables.scan.Scan`."""
         from icecore.tables.scan import Scan
 
-        options = {"within": within, "xy": xy, "limit": limit, "prune": prune, "memory": memory}
-        return Scan(self, self._names(columns), where, **options, unsure_only=unsure_only)
+        options = {"within": within, "xy": xy, "source": source, "limit": limit, "memory": memory}
+        return Scan(self, self._names(columns), where, **options, prune=prune, unsure_only=unsure_only)
 
     def to_numpy(
-        self, columns: Sequence[str] | None = None, where: str | None = None, *, prune: bool = True
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        source: str | None = None,
+        prune: bool = True,
     ) -> dict[str, np.ndarray]:
-        """Rows as NumPy arrays: name → 1-D array of the column's dtype (nulls are the values stored)."""
+        """Rows as NumPy arrays: name → array of the column's dtype, of shape (rows,) or (rows, items); nulls
+        are the values stored.
+        """
         names = self._names(columns)
-        if where is None:
+        if where is None and source is None and all(name in self._columns for name in names):
             read = self._group.repo.read({self._columns[name].path: None for name in names})
             return dict(zip(names, read.values(), strict=True))
-        return self.scanning(names, where, prune=prune).to_numpy()
+        return self.scanning(names, where, source=source, prune=prune).to_numpy()
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
     ) -> pandas.DataFrame:
         """Rows as a pandas DataFrame; ``options`` are those of :meth:`scan`."""
-        return self.scan(columns, where, **options).read_pandas()
+        from icecore.tables.scan import flat
+
+        return flat(self.scan(columns, where, **options)).read_pandas()
 
     def to_polars(self) -> polars.LazyFrame:
         """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.
@@ -178,7 +217,7 @@ class Table:
         if columns is None:
             return list(self._columns)
         for name in columns:
-            if name in self._columns:
+            if name in self._columns or name in self._items:
                 continue
             if name in self._left_out:
                 raise errors.make(
@@ -186,7 +225,7 @@ class Table:
                     f"{self.path}/{name} can't be a column: {self._left_out[name]}",
                     f'read it as an array: repo["{self.path}/{name}"]',
                 )
-            near = nearest(name, self._columns)
+            near = nearest(name, self._numbers)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self._columns)}"
             raise errors.make("not-found", f"there is no column {name} in {self.path}", hint)
         return list(columns)
@@ -202,8 +241,8 @@ class Table:
         return arrays[name]
 
     def __repr__(self) -> str:
-        width = max(len(name) for name in self._columns)
-        rows = [f"  {name.ljust(width)}  {array._node.dtype_label}" for name, array in self._columns.items()]
+        longest = max(len(name) for name in self._columns)
+        rows = [f"  {name.ljust(longest)}  {_label(array)}" for name, array in self._columns.items()]
         if self._left_out:
             rows.append(f"  (left out: {', '.join(self._left_out)})")
         head = f"<icecore.Table {self.path} {len(self):,} rows, {len(self._columns)} columns>"
@@ -212,23 +251,33 @@ class Table:
     def _repr_html_(self) -> str:
         from icecore import html
 
-        rows = [(name, array._node.dtype_label) for name, array in self._columns.items()]
+        rows = [(name, _label(array)) for name, array in self._columns.items()]
         return html.table(f"{self.path}: {len(self):,} rows, {len(self._columns)} columns", rows)
+
+
+def _label(array: Array) -> str:
+    several = width(array)
+    return array._node.dtype_label + ("" if several is None else f"[{several}]")
 
 
 def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
     """The columns of a group, in the order that it states (else that of their names), and what is none."""
     left_out = {name: reason for name, array in arrays.items() if (reason := fits(array))}
     found = {name: array for name, array in arrays.items() if name not in left_out}
-    lengths = Counter(array.shape[0] for array in found.values())
+    lengths = Counter(array.shape[0] for array in found.values() if array.ndim == 1)
     if len(lengths) > 1:
-        sample = {array.shape[0]: name for name, array in found.items()}
+        sample = {array.shape[0]: name for name, array in found.items() if array.ndim == 1}
         raise errors.make(
             "mismatch",
             f"the arrays of {group.path} differ in length, so they are no table: "
             + ", ".join(f"{sample[n]} has {n:,}" for n, _ in lengths.most_common(3)),
             "name columns of one length: repo.table(path, columns=[…]), or --columns",
         )
+    for name, array in list(found.items()):
+        if array.ndim == 2 and array.shape[0] not in lengths:
+            rows = f"the other columns {next(iter(lengths)):,}" if lengths else "no 1-D array says how many"
+            left_out[name] = f"it has 2 dimensions and {array.shape[0]:,} rows, {rows}"
+            del found[name]
     stated = group._node.ours.get("table", {})
     order = stated.get("columns", []) if isinstance(stated, dict) else []
     place = {name: i for i, name in enumerate(order) if isinstance(name, str)}

@@ -39,7 +39,7 @@ pub(crate) fn collect(
     let (mut read, report) = read_missing(table, &unique(&missing), wanted, options)?;
     let mut results = Vec::with_capacity(columns.len());
     for (i, column) in columns.iter().enumerate() {
-        let size = table.column(*column)?.dtype().size();
+        let size = table.column(*column)?.row_size();
         let elements = if known.contains(column) {
             let loaded = at_hand(column).ok_or_else(lost)?;
             let starts = wanted.iter().map(|w| loaded.starts.get(w.tested.unwrap_or(usize::MAX)).copied().unwrap_or(0));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icecore_chunk::DType;
-use icecore_grid::Axis;
+use icecore_grid::{Axis, Index};
 
 use crate::read::ArrayView;
 
@@ -15,11 +15,35 @@ pub struct Column {
     pub nulls: Vec<Vec<u8>>,
     /// See [`ColumnType`].
     pub epoch: Option<(f64, f64)>,
+    /// Of an array with a second axis: only this element of each row.
+    pub item: Option<u64>,
 }
 
 impl Column {
     pub fn new(name: String, view: Arc<ArrayView>, nulls: Vec<Vec<u8>>, epoch: Option<(f64, f64)>) -> Self {
-        Self { name, view, nulls, epoch }
+        Self { name, view, nulls, epoch, item: None }
+    }
+
+    /// One element of each row of an array with a second axis.
+    #[must_use]
+    pub fn of(self, item: Option<u64>) -> Self {
+        Self { item, ..self }
+    }
+
+    /// Elements of a row.
+    pub(crate) fn width(&self) -> u64 {
+        if self.item.is_some() { 1 } else { self.view.meta().shape.get(1).copied().unwrap_or(1) }
+    }
+
+    /// Bytes of a row.
+    pub(crate) fn row_size(&self) -> usize {
+        self.dtype().size().saturating_mul(usize::try_from(self.width()).unwrap_or(usize::MAX))
+    }
+
+    /// A selection of this column's rows.
+    pub(crate) fn indexes(&self, rows: Index) -> Vec<Index> {
+        let item = self.item.map(|item| Index::At(item as i64)); // below 2⁶³, as all lengths
+        std::iter::once(rows).chain(item).collect()
     }
 
     pub(crate) fn dtype(&self) -> &DType {

@@ -60,7 +60,7 @@ fn test(table: &Table, filter: &Filter, piece: &Piece, number: usize, loaded: &[
     let mut columns = vec![None; table.columns().len()];
     for (column, loaded) in filter.columns.iter().zip(loaded) {
         let known = table.column(*column)?;
-        let size = known.dtype().size();
+        let size = known.row_size();
         let start = loaded.starts.get(number).copied().unwrap_or(0) * size;
         let bytes = loaded.bytes.get(start..start + piece.count() * size).unwrap_or_default();
         let values = Values { dtype: known.dtype(), bytes, nulls: &known.nulls, blobs: &loaded.blobs };

@@ -66,12 +66,21 @@ pub(crate) fn load_rows(
     options: &ReadOptions,
 ) -> Result<(Vec<Loaded>, Report)> {
     let columns = columns.iter().map(|c| table.column(*c)).collect::<Result<Vec<_>>>()?;
-    let selection = Selection::points(&[table.rows()], &[rows])?;
-    let mut buffers = columns.iter().map(|c| buffer(c, selection.out_len() as usize)).collect::<Result<Vec<_>>>()?;
+    let mut buffers = columns.iter().map(|c| buffer(c, rows.len())).collect::<Result<Vec<_>>>()?;
+    let single = Selection::points(&[table.rows()], std::slice::from_ref(&rows))?;
+    let list: Vec<i64> = rows.iter().map(|row| *row as i64).collect(); // below 2⁶³, as all lengths
+    let several = |column: &&Column| -> Result<Option<Selection>> {
+        let shape = &column.view.meta().shape;
+        let index = Index::list(list.clone());
+        let indexes = column.indexes(index);
+        if shape.len() == 1 { Ok(None) } else { Selection::resolve(shape, &indexes, Mode::Orthogonal).map(Some) }
+    };
+    let selections = columns.iter().map(several).collect::<Result<Vec<_>>>()?;
     let blobs: Vec<Blobs> = columns.iter().map(|_| Blobs::default()).collect();
     let mut queries = Vec::with_capacity(columns.len());
-    for ((column, buffer), blobs) in columns.iter().zip(&mut buffers).zip(&blobs) {
-        queries.push(Query { array: &column.view, selection: &selection, target: Target::new(buffer), blobs });
+    for (((column, selection), buffer), blobs) in columns.iter().zip(&selections).zip(&mut buffers).zip(&blobs) {
+        let selection = selection.as_ref().unwrap_or(&single);
+        queries.push(Query { array: &column.view, selection, target: Target::new(buffer), blobs });
     }
     let report = read(&queries, options)?;
     drop(queries);
@@ -80,7 +89,7 @@ pub(crate) fn load_rows(
 }
 
 fn buffer(column: &Column, rows: usize) -> Result<Vec<u8>> {
-    let bytes = rows.checked_mul(column.dtype().size()).filter(|b| *b < isize::MAX as usize).ok_or_else(too_large)?;
+    let bytes = rows.checked_mul(column.row_size()).filter(|b| *b < isize::MAX as usize).ok_or_else(too_large)?;
     let mut buffer: Vec<u8> = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| too_large())?;
     drop(buffer);
@@ -122,8 +131,10 @@ impl ColumnPlan {
             stop: Some(*end as i64),
             step: None,
         };
-        let selections =
-            runs.iter().map(|run| Selection::resolve(shape, &[slice(run)], Mode::Numpy)).collect::<Result<_>>()?;
+        let selections = runs
+            .iter()
+            .map(|run| Selection::resolve(shape, &column.indexes(slice(run)), Mode::Numpy))
+            .collect::<Result<_>>()?;
         Ok(Self { selections, starts, rows: usize::try_from(rows).map_err(|_| too_large())? })
     }
 }

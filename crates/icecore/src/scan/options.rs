@@ -1,5 +1,7 @@
 //! How to scan, and what it took.
 
+use std::ops::Range;
+
 use icecore_where::Filter;
 
 use crate::read::{ReadOptions, Report};
@@ -11,6 +13,8 @@ pub struct ScanOptions {
     pub columns: Vec<usize>,
     /// Which rows; all without.
     pub filter: Option<Filter>,
+    /// Only these rows: ascending, apart from each other.
+    pub rows: Option<Vec<Range<u64>>>,
     /// Leave zones out whose summaries say that no row of them can be wanted.
     pub prune: bool,
     /// Leave out the zones of which every row matches as well: the caller takes them from summaries.
@@ -25,7 +29,16 @@ pub struct ScanOptions {
 impl Default for ScanOptions {
     fn default() -> Self {
         let read = ReadOptions { cache: false, ..ReadOptions::default() };
-        Self { columns: Vec::new(), filter: None, prune: true, unsure_only: false, limit: None, memory: 32 << 20, read }
+        Self {
+            columns: Vec::new(),
+            filter: None,
+            rows: None,
+            prune: true,
+            unsure_only: false,
+            limit: None,
+            memory: 32 << 20,
+            read,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! prune: which zones of rows can have any that are wanted, from the summaries of the where-clause's columns alone.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use icecore_grid::Result;
@@ -7,11 +8,32 @@ use icecore_where::{Filter, Verdict, Zone};
 
 use super::options::{ScanOptions, ScanReport};
 use super::table::Table;
-use super::window::Run;
+use super::window::{PIECE, Run};
 use super::zones::Zones;
 
 /// The runs of rows that are left. Nothing but summaries is read.
 pub(crate) fn prune(table: &Table, options: &ScanOptions, report: &mut ScanReport) -> Result<Vec<Run>> {
+    let runs = zones(table, options, report)?;
+    Ok(match &options.rows {
+        Some(rows) => runs.iter().flat_map(|run| rows.iter().flat_map(|rows| overlap(run, rows))).collect(),
+        None => runs,
+    })
+}
+
+/// What lies in `rows` of a run. Where only a part of a zone is wanted, that part is a run of its own: the zone's summary
+/// says nothing about it alone.
+fn overlap(run: &Run, rows: &Range<u64>) -> Vec<Run> {
+    let (start, end) = (run.rows.start.max(rows.start), run.rows.end.min(rows.end));
+    if start >= end {
+        return Vec::new();
+    }
+    let (first, last) = (start.next_multiple_of(PIECE).min(end), (end - end % PIECE).max(start));
+    let whole = if end == run.rows.end { first..end } else { first..last.max(first) };
+    let parts = [start..whole.start, whole.clone(), whole.end..end];
+    parts.into_iter().filter(|rows| rows.start < rows.end).map(|rows| Run { rows, sure: run.sure }).collect()
+}
+
+fn zones(table: &Table, options: &ScanOptions, report: &mut ScanReport) -> Result<Vec<Run>> {
     let everything = |sure| vec![Run { rows: 0..table.rows(), sure }];
     let Some(filter) = &options.filter else { return Ok(everything(true)) };
     let known = if options.prune { known(table, filter, options, report)? } else { Vec::new() };
@@ -57,4 +79,22 @@ fn known(
         }
     }
     Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_zones_are_runs_of_their_own() {
+        let run = Run { rows: 4096..20_000, sure: true };
+        let cut = |rows| overlap(&run, &rows).into_iter().map(|run| run.rows).collect::<Vec<_>>();
+        assert_eq!(cut(0..4096), []);
+        assert_eq!(cut(0..30_000), [4096..20_000]);
+        assert_eq!(cut(5000..6000), [5000..6000]);
+        assert_eq!(cut(5000..9000), [5000..8192, 8192..9000]);
+        assert_eq!(cut(5000..13_000), [5000..8192, 8192..12_288, 12_288..13_000]);
+        assert_eq!(cut(8192..19_999), [8192..16_384, 16_384..19_999]);
+        assert_eq!(cut(16_384..20_000), [16_384..20_000]);
+    }
 }

@@ -12,7 +12,7 @@ use super::load::{Loaded, load};
 use super::options::{ScanOptions, ScanReport};
 use super::prune::prune;
 use super::table::Table;
-use super::window::{Piece, Windows};
+use super::window::{PIECE, Piece, Run, Windows};
 
 /// A scan in progress.
 pub struct Scan {
@@ -32,15 +32,18 @@ impl Scan {
     pub fn new(table: Arc<Table>, options: ScanOptions) -> Result<Self> {
         let mut report = ScanReport { rows: table.rows(), ..ScanReport::default() };
         let mut runs = prune(&table, &options, &mut report)?;
-        let whole = runs.iter().filter(|run| run.sure).map(|run| run.rows.clone()).collect();
+        let rows = table.rows();
+        let bound = |row: u64| row.is_multiple_of(PIECE) || row == rows;
+        let zones = |run: &Run| bound(run.rows.start) && bound(run.rows.end);
+        let whole = runs.iter().filter(|run| run.sure && zones(run)).map(|run| run.rows.clone()).collect();
         if options.unsure_only {
-            runs.retain(|run| !run.sure);
+            runs.retain(|run| !run.sure || !zones(run));
         }
         let (mut row_bytes, mut grain) = (1, 1);
         let tested = options.filter.iter().flat_map(|f| &f.columns);
         for column in options.columns.iter().chain(tested) {
             let column = table.column(*column)?;
-            row_bytes += column.dtype().size() as u64;
+            row_bytes += column.row_size() as u64;
             grain = grain.max(column.chunk_rows());
         }
         let windows = Windows::new(runs, options.memory / row_bytes, grain);

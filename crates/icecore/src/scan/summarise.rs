@@ -41,6 +41,9 @@ pub fn summarise(table: &Table, columns: &[usize], memory: u64, options: &ReadOp
     let mut summaries = Vec::with_capacity(columns.len());
     for number in columns {
         let column = table.column(*number)?;
+        if column.width() != 1 {
+            return Err(no_number(column));
+        }
         row_bytes += column.dtype().size() as u64;
         grain = grain.max(column.chunk_rows());
         summaries.push(ColumnSummary {

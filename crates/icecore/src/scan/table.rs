@@ -1,4 +1,4 @@
-//! A table: one-dimensional arrays of one length.
+//! A table: arrays of one length, with one value or several a row.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,14 +18,22 @@ pub struct Table {
 
 impl Table {
     /// # Errors
-    /// `mismatch` when a column is not one-dimensional or two differ in length; `invalid` without columns.
+    /// `mismatch` when a column has no rows of one or several values, or two differ in length; `invalid` without columns.
     pub fn new(columns: Vec<Column>) -> Result<Self> {
         let mut rows = None;
         for column in &columns {
             let shape = &column.view.meta().shape;
-            let [length] = shape.as_slice() else {
-                let message = format!("{} has shape {shape:?}, a table's column has one axis", column.view.path());
-                return Err(Error::new(ErrorKind::Mismatch, message));
+            let length = match (shape.as_slice(), column.item) {
+                ([length], None) => length,
+                ([length, items], item) if item.unwrap_or(0) < *items => length,
+                (_, item) => {
+                    let item = item.map_or_else(String::new, |item| format!(", which has no item {item}"));
+                    let message = format!(
+                        "{} has shape {shape:?}{item}; a table's column has one value or some a row",
+                        column.view.path()
+                    );
+                    return Err(Error::new(ErrorKind::Mismatch, message));
+                }
             };
             match rows {
                 None => rows = Some(*length),
@@ -76,6 +84,11 @@ impl Table {
             .iter()
             .map(|c| ColumnType { name: c.name.clone(), dtype: c.dtype().clone(), epoch: c.epoch })
             .collect();
-        icecore_where::filter(clause, &types)
+        let filter = icecore_where::filter(clause, &types)?;
+        match filter.columns.iter().filter_map(|c| self.columns.get(*c)).find(|c| c.width() != 1) {
+            None => Ok(filter),
+            Some(c) => Err(Error::new(ErrorKind::Dtype, format!("{} holds {} values a row", c.name, c.width()))
+                .hint(format!("name one of them: {}[0]", c.name))),
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use icecore_catalog::Snapshot;
-use icecore_chunk::{INTERVALS, Number, with_number};
-use icecore_grid::{Error, ErrorKind, Result, Selection};
+use icecore_chunk::{DType, INTERVALS, Number};
+use icecore_grid::{Error, ErrorKind, Index, Mode, Result, Selection};
 use icecore_where::{Ranges, Zone};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::column::Column;
 use super::identity::{check_sources, digest};
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, read};
 
-/// The hidden group that summaries are in: `/__summary__/<path of the array>/r<rows of a zone>/{min,max,…}`.
+/// The hidden group that summaries are in: `/__summary__/<path of the group>/r<rows of a zone>/{whole,real,moments,count}`.
 pub const SUMMARY_GROUP: &str = "/__summary__";
 
 /// What is known about each zone of a column.
@@ -61,44 +61,56 @@ fn distinct<T: Copy + PartialOrd>(intervals: &[(T, T)]) -> Vec<(T, T)> {
 /// # Errors
 /// What reading it may bring, and `source-changed` for linked files that are no longer what was summarised.
 pub(crate) fn load(column: &Column, options: &ReadOptions) -> Result<Option<Zones>> {
-    let Some(level) = finest(column.view.snapshot(), column.view.path()) else { return Ok(None) };
+    let Some(entry) = entry(column.view.snapshot(), column.view.path()) else { return Ok(None) };
     let length = column.view.meta().shape.first().copied().unwrap_or(0);
-    if level.length != length || level.digest != digest(column)? {
+    if entry.length != length || entry.digest != digest(column)? {
         return Ok(None);
     }
     check_sources(column)?;
     let open = |name: &str| {
-        ArrayView::open(column.view.repo(), column.view.snapshot(), &format!("{}/{name}", level.path)).map(Arc::new)
+        ArrayView::open(column.view.repo(), column.view.snapshot(), &format!("{}/{name}", entry.path)).map(Arc::new)
     };
-    let (intervals, counts) = (open("intervals")?, open("count")?);
-    let zones = length.div_ceil(level.zone);
-    let fits = intervals.meta().shape == [zones, INTERVALS as u64, 2]
-        && counts.meta().shape == [zones]
-        && intervals.meta().dtype.size() == column.dtype().size()
-        && counts.meta().dtype == icecore_chunk::DType::UInt32;
+    let (ranges, counts) = (open(if entry.real { "real" } else { "whole" })?, open("count")?);
+    let zones = length.div_ceil(entry.zone);
+    let &[columns, longest] = counts.meta().shape.as_slice() else { return Err(misshapen(&entry, zones)) };
+    let wanted = if entry.real { DType::Float64 } else { DType::Int64 };
+    let fits = ranges.meta().shape == [columns, longest, 1 + INTERVALS as u64, 2]
+        && entry.at < columns
+        && zones <= longest
+        && ranges.meta().dtype == wanted
+        && counts.meta().dtype == DType::UInt32;
     if !fits {
-        let message = format!("{}: the summary does not have the shape of {zones} zones", level.path);
-        return Err(Error::new(ErrorKind::Corrupt, message).hint("make it anew: icecore.tables.summaries.write"));
+        return Err(misshapen(&entry, zones));
     }
-    let (bytes, read) = whole(&[&intervals, &counts], options)?;
-    let [intervals, counts] = bytes.as_slice() else { return Ok(None) };
-    let counts = u32::values(counts).collect();
-    let values = with_number!(column.dtype(), T => parse::<T>(intervals), else return Ok(None));
-    Ok(Some(Zones { rows: level.zone, read, length, counts, values }))
+    let (bytes, read) = rows(&[&ranges, &counts], entry.at, zones, options)?;
+    let [ranges, counts] = bytes.as_slice() else { return Ok(None) };
+    let values = match column.dtype() {
+        _ if entry.real => Values::Float(intervals::<f64, f64>(ranges, |x| x)),
+        DType::UInt64 => Values::Int(intervals::<i64, i128>(ranges, |x| i128::from(x.cast_unsigned()))),
+        _ => Values::Int(intervals::<i64, i128>(ranges, i128::from)),
+    };
+    Ok(Some(Zones { rows: entry.zone, read, length, counts: u32::values(counts).collect(), values }))
 }
 
-fn parse<T: Number>(bytes: &[u8]) -> Values {
+fn misshapen(entry: &Entry, zones: u64) -> Error {
+    let message = format!("{}: the summary does not have the shape of {zones} zones", entry.path);
+    Error::new(ErrorKind::Corrupt, message).hint("make it anew: icecore.tables.summaries.write")
+}
+
+/// The intervals of each zone; the extremes in front of them are not needed here.
+fn intervals<T: Number, V>(bytes: &[u8], value: impl Fn(T) -> V) -> Vec<[(V, V); INTERVALS]> {
+    const ITEM: usize = 2 * (1 + INTERVALS);
     let numbers: Vec<T> = T::values(bytes).collect();
-    let pairs = numbers.as_chunks::<2>().0.as_chunks::<INTERVALS>().0;
-    if T::FLOAT {
-        Values::Float(pairs.iter().map(|zone| zone.map(|[low, high]| (low.float(), high.float()))).collect())
-    } else {
-        Values::Int(pairs.iter().map(|zone| zone.map(|[low, high]| (low.int(), high.int()))).collect())
-    }
+    let zone = |numbers: &[T; ITEM]| std::array::from_fn(|i| (value(numbers[2 + 2 * i]), value(numbers[3 + 2 * i])));
+    numbers.as_chunks::<ITEM>().0.iter().map(zone).collect()
 }
 
-fn whole(views: &[&Arc<ArrayView>], options: &ReadOptions) -> Result<(Vec<Vec<u8>>, Report)> {
-    let selections = views.iter().map(|v| Selection::all(&v.meta().shape)).collect::<Result<Vec<_>>>()?;
+/// One column's zones of arrays of shape (columns, zones, …).
+fn rows(views: &[&Arc<ArrayView>], at: u64, zones: u64, options: &ReadOptions) -> Result<(Vec<Vec<u8>>, Report)> {
+    let zones = Index::Slice { start: Some(0), stop: Some(zones as i64), step: None }; // lengths are below 2⁶³
+    let row = [Index::At(at as i64), zones];
+    let resolve = |v: &&Arc<ArrayView>| Selection::resolve(&v.meta().shape, &row, Mode::Numpy);
+    let selections = views.iter().map(resolve).collect::<Result<Vec<_>>>()?;
     let blobs = Blobs::default();
     let size = |(s, v): (&Selection, &&Arc<ArrayView>)| vec![0u8; s.out_len() as usize * v.meta().dtype.size()];
     let mut buffers: Vec<Vec<u8>> = selections.iter().zip(views).map(size).collect();
@@ -111,26 +123,40 @@ fn whole(views: &[&Arc<ArrayView>], options: &ReadOptions) -> Result<(Vec<Vec<u8
     Ok((buffers, report))
 }
 
-/// One level of a column's summary, as its group's attributes describe it.
-struct Level {
+/// A column's part of the summaries of its group, as that group's attributes describe it.
+struct Entry {
     path: String,
     zone: u64,
+    /// Its place along the first axis.
+    at: u64,
+    /// Whether its ranges are floats.
+    real: bool,
     length: u64,
     digest: u64,
 }
 
-fn finest(snapshot: &Snapshot, path: &str) -> Option<Level> {
-    let prefix = format!("{SUMMARY_GROUP}{path}/r");
+/// The one with the shortest zones.
+fn entry(snapshot: &Snapshot, path: &str) -> Option<Entry> {
+    let (parent, name) = path.rsplit_once('/')?;
+    let prefix = format!("{SUMMARY_GROUP}{parent}/r");
     let nodes = snapshot.nodes();
     let from = nodes.partition_point(|n| n.path < prefix);
     let below = nodes.get(from..)?.iter().take_while(|n| n.path.starts_with(&prefix));
-    below.filter(|n| !n.is_array).filter_map(|n| level(&n.path, &n.zarr_json)).min_by_key(|level| level.zone)
+    let levels = below.filter(|n| !n.is_array && !n.path.get(prefix.len()..).is_some_and(|rest| rest.contains('/')));
+    levels.filter_map(|n| stated(&n.path, &n.zarr_json, name)).min_by_key(|entry| entry.zone)
 }
 
-fn level(path: &str, zarr_json: &[u8]) -> Option<Level> {
+fn stated(path: &str, zarr_json: &[u8], name: &str) -> Option<Entry> {
     let document: Value = serde_json::from_slice(zarr_json).ok()?;
     let about = document.get("attributes")?.get("icecore")?.get("summary")?;
     let zone = about.get("zone")?.as_u64().filter(|zone| *zone > 0)?;
-    let digest = u64::from_str_radix(about.get("digest")?.as_str()?, 16).ok()?;
-    Some(Level { path: path.to_owned(), zone, length: about.get("rows")?.as_u64()?, digest })
+    let column = about.get("columns")?.get(name)?;
+    let number = |key: &str| column.get(key)?.as_u64();
+    let real = match column.get("kind")?.as_str()? {
+        "real" => true,
+        "whole" => false,
+        _ => return None,
+    };
+    let digest = u64::from_str_radix(column.get("digest")?.as_str()?, 16).ok()?;
+    Some(Entry { path: path.to_owned(), zone, at: number("at")?, real, length: number("rows")?, digest })
 }
