@@ -13,12 +13,13 @@ static COLUMNS: LazyLock<Vec<ColumnType>> = LazyLock::new(|| {
         column("a", DType::Float64),
         column("b", DType::Int16),
         column("s", DType::Bytes(3)),
+        column("v[0]", DType::Float32),
         column("t", DType::DateTime64 { unit: "ms".to_owned(), scale: 1 }),
         ColumnType { epoch: Some((1e9, 1.5e18)), ..column("e", DType::Float64) },
     ]
 });
 
-fuzz_target!(|input: (&str, [u8; 29])| {
+fuzz_target!(|input: (&str, [u8; 33])| {
     let (clause, row) = input;
     let Ok(filter) = filter(clause, &COLUMNS) else { return };
     // One row of any bytes: every clause that binds can be evaluated.

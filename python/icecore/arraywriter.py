@@ -142,7 +142,9 @@ class ArrayWriter:
             return
         codecs, record = found
         self._document = layout.recoded(self._document, codecs, record)
-        self._writer._native.update_array(self.path, json.dumps(self._document, allow_nan=False))
+        self._writer._native.update_array(
+            self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":"))
+        )
 
     def finish(self) -> None:
         """Write the rows that still wait."""
@@ -232,7 +234,9 @@ class ArrayWriter:
             raise errors.make("invalid", f"{self.path} has shape {self._stored} and can't become {shape}")
         if shape != self._stored:
             self._document = {**self._document, "shape": list(shape)}
-            self._writer._native.update_array(self.path, json.dumps(self._document, allow_nan=False))
+            self._writer._native.update_array(
+                self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":"))
+            )
             self._stored = shape
 
     def _box(self, sel: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:

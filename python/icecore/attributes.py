@@ -40,7 +40,7 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
     document = {str(key): to_json(value) for key, value in attrs.items()}
     if ours:
         document[OURS] = to_json(dict(ours))
-    return json.dumps(document, allow_nan=False)
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
 def fill(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -136,7 +136,7 @@ def document(
     }
     if dims is not None and any(dim is not None for dim in dims):
         result["dimension_names"] = list(dims)
-    return json.dumps(result, allow_nan=False)
+    return json.dumps(result, allow_nan=False, separators=(",", ":"))
 
 
 def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[str, Any]) -> dict[str, Any]:

@@ -158,7 +158,7 @@ class Writer:
         self._native.set_attrs(self._path(path), dump(attrs))
 
     def delete(self, path: str) -> None:
-        """Remove an array, or a group and everything below it; summaries with what they are about."""
+        """Remove an array, or a group and everything below it, a table's summaries too."""
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
             del self._arrays[known]

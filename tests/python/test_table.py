@@ -246,7 +246,7 @@ def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:
         w.array("/g/a", "f8", (5,))[...] = 1
         w.array("/g/b", "f8", (6,))[...] = 1
         w.array("/h/a", "f8", (5,))[...] = 1
-        w.array("/h/matrix", "f8", (5, 2))[...] = 1
+        w.array("/h/matrix", "f8", (5, 2, 2))[...] = 1
         w.array("/h/z", "c16", (5,))[...] = 1
     other = icecore.open(path)
     with pytest.raises(Error, match="differ in length"):
@@ -254,7 +254,7 @@ def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:
     assert list(other.table("/g", ["b"])) == ["b"]
     table = other.table("/h")
     assert (list(table), list(table.left_out)) == (["a"], ["matrix", "z"])
-    with pytest.raises(Error, match="2 dimensions"):
+    with pytest.raises(Error, match="3 dimensions"):
         table.scan(["matrix"])
     assert "left out" in repr(table)
     assert "rows" in table._repr_html_()

@@ -57,7 +57,8 @@ def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterato
         yield [*first, _predict({"mode": "lag", "lag": step})]
     if whole or kind.kind not in "iufMm":
         shuffle = _shuffle(8 if scale else kind.itemsize)
-        yield [*first, _predict("fast")]
+        # The second list has its place where numbers repeat in no order: readings of few kinds.
+        yield [*first, _predict("fast", [_BYTES, _zstd(19)])]
         yield [*first, _BYTES, _zstd(19)]
         yield [*first, _BYTES, shuffle, _zstd(19)]
 
@@ -101,8 +102,8 @@ def lag(values: np.ndarray, scale: int) -> int:
     return _icecore.find_lag(np.ascontiguousarray(some.astype("i8")), _LONGEST)
 
 
-def _predict(mode: str | Codec) -> Codec:
-    return {"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [[_PCO]]}}
+def _predict(mode: str | Codec, *others: list[Codec]) -> Codec:
+    return {"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [[_PCO], *others]}}
 
 
 def _shuffle(size: int) -> Codec:

@@ -13,6 +13,7 @@ from icecore.report import Report, Row
 from icecore.sources.tablefile import TableFile
 from icecore.sourcing import Failure, Source
 from icecore.tables.pack import Done, TableJob, TableOptions, pack_table
+from icecore.tables.zones import ZONE
 
 if TYPE_CHECKING:
     from icecore.nodes import Node
@@ -111,7 +112,7 @@ def pack_tables(
     """Write all tables of a plan and report on them.
 
     Returns:
-        The columns of those that have more than one chunk.
+        The columns of those that have more than one zone, which summaries could tell apart.
 
     Raises:
         Error: the first failure, unless ``keep_going``.
@@ -129,7 +130,7 @@ def pack_tables(
         try:
             packed = pack_table(writer, job, options, advance)
             _report(writer, packed, report)
-            long += [] if packed.whole else packed.columns
+            long += packed.columns if packed.total >= 2 * ZONE else []
         except errors.Error as error:
             if job.append:
                 raise  # what was appended can't be taken back alone

@@ -12,7 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import HIDDEN, OURS, Node
 from icecore.sources.tablefile import TableFile
-from icecore.tables import choice, codecs, format, restore
+from icecore.tables import choice, codecs, format, restore, stated
 from icecore.tables.filestate import FileState
 from icecore.tables.stream import BLOCK, TextStream
 from icecore.text import plural
@@ -54,15 +54,15 @@ class TableJob:
 
 @dataclass
 class Done:
-    """What became of a table: rows and bytes of text, its columns' paths, whether they are one chunk each,
-    and what a reader should know.
+    """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, and
+    what a reader should know.
     """
 
     path: str
     rows: int = 0
     text: int = 0
     columns: list[str] = field(default_factory=list)
-    whole: bool = False
+    total: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -120,7 +120,7 @@ class _TablePack:
                 f"{self._job.path} was packed without its print format",
                 "append with --no-restore, or pack into another group",
             )
-        self._columns = list(kept["arrays"])
+        self._columns = stated.columns(kept)
         return kept
 
     def run(self) -> Done:
@@ -139,10 +139,10 @@ class _TablePack:
         return self._done
 
     def _continue(self) -> None:
-        path, text = self._job.path, self._kept.get("text", {})
+        path = self._job.path
         self._arrays = [self._writer[f"{path}/{name}"] for name in self._kept["columns"]]
         self._rows = self._arrays[0].shape[0]
-        self._formats, self._sources = list(text.get("formats", [])), list(self._kept.get("sources", []))
+        self._formats, self._sources = stated.formats(self._kept), list(self._kept.get("sources", []))
         if self._options.keep:
             self._escapes = self._writer[f"{path}/{HIDDEN[0]}/escapes"]
             self._at = self._escapes.shape[0]
@@ -315,7 +315,6 @@ class _TablePack:
                 attrs=item.attrs,
             )
             self._arrays.append(array)
-        self._done.whole = whole
 
     def _keep(self, escapes: bytes) -> None:
         """Add the escapes of a stretch of rows."""
@@ -359,17 +358,15 @@ class _TablePack:
             )
         for array in self._arrays:
             array.finish()
-        self._done.columns = [array.path for array in self._arrays]
+        self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows
         path, table = self._job.path, dict(self._kept)
         table["columns"] = [column["name"] for column in self._columns]
-        table["arrays"] = [
-            {k: c[k] for k in ("style", "scale", "size")} | {"name": c["name"]} for c in self._columns
-        ]
+        table["arrays"] = stated.arrays(self._columns)
         table["sources"] = self._sources
         if self._options.keep:
             assert self._escapes is not None
             self._escapes.finish()
-            table["text"] = {"version": 1, "formats": self._formats}
+            table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns)}
         self._blanks()
         group = Node(path, False, self._document(path))
         self._writer.attrs(path, {**group.attrs, OURS: {**group.ours, "table": table}})

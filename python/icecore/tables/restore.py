@@ -12,7 +12,7 @@ import numpy as np
 
 from icecore import errors, reference
 from icecore.nodes import HIDDEN
-from icecore.tables import codecs, format
+from icecore.tables import codecs, format, stated
 
 if TYPE_CHECKING:
     from icecore.repo import Repo
@@ -166,7 +166,7 @@ class _Window:
 
     def __init__(self, repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> None:
         self._repo, self._end = repo, source["rows"][1]
-        formats = table["text"]["formats"]
+        formats = stated.formats(table)
         self.format: dict[str, Any] = formats[source.get("format", 0)] if formats else {}
         self._paths = [f"{path}/{name}" for name in table["columns"]]
         self._start = self._stop = 0
