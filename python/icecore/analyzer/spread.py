@@ -11,6 +11,8 @@ from icecore.analyzer.sample import Kind, Reader, Sample, take
 
 #: bytes that the quick codec runs over at most
 _WIDE = 48 << 20
+#: blocks that are measured whatever the time
+_LEAST = 3
 
 
 class Spread:
@@ -37,10 +39,20 @@ class Spread:
         if not self._all or not found.choices:
             return found
         share = seconds / len(found.choices)
-        choices = {goal: self._chosen(choice, share) for goal, choice in found.choices.items()}
         blocks = max(choice.blocks for choice in found.choices.values())
         factor = self._factor(_first(sample, blocks))
+        choices = {
+            goal: replace(choice, ratio=choice.ratio * factor)
+            if self._too_slow(sample, choice, share)
+            else self._chosen(choice, share)
+            for goal, choice in found.choices.items()
+        }
         return Measurement([replace(c, ratio=c.ratio * factor) for c in found.candidates], choices)
+
+    def _too_slow(self, sample: Sample, choice: Choice, seconds: float) -> bool:
+        """Whether whole chunks are too much for a choice that was measured on parts of chunks."""
+        nbytes = sum(self._wide.raw[:_LEAST])
+        return sample.blocks[0].nbytes < self._wide.blocks[0].nbytes and nbytes / 1e6 > choice.write * seconds
 
     def _chosen(self, choice: Choice, seconds: float) -> Choice:
         only = [{"label": choice.label, "codecs": choice.codecs}]
