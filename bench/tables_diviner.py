@@ -1,11 +1,12 @@
 """18 Diviner tables, the rows of 0.1° of longitude with all 33 columns: beside zstd | awk, DuckDB, Polars.
 
 `python bench/tables_diviner.py [SAMPLES] [FOLDER]`: SAMPLES of each table (189 rows each; ten minutes of the
-instrument are 4688, 500 the default), made by `icecore.demo.rdr`, ten minutes apart; files that are there are
-used again. Parquet (zstd, one file a table, pyarrow's row groups) has the same columns and types. Files lie
-in the page cache; the best of five runs counts, in wall and CPU time (all threads and children). "text" is
-bytes of text over the time: what a filter of the text would have to reach. Bytes read are those of read
-calls, children's too (pipes count twice); what is mapped into memory is not among them.
+instrument are 4688, 500 the default), made by `icecore.demo.rdr`, ten minutes apart, and packed from what
+zstd made of them; files that are there are used again. Parquet (zstd, one file a table, pyarrow's row groups)
+has the same columns and types. Files lie in the page cache; the best of five runs counts, in wall and CPU
+time (all threads and children). "text" is bytes of text over the time: what a filter of the text would have
+to reach. Bytes read are those of read calls, children's too (pipes count twice); what is mapped into memory is
+not among them.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from pathlib import Path
 import icecore
 import numpy as np
 from icecore.demo import rdr
+from icecore.tables.restore import sources
 
 FILES = 18
 REPEAT = 5
 
 
 def texts(samples: int, here: Path) -> list[Path]:
-    """The tables, and each of them compressed by zstd -3."""
+    """The tables, each compressed by zstd -3; the text itself is not kept, 18 full tables are 5.5 GB."""
     here.mkdir(parents=True, exist_ok=True)
     begin = datetime.datetime(2009, 8, 1)
     paths = []
     for number in range(FILES):
-        path = here / f"{number:02}.tab"
+        path = here / f"{number:02}.tab.zst"
         if not path.exists():
             start = begin + datetime.timedelta(minutes=10 * number)
-            rdr.write(path, samples, start=start.isoformat(), seed=number + 1)
-        if not path.with_suffix(".tab.zst").exists():
-            subprocess.run(["zstd", "-q", "-3", str(path)], check=True)
+            rdr.write(path.with_suffix(""), samples, start=start.isoformat(), seed=number + 1)
+            subprocess.run(["zstd", "-q", "-3", "--rm", str(path.with_suffix(""))], check=True)
         paths.append(path)
     return paths
 
@@ -46,9 +47,9 @@ def packed(paths: list[Path], here: Path) -> Path:
     """All of them as one packed table."""
     repo = here / "diviner.icecore"
     if not repo.exists():
-        began = time.perf_counter()
+        began, used = time.perf_counter(), cpu()
         icecore.pack([str(path) for path in paths], into=repo, group="/d", concat="rows")
-        print(f"packed in {time.perf_counter() - began:.1f} s")
+        print(f"packed in {time.perf_counter() - began:.1f} s ({cpu() - used:.1f} s of CPU)")
     return repo
 
 
@@ -56,13 +57,13 @@ def parquet(repo: Path, here: Path) -> list[Path]:
     """The same rows and types as Parquet, one file a table."""
     import pyarrow.parquet as pq
 
-    table = icecore.open(repo).table("/d")
-    rows = len(table) // FILES
-    files = [here / f"{number:02}.parquet" for number in range(FILES)]
-    if not files[-1].exists():
-        everything = table.scan().read_all()
-        for number, file in enumerate(files):
-            pq.write_table(everything.slice(number * rows, rows), file, compression="zstd")
+    files = []
+    for source in sources(icecore.open(repo), "/d"):
+        file = here / Path(source.name).with_suffix(".parquet").name
+        if not file.exists():
+            rows = icecore.open(repo).table("/d").scan(source=source.name).read_all()
+            pq.write_table(rows, file, compression="zstd")
+        files.append(file)
     return files
 
 
@@ -105,13 +106,13 @@ def main() -> int:
     paths = texts(samples, here)
     repo = packed(paths, here)
     files = parquet(repo, here)
-    text = sum(path.stat().st_size for path in paths)
+    text = sum(source.nbytes or 0 for source in sources(icecore.open(repo), "/d"))
     stored = sum(f.stat().st_size for f in repo.rglob("*") if f.is_file())
     clon = icecore.open(repo).table("/d").to_numpy(["clon"])["clon"]
     low = float(np.floor(10 * np.quantile(clon[clon >= 0], 1e-3)) / 10)
     print(
         f"{FILES} tables, {clon.size:,} rows, text {text / 1e6:.0f} MB, "
-        f"zstd -3 {sum(p.with_suffix('.tab.zst').stat().st_size for p in paths) / 1e6:.1f} MB, "
+        f"zstd -3 {sum(path.stat().st_size for path in paths) / 1e6:.1f} MB, "
         f"Parquet {sum(f.stat().st_size for f in files) / 1e6:.1f} MB, icecore {stored / 1e6:.1f} MB"
     )
     readers = sides(here, repo, low, round(low + 0.1, 1))
