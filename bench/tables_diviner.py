@@ -5,8 +5,8 @@ instrument are 4688, 500 the default), made by `icecore.demo.rdr`, ten minutes a
 zstd made of them; files that are there are used again. Parquet (zstd, one file a table, pyarrow's row groups)
 has the same columns and types. Files lie in the page cache; the best of five runs counts, in wall and CPU
 time (all threads and children). "text" is bytes of text over the time: what a filter of the text would have
-to reach. Bytes read are those of read calls, children's too (pipes count twice); what is mapped into memory is
-not among them.
+to reach. Bytes read are those of read calls, children's too (pipes count twice); what is mapped into memory
+is not among them.
 """
 
 from __future__ import annotations
