@@ -176,7 +176,11 @@ class _Wanted:
         if self.codec == "auto":
             before = None if self.portable else replacing.as_before(step, where, self.goal)
             kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
-            return before or plan.plan(kind, entry.shape, where.chunk, read, self.goal, self.portable)
+            grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
+            alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
+            return before or plan.plan(
+                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone=alone
+            )
         codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
         return plan.Planned(codecs)
 

@@ -39,7 +39,7 @@ fn sample_chunks(chunks: u64, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u6
 
 /// Measures on `blocks` (arrays of one type, each a whole chunk) and chooses for each goal.
 ///
-/// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `usual`, `full`), `portable`,
+/// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`), `portable`,
 /// `adaptive`, `threads`, `seconds`, `report`; `only`: a list of {label, codecs} instead of the candidates.
 /// Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
 #[pyfunction]
@@ -100,6 +100,7 @@ fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
     let mut list = candidates(dtype, rank, wanted["portable"].as_bool().unwrap_or(false));
     match wanted["effort"].as_str() {
         Some("short") => list.retain(|c| c.short),
+        Some("fast") => list.retain(|c| c.class == Class::Fast),
         Some("usual") => list.retain(|c| c.class != Class::Slow),
         _ => {}
     }

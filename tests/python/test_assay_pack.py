@@ -67,6 +67,27 @@ def test_a_slow_line_wants_fewer_bytes(tmp_path: Path) -> None:
     assert record(slow)["bandwidth"] == 1e6
 
 
+def test_a_chunk_in_its_reference_has_no_checksum_of_its_own(tmp_path: Path) -> None:
+    days = np.arange(0.5, 20_000)
+    array = packed(tmp_path, days, "days", goal="archive")
+    assert array.nbytes_stored <= 64
+    assert "crc32c" not in {codec["name"] for codec in array.codecs}
+    assert icecore.open(tmp_path / "days.icecore").verify(deep=True) == []
+    # The checksum of its reference is the manifest's: no byte of it can be flipped unseen.
+    (manifest,) = (tmp_path / "days.icecore" / "manifests").iterdir()
+    whole = manifest.read_bytes()
+    for at in range(0, len(whole), 5):
+        manifest.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        with pytest.raises(icecore.Error):
+            icecore.open(tmp_path / "days.icecore")["/x"][...]
+    other = packed(tmp_path, smooth((20, 30, 40)), "field", goal="archive")
+    assert other.codecs[-1]["name"] == "crc32c" or other.codecs[0]["name"] == "icecore.choice"
+    with icecore.create(tmp_path / "g.icecore").writer() as w:
+        growing = w.array("/x", "f8", (0,), chunks=(20_000,), goal="archive")
+        growing.append(days)
+    assert "crc32c" in json.dumps(icecore.open(tmp_path / "g.icecore")["/x"].codecs)
+
+
 @pytest.mark.parametrize("goal", ["archive", "balanced"])
 def test_portable(tmp_path: Path, goal: str) -> None:
     array = packed(tmp_path, smooth((40, 60, 80)), goal=goal, portable=True)

@@ -136,6 +136,7 @@ impl List<'_> {
         let step = codec("numcodecs.shuffle", json!({"elementsize": size}));
         let steps = [
             ("lz4", Class::Fast, lz4()),
+            ("zstd-1", Class::Fast, zstd(1)),
             ("zlib-6", Class::Usual, zlib()),
             ("zstd-3", Class::Usual, zstd(3)),
             ("zstd-9", Class::Usual, zstd(9)),
@@ -151,7 +152,11 @@ impl List<'_> {
     fn pco(&mut self) {
         let pco = |config: Value| codec("numcodecs.pcodec", config);
         self.add("pco-8", Class::Usual, true, pco(json!({"level": 8})), &[]);
+        self.add("pco-10", Class::Slow, false, pco(json!({"level": 10})), &[]);
         self.add("pco-12", Class::Slow, false, pco(json!({"level": 12})), &[]);
+        // Where the numbers drift, what suits one page does not suit the next.
+        let config = json!({"level": 12, "equal_pages_up_to": 8192});
+        self.add("pco-12 pages", Class::Slow, false, pco(config), &[]);
         for order in [1, 2] {
             let config = json!({"level": 8, "delta_spec": "try_consecutive", "delta_encoding_order": order});
             self.add(format!("pco-8 delta-{order}"), Class::Usual, false, pco(config), &[]);

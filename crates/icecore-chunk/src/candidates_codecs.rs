@@ -32,3 +32,14 @@ pub(crate) fn planes(size: usize, compressor: &Value) -> Value {
     let planes: Vec<Value> = std::iter::once(2).chain((2..size).map(|_| 1)).map(plane).collect();
     codec("icecore.byteplanes", json!({"planes": planes}))
 }
+
+/// The same split of what predictions leave, for reading fast: the top two bytes, each by itself, and those below it either
+/// compressed too or raw.
+pub(crate) fn quick_planes(size: usize, low: bool) -> Value {
+    let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let apart = codec("numcodecs.shuffle", json!({"elementsize": 2}));
+    let top = json!({"bytes": 2, "codecs": [little, apart, zstd(1)]});
+    let below = if low { json!([{"name": "bytes"}, zstd(1)]) } else { json!([{"name": "bytes"}]) };
+    let rest = (2..size).map(|_| json!({"bytes": 1, "codecs": below}));
+    codec("icecore.byteplanes", json!({"planes": std::iter::once(top).chain(rest).collect::<Vec<_>>()}))
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::candidates_codecs::{codec, lz4, lzma, planes, zlib, zstd};
+use crate::candidates_codecs::{codec, lz4, lzma, planes, quick_planes, zlib, zstd};
 use crate::class::Class;
 use crate::dtype::DType;
 
@@ -53,21 +53,27 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
         let own = json!({"cname": cname, "clevel": level, "shuffle": shuffle, "typesize": size, "blocksize": 0});
         json!([bytes(), codec("blosc", own)])
     };
-    // lzma for what repeats; elements as they are may be the shortest then.
-    let all = json!([pco(8), pco(12), blosc("zstd", 9, "bitshuffle"), shuffled(dtype, lzma()), [bytes(), lzma()]]);
+    // zstd and lzma for what repeats; elements as they are may be the shortest then.
+    let zstds = [blosc("zstd", 9, "bitshuffle"), shuffled(dtype, zstd(19))];
+    let lzmas = [shuffled(dtype, lzma()), json!([bytes(), lzma()])];
+    let all: Vec<Value> = [pco(8), pco(12)].into_iter().chain(zstds).chain(lzmas).collect();
     // Where fields are rough, more neighbours bring more noise.
     let mut two = vec![json!("lorenzo")];
     two.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
     let mut found = vec![
         item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
         item("auto+pco-8", Class::Slow, false, json!(["auto"]), json!([pco(8)])),
-        item("auto+pco|lzma", Class::Slow, false, json!(["auto"]), all),
+        item("auto+pco|zstd|lzma", Class::Slow, false, json!(["auto"]), json!(all)),
         item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
         item("lorenzo+lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "shuffle")])),
         item("lorenzo+bitshuffle lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "bitshuffle")])),
         item("rank+pco-8", Class::Usual, false, json!(["rank"]), json!([pco(8)])),
     ];
     let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);
+    for (name, low) in [("bwc", true), ("top bwc", false)].iter().filter(|_| dtype.size() >= 4) {
+        let list = json!([[quick_planes(dtype.size(), *low)]]);
+        found.push(item(&format!("lorenzo+{name} zstd-1"), Class::Fast, false, json!(["lorenzo"]), list));
+    }
     for mode in if float { ["lorenzo", "lattice"].as_slice() } else { &["lorenzo"] } {
         for (place, axes) in neighbours(rank) {
             let label = format!("{mode}{place}+pco-8");

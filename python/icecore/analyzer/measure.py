@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from icecore import errors, text
@@ -17,14 +17,19 @@ GOALS = ("archive", "balanced", "speed")
 BANDWIDTH = 200e6
 #: bytes of a chunk's entry in a shard's index
 _ENTRY = 16
+#: up to so many bytes a chunk that is all of its array does without a checksum of its own: up to twice as
+#: many it lies in its reference, in a file that the repository checks as a whole
+_BARE = 256
+_CHECKSUM, _CHECKSUM_BYTES = "crc32c", 4
 
 
 @dataclass(frozen=True)
 class Goal:
     """What is wanted of the stored bytes.
 
-    ``archive``: the least of them. ``speed``: the fastest to decode among the fast codecs that need at
-    most 1.15 times the bytes of the smallest of them. ``balanced``: the least time to data, bytes /
+    ``archive``: the least of them. ``speed``: the least among the fast codecs that a core decodes at
+    2.5 GB/s or more; where none is, the fastest of those that need at most 1.15 times the bytes of the
+    smallest. ``balanced``: the least time to data, bytes /
     ``bandwidth`` (bytes a second) + decoding time + a hundredth of the encoding time of one core (a write is
     taken to be good for a hundred reads), among the codecs that write at least 20 MB/s; of those within 1 %
     of the best the one that writes fastest.
@@ -122,6 +127,7 @@ def measure(
     report: bool = False,
     only: Sequence[Mapping[str, Any]] | None = None,
     threads: int | None = None,
+    alone: bool = False,
 ) -> Measurement:
     """Measure codecs on a sample, on all cores; each figure is CPU time of one thread.
 
@@ -129,7 +135,8 @@ def measure(
         kind: of the elements.
         sample: the blocks.
         goals: what to choose for.
-        effort: ``short`` (a handful), ``usual`` (none that encodes at a few MB/s) or ``full``.
+        effort: ``short`` (a handful), ``fast`` (those that decode near memory speed), ``usual`` (none that
+            encodes at a few MB/s) or ``full``.
         portable: only codecs of core Zarr v3.
         adaptive: allow ``icecore.choice`` where the blocks disagree.
         seconds: begin no further block after this time (three at least are measured).
@@ -137,6 +144,7 @@ def measure(
         only: measure these ({label, codecs}) instead.
         threads: measured side by side; by default one per core, two at most, so that memory isn't what is
             measured.
+        alone: the sample is all of an array that is one chunk, in no shard, and stays so.
     """
     from icecore import _icecore
 
@@ -157,7 +165,11 @@ def measure(
         options["only"] = list(only)
     found = json.loads(_icecore.assay_blocks(json.dumps(kind.data_type), sample.blocks, json.dumps(options)))
     chosen = [(goal, choice) for goal, choice in zip(goals, found["choices"], strict=True) if choice]
-    return Measurement(_candidates(found, chosen, sample), _choices(found, chosen, sample))
+    entry = 0 if alone else _ENTRY
+    choices = _choices(found, chosen, sample, entry)
+    if alone:
+        choices = {name: _bare(choice, sample) for name, choice in choices.items()}
+    return Measurement(_candidates(found, chosen, sample, entry), choices)
 
 
 def confirmed(kind: Kind, sample: Sample, choice: Choice, seconds: float = 3600.0) -> Choice:
@@ -169,17 +181,31 @@ def confirmed(kind: Kind, sample: Sample, choice: Choice, seconds: float = 3600.
     return again if again is not None and again.blocks > choice.blocks else choice
 
 
-def _choices(found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample) -> dict[str, Choice]:
+def _bare(choice: Choice, sample: Sample) -> Choice:
+    """The choice without its checksum, where the chunk will lie in its reference."""
+    stored = sum(sample.raw) / choice.ratio
+    wanted = choice.goal.name == "archive" and stored <= _BARE and len(choice.codecs) > 1
+    if not wanted or choice.codecs[-1].get("name") != _CHECKSUM:
+        return choice
+    ratio = sum(sample.raw) / (stored - _CHECKSUM_BYTES)
+    return replace(choice, codecs=choice.codecs[:-1], ratio=ratio)
+
+
+def _choices(
+    found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample, entry: int
+) -> dict[str, Choice]:
     result = {}
     for goal, item in chosen:
         blocks = max(len(m["stored"]) for m in found["measured"])
         write, read = item["raw"] / item["encode"] / 1e6, item["raw"] / item["decode"] / 1e6
-        ratio = _ratio(sample, item["stored"], blocks)
+        ratio = _ratio(sample, item["stored"], blocks, entry)
         result[goal.name] = Choice(goal, item["label"], item["codecs"], ratio, write, read, blocks)
     return result
 
 
-def _candidates(found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample) -> list[Candidate]:
+def _candidates(
+    found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample, entry: int
+) -> list[Candidate]:
     measured = found["measured"]
     whole = max(
         (m for m in measured if m["state"] == "measured"), key=lambda m: len(m["stored"]), default=None
@@ -187,10 +213,10 @@ def _candidates(found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: S
     result = []
     for index, m in enumerate(measured):
         blocks, stored = len(m["stored"]), sum(m["stored"])
-        ratio = _ratio(sample, stored, blocks)
+        ratio = _ratio(sample, stored, blocks, entry)
         if whole is not None and 0 < blocks < len(whole["stored"]):
             # What it would reach on all blocks, had it kept its place beside one that saw them all.
-            all_of_it = _ratio(sample, sum(whole["stored"]), len(whole["stored"]))
+            all_of_it = _ratio(sample, sum(whole["stored"]), len(whole["stored"]), entry)
             ratio = all_of_it * sum(whole["stored"][:blocks]) / stored
         write, read = (m["raw"] / m["encode"] / 1e6, m["raw"] / m["decode"] / 1e6) if blocks else (0.0, 0.0)
         goals = tuple(goal.name for goal, choice in chosen if index in choice["picks"])
@@ -201,13 +227,13 @@ def _candidates(found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: S
     return sorted(result, key=lambda candidate: -candidate.ratio)
 
 
-def _ratio(sample: Sample, stored: int, blocks: int) -> float:
-    """Raw bytes / stored bytes, empty chunks and the shard's index counted; ``stored`` is of the first
-    blocks.
+def _ratio(sample: Sample, stored: int, blocks: int, entry: int) -> float:
+    """Raw bytes / stored bytes, empty chunks and the shard's index (``entry`` bytes a chunk) counted;
+    ``stored`` is of the first blocks.
     """
     if not blocks:
         return 0.0
     # Empty chunks take part as far as the blocks that were measured stand for all that were read.
     share = blocks / len(sample.blocks)
     raw = sum(sample.raw[:blocks]) + sample.empty * share
-    return raw / (stored + _ENTRY * sample.chunks * share)
+    return raw / (stored + entry * sample.chunks * share)

@@ -9,12 +9,12 @@ from typing import Any
 
 from icecore import codecspec, layout
 from icecore.analyzer.measure import Choice, Goal, Measurement, confirmed, measure
-from icecore.analyzer.sample import Kind, Reader, Sample, take, within
+from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
 
 #: below this an array gets the codecs of its type under ``archive``: there is nothing to save
 _TINY = 4 << 10
-#: below this only a handful of codecs is tried, on a few parts of chunks of at most so many bytes
-_SMALL, _PART, _PARTS = 16 << 20, 128 << 10, 3
+#: bytes below which only a handful of codecs is tried, on so many pieces of chunks
+_SMALL, _PARTS = 16 << 20, 3
 #: below this it does so under the other goals, where measuring would cost more than it saves; and figures
 #: aren't kept: they would be a good part of what is stored
 KEPT = 64 << 10
@@ -32,13 +32,19 @@ class Planned:
 
 
 def plan(
-    kind: Kind, shape: Sequence[int], chunk: Sequence[int], read: Reader, goal: Goal, portable: bool = False
+    kind: Kind,
+    shape: Sequence[int],
+    chunk: Sequence[int],
+    read: Reader,
+    goal: Goal,
+    portable: bool = False,
+    alone: bool = False,
 ) -> Planned:
     """The codecs for an array, measured on chunks of it.
 
-    ``balanced`` and ``speed`` spend about 15 % of the time that the pack of a large array will take, and on a
-    small one (below 16 MB) what a handful of codecs needs for 384 KiB of it: some 50 ms. ``archive`` takes as
-    long as it takes: up to 20 s for a large array.
+    ``balanced`` spends about 15 % of the time that the pack of a large array will take, and on a small one
+    (below 16 MB) what a handful of codecs needs for 384 KiB of it: some 50 ms. ``speed`` spends as little on
+    any array. ``archive`` takes as long as it takes: up to 20 s for a large array.
 
     Args:
         kind: of its elements.
@@ -47,27 +53,31 @@ def plan(
         read: region → elements.
         goal: what is wanted.
         portable: only codecs of core Zarr v3.
+        alone: the array is one chunk, in no shard, and stays so.
     """
     fallback = codecspec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
     nbytes = prod(shape) * layout.itemsize(kind.dtype)
     archive = goal.name == "archive"
     if nbytes < (_TINY if archive else KEPT):
         return Planned(fallback)
-    if small := not archive and nbytes < _SMALL:
-        part = within(chunk, layout.itemsize(kind.dtype), _PART)
-        sample = take(kind, shape, part, read, _PART, _PARTS * _PART)
+    quick = goal.name == "speed"
+    if small := not archive and (quick or nbytes < _SMALL):
+        part = within(chunk, layout.itemsize(kind.dtype), PIECE)
+        sample = take(kind, shape, part, read, PIECE, _PARTS * PIECE)
     else:
         sample = _chunks(kind, shape, chunk, read, nbytes, archive)
-    effort = "full" if archive else "short" if small else "usual"
+    effort = "full" if archive else "fast" if quick else "short" if small else "usual"
     seconds = 20.0 if archive else 0.02 + _SHARE * nbytes / _PACK_SPEED
-    found = measure(kind, sample, [goal], effort=effort, portable=portable, seconds=seconds)
+    found = measure(
+        kind, sample, [goal], effort=effort, portable=portable, seconds=seconds, alone=alone and not small
+    )
     choice = found.choices.get(goal.name)
     if choice is None:
         return Planned(fallback)
     record: dict[str, Any] = {}
     if nbytes >= KEPT:
         if small:
-            sample = _chunks(kind, shape, chunk, read, nbytes, archive)
+            sample = _chunks(kind, shape, chunk, read, min(nbytes, _SMALL) if quick else nbytes, archive)
             choice = replace(choice, blocks=0)
         choice = confirmed(kind, sample, choice, seconds)
         record = _record(found, choice, sum(sample.raw), sample.chunks, sample.of)

@@ -13,6 +13,8 @@ import numpy as np
 from icecore import layout
 
 Reader = Callable[[tuple[slice, ...]], np.ndarray]
+#: bytes of a part of a chunk that is measured quickly
+PIECE = 128 << 10
 
 
 @dataclass(frozen=True)

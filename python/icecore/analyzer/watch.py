@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from icecore import errors, text
-from icecore.analyzer.measure import Candidate, Goal, Measurement, measure
-from icecore.analyzer.sample import Kind, Reader, Sample, take
+from icecore import errors, layout, text
+from icecore.analyzer.measure import Choice, Goal, Measurement, measure
+from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
 from icecore.codecspec import Codec
 
 #: the part of the time since it began that a watch may take
@@ -33,7 +33,8 @@ class Drift:
 
 
 class Watch:
-    """Measures a chunk now and then of what is about to be written, for one array.
+    """Measures a chunk now and then (under ``speed`` a part of one) of what is about to be written, for one
+    array.
 
     Where the array's codecs are ``icecore.choice``, a codec that saves 5 % of the cost joins its list (of
     four at most); chunks that were written before stay readable. Otherwise the drift is only noted. All of it
@@ -45,6 +46,7 @@ class Watch:
     ) -> None:
         self._portable = portable
         self._kind, self._chunk, self._goal = kind, tuple(chunk), goal
+        self._quick = goal.name == "speed"
         self._codecs = codecs
         self._began, self._spent = time.perf_counter(), 0.0
         self._looks = self._behind = 0
@@ -70,10 +72,10 @@ class Watch:
             return None
         lists = _lists(self._codecs)
         present = [{"label": str(i), "codecs": codecs} for i, codecs in enumerate(lists)]
-        now = _least(measure(self._kind, sample, [self._goal], only=present, threads=1), self._goal)
-        options: dict[str, Any] = {"effort": "short", "portable": self._portable, "adaptive": False}
-        rivals = measure(self._kind, sample, [self._goal], **options, threads=1)
-        best = _least(rivals, self._goal)
+        options: dict[str, Any] = {"adaptive": False, "threads": 1}
+        now = _least(measure(self._kind, sample, [self._goal], only=present, **options), self._goal)
+        options |= {"effort": "fast" if self._quick else "short", "portable": self._portable}
+        best = _least(measure(self._kind, sample, [self._goal], **options), self._goal)
         if now is None or best is None or best[0] > now[0] * (1 - _WORTH):
             self._behind = 0
             return None
@@ -83,13 +85,13 @@ class Watch:
         self._behind = 0
         return self._drift(sample, best[1], 1 - best[0] / now[0], before)
 
-    def _drift(self, sample: Sample, better: Candidate, saved: float, before: int) -> Drift:
+    def _drift(self, sample: Sample, better: Choice, saved: float, before: int) -> Drift:
         what = f"after {text.size(before)} {better.label} costs {saved:.0%} less"
         lists = _lists(self._codecs)
         if not is_choice(self._codecs) or len(lists) >= _MOST_LISTS:
             self._over = True
             return Drift(None, f"{what}: pack it again")
-        effort = "full" if self._goal.name == "archive" else "usual"
+        effort = "full" if self._goal.name == "archive" else "fast" if self._quick else "usual"
         chosen = measure(self._kind, sample, [self._goal], effort=effort, adaptive=False).choices
         best = chosen.get(self._goal.name, better)
         self._codecs = choice([*lists, best.codecs])
@@ -105,7 +107,11 @@ class Watch:
         def reading(region: tuple[slice, ...]) -> np.ndarray:
             return read(tuple(slice(s + r.start, s + r.stop) for s, r in zip(start, region, strict=True)))
 
-        sample = take(self._kind, part, self._chunk, reading, 1 << 62, 1 << 62)
+        chunk = self._chunk
+        if self._quick:
+            chunk = within(chunk, layout.itemsize(self._kind.dtype), PIECE)
+            part = [min(c, n) for c, n in zip(chunk, part, strict=True)]
+        sample = take(self._kind, part, chunk, reading, 1 << 62, 1 << 62)
         return sample if sample.blocks else None
 
 
@@ -132,15 +138,13 @@ def _lists(codecs: list[Codec]) -> list[list[Codec]]:
     return found
 
 
-def _least(found: Measurement, goal: Goal) -> tuple[float, Candidate] | None:
-    costs = [(_cost(c, goal), c) for c in found.candidates if c.state == "measured" and c.blocks]
-    return min(costs, key=lambda pair: pair[0], default=None)
+def _least(found: Measurement, goal: Goal) -> tuple[float, Choice] | None:
+    chosen = found.choices.get(goal.name)
+    return None if chosen is None else (_cost(chosen, goal), chosen)
 
 
-def _cost(found: Candidate, goal: Goal) -> float:
+def _cost(found: Choice, goal: Goal) -> float:
     """Seconds a byte, or stored bytes a byte, as far as the goal counts them."""
-    if goal.name == "archive":
-        return 1 / found.ratio
-    if goal.name == "speed":
-        return 1 / (found.read * 1e6)
-    return 1 / (found.ratio * goal.bandwidth) + 1 / (found.read * 1e6) + 1 / (found.write * 1e8)
+    if goal.name == "balanced":
+        return 1 / (found.ratio * goal.bandwidth) + 1 / (found.read * 1e6) + 1 / (found.write * 1e8)
+    return 1 / found.ratio

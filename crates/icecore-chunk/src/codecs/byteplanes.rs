@@ -38,6 +38,8 @@ struct Plane {
     /// Bits below this plane.
     shift: u32,
     chain: Chain,
+    /// Whether the codecs do more than to say the order of bytes.
+    packs: bool,
     /// How the plane is stored where its codecs don't pay.
     raw: Chain,
 }
@@ -150,8 +152,9 @@ impl Plane {
             return Err(bad_config(ext, "planes", "codecs without another icecore.byteplanes"));
         }
         let chain = Chain::parse(codecs, &dtype, &vec![0; width])?;
+        let packs = chain.names() != ["bytes"];
         let raw = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
-        Ok(Plane { width, shift, chain, raw: Chain::parse(&raw, &dtype, &vec![0; width])? })
+        Ok(Plane { width, shift, chain, packs, raw: Chain::parse(&raw, &dtype, &vec![0; width])? })
     }
 
     /// The numbers of `range` of this plane, which has `count`.
@@ -191,13 +194,16 @@ impl Plane {
         let mut plane = Vec::new();
         grow(&mut plane, numbers.len() / unit * self.width)?;
         split(unit, numbers, self.width, self.shift, &mut plane);
-        if !is_noise(&plane, self.width) {
+        if self.packs && !is_noise(&plane, self.width) {
             let packed = self.chain.encode(&plane, shape, scratch)?;
             if packed.len() < plane.len() {
                 return Ok((packed, false));
             }
         }
-        Ok((self.raw.encode(&plane, shape, scratch)?, true))
+        match cfg!(target_endian = "little") {
+            true => Ok((plane, true)),
+            false => Ok((self.raw.encode(&plane, shape, scratch)?, true)),
+        }
     }
 }
 

@@ -28,8 +28,13 @@ mod lz4;
 mod lzf;
 mod lzma;
 mod pco;
+#[cfg(target_arch = "x86_64")]
+mod pco_page;
+#[cfg(target_arch = "x86_64")]
+mod pco_table;
 mod planes;
 mod predict;
+mod scan;
 mod shuffle;
 mod stream;
 mod swap;
@@ -37,6 +42,7 @@ mod table;
 mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod unshuffle_x86;
+mod word;
 mod zlib;
 mod zstd;
 

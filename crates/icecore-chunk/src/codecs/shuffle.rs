@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
+use super::byteplanes_merge::split;
 use super::codec::BytesCodec;
 use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or};
@@ -54,7 +55,7 @@ impl BytesCodec for Shuffle {
 }
 
 /// Elements handled together, so that what is read and written stays in the first-level cache.
-const TILE: usize = 256;
+const TILE: usize = 512;
 
 /// Regroups bytes; those beyond the last whole element stay at the end. `src` and `dst` are of one length.
 pub(super) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
@@ -69,6 +70,10 @@ pub(super) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
         let elements = &src[start * size..end * size];
         for plane in 0..size {
             let target = &mut body[plane * count + start..plane * count + end];
+            if cfg!(target_endian = "little") && matches!(size, 2 | 4 | 8) {
+                split(size, elements, 1, 8 * plane as u32, target);
+                continue;
+            }
             for (byte, element) in target.iter_mut().zip(elements.chunks_exact(size)) {
                 *byte = element[plane];
             }

@@ -1,6 +1,6 @@
 //! Differences with what lies some steps back along axes: Lorenzo's predictor is one such step along each axis.
 
-use super::word::Word;
+use crate::codecs::word::Word;
 
 /// Look `lag` positions back along `axis`.
 #[derive(Debug, Clone, Copy, PartialEq)]

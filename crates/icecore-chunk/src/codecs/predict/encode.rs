@@ -8,7 +8,7 @@ use super::mode::{Mode, Plan, Recipe};
 use super::search::{search, with_mask};
 use super::source::Source;
 use super::values::Space;
-use super::word::Word;
+use crate::codecs::word::Word;
 use crate::scratch::Scratch;
 
 /// Recipes of a search that go on to the lists behind the first.

@@ -1,7 +1,7 @@
 //! The weights of a stencil by least squares. Only a writer's choice: readers take the weights as they are stored.
 
 use super::stencil::{Stencil, Term, strides};
-use super::word::Word;
+use crate::codecs::word::Word;
 
 /// Axes that a fitted stencil looks along.
 const AXES: usize = 3;

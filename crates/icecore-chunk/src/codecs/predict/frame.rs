@@ -10,8 +10,8 @@ use super::side::{NAME, Side, put_number};
 use super::stencil::{self, MAX_TERMS, Stencil, Term};
 use super::sums::{Ends, inverse};
 use super::values::{Values, read_exceptions};
-use super::word::{Word, as_bytes, with_words};
 use crate::chain::Chain;
+use crate::codecs::word::{Word, as_bytes, with_words};
 use crate::refuse::corrupt;
 use crate::scratch::Scratch;
 

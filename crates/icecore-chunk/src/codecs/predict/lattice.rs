@@ -1,7 +1,7 @@
 //! Floats that are whole multiples of one number, 2⁻ᵉ or 10⁻ᵈ, as the integers that they are multiples with.
 
-use super::word::Word;
 use crate::codecs::decimal_number::Decimals;
+use crate::codecs::word::Word;
 
 /// What the integers count.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 //! lanes that vector units can keep side by side, then the lanes in pairs.
 
 use super::stencil::rounded;
-use super::word::Word;
+use crate::codecs::word::Word;
 
 const LANES: usize = 8;
 pub(super) const MAX_TAPS: usize = 128;

@@ -3,7 +3,7 @@
 use icecore_grid::Result;
 
 use super::side::{NAME, Side, put_list};
-use super::word::Word;
+use crate::codecs::word::Word;
 use crate::refuse::corrupt;
 
 /// Where the value lies: lengths of runs, other elements first, then by turns.

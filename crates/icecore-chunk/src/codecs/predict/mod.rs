@@ -15,7 +15,6 @@ mod source;
 mod stencil;
 mod sums;
 mod values;
-mod word;
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use super::lpc::MAX_TAPS;
 use super::mode::{Plan, Recipe, long_axes, lorenzo};
 use super::source::Source;
 use super::values::Space;
-use super::word::Word;
+use crate::codecs::word::Word;
 
 /// Recipes of one kind that are encoded to the end: those that the estimate puts first. It sees no common factors, and no
 /// repeats: every kind has its chance.

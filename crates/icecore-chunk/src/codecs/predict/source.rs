@@ -10,7 +10,7 @@ use super::mask::Mask;
 use super::mode::{Plan, Recipe};
 use super::stencil::{self, Stencil};
 use super::values::{Mapped, Space, Values, map, put_exceptions};
-use super::word::{Word, to_words};
+use crate::codecs::word::{Word, to_words};
 
 /// The elements, and what was found out about them.
 pub(super) struct Source<'a, W> {

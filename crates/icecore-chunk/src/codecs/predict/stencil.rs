@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::differences::MAX_STEPS;
-use super::word::Word;
+use crate::codecs::word::Word;
 
 /// One neighbour: how far back it lies along each axis (negative is ahead, on an earlier row), and its weight.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,8 @@
 //! Differences back to elements: sums along axes. Everything is done while a row, then a plane, is still in a cache.
 
 use super::differences::{Kind, Step, extent};
-use super::word::Word;
+use crate::codecs::scan;
+use crate::codecs::word::Word;
 
 /// Words that are unfolded, summed and finished together: they stay in the first cache.
 const PIECE: usize = 1024;
@@ -133,6 +134,9 @@ fn each_row<W: Word, const XOR: bool>(row: &mut [W], scan: bool, ends: Ends) {
 /// Running sums from `sum` on; the last of them.
 #[inline(always)]
 fn add_up<W: Word, const XOR: bool>(words: &mut [W], mut sum: W) -> W {
+    if !XOR {
+        return scan::add_up(words, sum);
+    }
     for word in words {
         sum = plus::<W, XOR>(sum, *word);
         *word = sum;

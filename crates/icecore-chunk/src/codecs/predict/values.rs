@@ -4,7 +4,7 @@ use icecore_grid::Result;
 
 use super::lattice::{self, Lattice};
 use super::side::{NAME, Side, put_list};
-use super::word::Word;
+use crate::codecs::word::Word;
 use crate::refuse::corrupt;
 
 /// How elements become integers.

@@ -3,7 +3,7 @@
 use half::f16;
 
 /// u8 to u64.
-pub(super) trait Word: Copy + Ord + Default + Send + Sync + 'static {
+pub(in crate::codecs) trait Word: Copy + Ord + Default + Send + Sync + 'static {
     const BITS: u32;
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
