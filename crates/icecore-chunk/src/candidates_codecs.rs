@@ -33,8 +33,8 @@ pub(crate) fn planes(size: usize, compressor: &Value) -> Value {
     codec("icecore.byteplanes", json!({"planes": planes}))
 }
 
-/// The same split of what predictions leave, for reading fast: the top two bytes, each by itself, and those below it either
-/// compressed too or raw.
+/// The same split of what predictions leave, for reading fast: the top two bytes, each by itself, and those below it
+/// either compressed too (`low`) or raw.
 pub(crate) fn quick_planes(size: usize, low: bool) -> Value {
     let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let apart = codec("numcodecs.shuffle", json!({"elementsize": 2}));

@@ -62,7 +62,6 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
     two.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
     let mut found = vec![
         item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
-        item("auto+pco-8", Class::Slow, false, json!(["auto"]), json!([pco(8)])),
         item("auto+pco|zstd|lzma", Class::Slow, false, json!(["auto"]), json!(all)),
         item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
         item("lorenzo+lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "shuffle")])),

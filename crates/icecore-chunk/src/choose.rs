@@ -13,12 +13,12 @@ pub enum Goal {
     /// The least time to data: bytes / `bandwidth` (bytes a second) + decoding time of one core; the time to encode counts
     /// as spread over a hundred reads.
     Balanced { bandwidth: f64 },
-    /// The least bytes among the fast ones that decode at 2.5 GB/s or more. Where none does, the fastest to decode of those
-    /// that need at most 1.15 × the bytes of the smallest.
+    /// The least bytes among the fast ones that decode at 2.5 GB/s or more. Where none does, the fastest to decode of
+    /// those that need at most 1.15 × the bytes of the smallest.
     Speed,
 }
 
-/// Bytes a second that one core decodes, from which on `speed` wants fewer bytes rather than more speed: about what a core copies.
+/// Bytes a second that one core decodes, from which on `speed` wants fewer bytes rather than more speed.
 const SPEED: f64 = 2.5e9;
 /// How far from the smallest of its class the fastest may be.
 const SPEED_BYTES: f64 = 1.15;

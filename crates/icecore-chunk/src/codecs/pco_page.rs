@@ -1,7 +1,7 @@
-//! A page of pco's classic mode, for processors with BMI2: half as fast again as the crate, which is built for any processor.
+//! A page of pco's classic mode, for processors with BMI2: half as fast again as the crate, which is built for any.
 //!
-//! A page begins with the first value of each sum and four states, which take turns. For each 256 numbers there follow all the bits that
-//! lead from state to state, then all offsets above the bins' lower bounds.
+//! A page begins with the first value of each sum and four states, which take turns. For each 256 numbers there follow
+//! all the bits that lead from state to state, then all offsets above the bins' lower bounds.
 
 use std::arch::x86_64::_bzhi_u64;
 use std::cell::OnceCell;
@@ -111,11 +111,7 @@ impl<W: Word> Page<W> {
                 // SAFETY: from `pos` on there are `worst` bytes, more than a batch can take.
                 Ok(whole) if stored >= BATCH => unsafe {
                     symbols(&self.table.nodes, &mut states, &mut cursor, &mut batch);
-                    match LOADED / self.table.most.max(1) {
-                        0 | 1 => offsets::<W, 1>(&mut cursor, &batch, flip, whole),
-                        2 | 3 => offsets::<W, 2>(&mut cursor, &batch, flip, whole),
-                        _ => offsets::<W, 4>(&mut cursor, &batch, flip, whole),
-                    }
+                    self.add_offsets(&mut cursor, &batch, flip, whole);
                 },
                 _ => self.few(&mut states, &mut cursor, flip, &mut part[..stored.min(BATCH)]),
             }
@@ -130,6 +126,20 @@ impl<W: Word> Page<W> {
             return Err(corrupt("pcodec", "bits behind the end of a page"));
         }
         Ok(before + cursor.pos / 8)
+    }
+
+    /// # Safety
+    /// As `offsets`.
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    unsafe fn add_offsets(&self, cursor: &mut Cursor, batch: &Batch<W>, flip: W, out: &mut [W; BATCH]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match LOADED / self.table.most.max(1) {
+                0 | 1 => offsets::<W, 1>(cursor, batch, flip, out),
+                2 | 3 => offsets::<W, 2>(cursor, batch, flip, out),
+                _ => offsets::<W, 4>(cursor, batch, flip, out),
+            }
+        }
     }
 
     /// Less than a batch, number by number.
@@ -182,8 +192,8 @@ unsafe fn word(bytes: *const u8, pos: usize) -> u64 {
 /// Walks the four states through a batch.
 ///
 /// # Safety
-/// All states are places in `nodes`, and nodes lead to such places only; from the cursor on there are as many bytes as a batch can
-/// take, and 8 more.
+/// All states are places in `nodes`, and nodes lead to such places only; from the cursor on there are as many bytes as a
+/// batch can take, and 8 more.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn symbols<W: Word>(nodes: &[Node<W>], states: &mut [usize; 4], cursor: &mut Cursor, batch: &mut Batch<W>) {
     // In variables of their own they stay in registers.

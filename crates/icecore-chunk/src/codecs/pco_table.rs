@@ -1,4 +1,5 @@
-//! The decoding table of one pco chunk: tabled asymmetric numeral systems (Duda 2013), as pco's format lays out its states.
+//! The decoding table of one pco chunk: tabled asymmetric numeral systems (Duda 2013), the states laid out as pco's
+//! format says.
 
 use pco::data_types::Latent;
 use pco::metadata::Bin;
@@ -9,8 +10,8 @@ use super::word::Word;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node<W> {
     pub lower: W,
-    /// Bits of the stream that lead to the next state, u8; bits of the offset, u8; the least next state, u16. In one word, so
-    /// that a state costs one cache line.
+    /// Bits of the stream that lead to the next state, u8; bits of the offset, u8; the least next state, u16. In one
+    /// word, so that a state costs one cache line.
     pub steps: u32,
 }
 
@@ -50,7 +51,8 @@ impl<W: Word + Latent> Table<W> {
         let mut symbols = vec![0; size];
         let each = bins.iter().enumerate().flat_map(|(symbol, bin)| std::iter::repeat_n(symbol, bin.weight as usize));
         each.enumerate().for_each(|(step, symbol)| symbols[(stride * step) & (size - 1)] = symbol);
-        // A symbol of weight w owns the numbers w to 2w - 1, in the order of its states; each is stretched to the table's range.
+        // A symbol of weight w owns the numbers w to 2w - 1, in the order of its states; each is stretched to the
+        // table's range.
         let mut owned: Vec<u32> = bins.iter().map(|bin| bin.weight).collect();
         let node = |symbol: &usize| {
             let number = owned[*symbol];
