@@ -216,6 +216,39 @@ def test_summaries_are_hidden_and_right(repo: icecore.Repo, data: dict[str, np.n
     assert counted["min"].min() > -999
 
 
+def test_summaries_of_a_group_are_together(tmp_path: Path) -> None:
+    path = tmp_path / "s.icecore"
+    values = {
+        "u": np.arange(10_000, dtype="u8") * 7 + 2**63 - 5000,
+        "f": np.linspace(-1, 1, 10_000).astype("f2"),
+        "b": np.arange(10_000) % 3 == 0,
+        "long": np.arange(70_000, dtype="i2"),
+    }
+    with icecore.create(path).writer() as w:
+        for name, data in values.items():
+            w.array(f"/t/{name}", data.dtype, data.shape)[...] = data
+    # One by one: what is there already stays.
+    for name in values:
+        assert summaries.write(icecore.open(path), "/t", [name]) == [f"/t/{name}"]
+    repo = icecore.open(path)
+    stored = [node for node in repo._nodes.values() if "__summary__" in node.path and node.is_array]
+    assert sorted(node.path.rsplit("/", 1)[1] for node in stored) == ["count", "moments", "real", "whole"]
+    for name, data in values.items():
+        assert summaries.state(repo[f"/t/{name}"]) == "fresh"
+        zones = summaries.read(repo[f"/t/{name}"])
+        parts = [data[at : at + 4096] for at in range(0, data.size, 4096)]
+        assert zones["min"].dtype == zones["intervals"].dtype == data.dtype
+        assert zones["count"].tolist() == [part.size for part in parts]
+        for extreme in ("min", "max"):
+            assert zones[extreme].tolist() == [getattr(part, extreme)() for part in parts]
+        assert zones["mean"].tolist() == pytest.approx([part.astype("f8").mean() for part in parts])
+    table = repo.table("/t", ["u", "f"])
+    scan = table.scanning(["u"], f"u > {2**63} and f < 0.9")
+    assert scan.to_numpy()["u"].tolist() == values["u"][(values["u"] > 2**63) & (values["f"] < 0.9)].tolist()
+    scan = table.scanning(["u"], f"u >= {int(values['u'][9000])}")
+    assert (scan.count(), scan.report()["zones_pruned"]) == (1000, 2)
+
+
 def test_an_overwritten_column_loses_its_summary(tmp_path: Path) -> None:
     path = tmp_path / "s.icecore"
     values = np.arange(20_000.0)

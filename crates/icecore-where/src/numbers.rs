@@ -69,13 +69,22 @@ pub(crate) fn fit_int(constant: Constant) -> Option<Fitted<i128>> {
 
 pub(crate) static FLOAT64: Steps<f64> =
     Steps { up: f64::next_up, down: f64::next_down, lowest: f64::NEG_INFINITY, highest: f64::INFINITY };
-/// Good for 16 bits too: each of those values is also one of 32 bits, and none lies between one and its neighbour.
+pub(crate) static FLOAT16: Steps<f64> =
+    Steps { up: |x| next16(x, 1), down: |x| next16(x, -1), lowest: f64::NEG_INFINITY, highest: f64::INFINITY };
 pub(crate) static FLOAT32: Steps<f64> = Steps {
     up: |x| f64::from((x as f32).next_up()),
     down: |x| f64::from((x as f32).next_down()),
     lowest: f64::NEG_INFINITY,
     highest: f64::INFINITY,
 };
+
+/// The neighbour of a number of 16 bits: without the sign, their bits are in order.
+fn next16(x: f64, step: i32) -> f64 {
+    let bits = i32::from(f16::from_f64(x).to_bits());
+    let place = if bits & 0x8000 == 0 { bits } else { -(bits & 0x7fff) };
+    let next = (place + step).clamp(-0x7c00, 0x7c00); // the infinities
+    f16::from_bits(if next < 0 { 0x8000 | (-next) as u16 } else { next as u16 }).to_f64()
+}
 
 /// None for NaN, to which nothing compares.
 pub(crate) fn fit_float(constant: Constant, domain: Domain) -> Option<Fitted<f64>> {
@@ -97,7 +106,11 @@ pub(crate) fn fit_float(constant: Constant, domain: Domain) -> Option<Fitted<f64
 }
 
 pub(crate) fn float_steps(domain: Domain) -> &'static Steps<f64> {
-    if domain == Domain::Float64 { &FLOAT64 } else { &FLOAT32 }
+    match domain {
+        Domain::Float16 => &FLOAT16,
+        Domain::Float32 => &FLOAT32,
+        _ => &FLOAT64,
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +133,11 @@ mod tests {
         assert_eq!(tenth.related(Op::Equal, &FLOAT32), [(f64::from(0.1f32), f64::from(0.1f32))]);
         let above = tenth.related(Op::Greater, &FLOAT32);
         assert_eq!(above[0].0, f64::from(0.1f32.next_up()));
+        let step = |x: f64| ((FLOAT16.down)(x), (FLOAT16.up)(x));
+        assert_eq!(step(1.0), (1.0 - 2f64.powi(-11), 1.0 + 2f64.powi(-10)));
+        assert_eq!(step(0.0), (-2f64.powi(-24), 2f64.powi(-24)));
+        assert_eq!(step(-65504.0), (f64::NEG_INFINITY, -65472.0));
+        assert_eq!(step(f64::INFINITY), (65504.0, f64::INFINITY));
         let huge = fit_float(Constant::Float(1e300), Domain::Float32).unwrap();
         assert_eq!(huge.related(Op::Less, &FLOAT32), [(f64::NEG_INFINITY, f64::from(f32::MAX))]);
         assert!(huge.related(Op::Equal, &FLOAT32).is_empty());

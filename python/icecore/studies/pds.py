@@ -157,7 +157,21 @@ def _unpack(file: Path, work: Path, packed: Packed, say: Callable[[str], None]) 
         say(f"unpack and filter: {name}")
         whole, some, raw = _clock(line), _clock(filtered), size / 1e6
         rows.rows.append([name, whole, raw / whole, some, raw / some])
+        if name == "icecore":
+            some = _running(packed[-1].path)
+            rows.rows.append([f"{name}, in a running Python", None, None, some, raw / some])
     return rows
+
+
+def _running(repo: Path) -> float:
+    """Seconds that the rows of one place take where Python and pyarrow have started."""
+    from icecore.repo import open as open_repo
+    from icecore.tables.scan import arrow
+
+    arrow()
+    began = time.perf_counter()
+    open_repo(str(repo)).table(_TABLE).scan(where=_WHERE).read_all()
+    return time.perf_counter() - began
 
 
 def _commands(made: Made, work: Path, process: int = 0) -> tuple[list[str], str]:
@@ -211,7 +225,8 @@ def _draw(folder: Path, tables: list[Table]) -> list[str]:
     packed, unpacked, together = tables
     sizes = {row[0]: (row[3], row[2]) for row in packed.rows}
     filters = {
-        row[0]: (next((p[2] for p in packed.rows if p[0] == row[0]), 1.0), row[4]) for row in unpacked.rows
+        row[0]: (next((p[2] for p in packed.rows if p[0] == row[0].split(",")[0]), 1.0), row[4])
+        for row in unpacked.rows
     }
     counts = [int(head.split()[0]) for head in together.heads[1:]]
     return [

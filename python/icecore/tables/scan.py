@@ -171,11 +171,12 @@ def _plain(column: pa.ChunkedArray, width: int | None) -> np.ndarray:
 def flat(batches: pa.RecordBatchReader) -> Any:
     """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …"""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     schema = batches.schema
     if not any(isinstance(field.type, pa.FixedSizeListType) for field in schema):
         return batches
+    import pyarrow.compute as pc
+
     fields: list[Any] = []
     for field in schema:
         several = isinstance(field.type, pa.FixedSizeListType)
