@@ -16,6 +16,7 @@ import tables_kit as kit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icecore import errors
+from icecore.sources import open_source
 
 pytest.importorskip("pvl")
 TEXT, _ = kit.rows(20)
@@ -26,6 +27,20 @@ CONTAINER = """OBJECT = CONTAINER\r\n NAME = C\r\n START_BYTE = 10\r\n BYTES = 3
  OBJECT = COLUMN\r\n NAME = X\r\n DATA_TYPE = MSB_INTEGER\r\n START_BYTE = 1\r\n ITEMS = 2\r
  ITEM_BYTES = 1\r
  BYTES = 2\r\n END_OBJECT = COLUMN\r\nEND_OBJECT = CONTAINER\r\n"""
+
+
+def test_labels_that_once_hung_or_overflowed(tmp_path: Path) -> None:
+    """pvl goes round in circles over a value behind a value, and no cell is as long as some labels say."""
+    (tmp_path / "t.tab").write_bytes(TEXT)
+    (tmp_path / "t.fmt").write_text(CONTAINER, newline="")
+    label = tmp_path / "t.lbl"
+    label.write_text(PDS3.replace("BYTES = 5\r\n    UNIT", "BYTES = 5"), newline="")
+    with pytest.raises(errors.Error, match=r"no statement can be made .* in line 2[0-9]"):
+        icecore.pack(label, into="memory://", group="/t")
+    for length in ("999999999999", "4294967295"):
+        label.write_text(PDS3.replace("BYTES = 9", f"BYTES = {length}"), newline="")
+        with suppress(errors.Error):
+            icecore.pack(label, into="memory://", group="/t")
 
 
 def field(number: int, name: str, kind: str, start: int, length: int) -> str:
@@ -119,7 +134,7 @@ def test_labels_give_tables_or_errors(name: str, tmp_path: Path) -> None:
         nonlocal read, packed
         label.write_text(text, newline="", errors="surrogatepass")
         with suppress(errors.Error):
-            icecore.sources.open_source(label)
+            open_source(label)
             read += 1
             icecore.pack(label, into=f"memory://{read}", group="/t")
             packed += 1

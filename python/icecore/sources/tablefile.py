@@ -9,6 +9,10 @@ from typing import IO, Any, Literal
 Kind = Literal["any", "number", "hex", "words"]
 
 
+#: bytes of a cell that a label is believed
+LONGEST = 1 << 16
+
+
 @dataclass(frozen=True)
 class Field:
     """A column as its label describes it.
@@ -29,6 +33,11 @@ class Field:
     attrs: dict[str, Any] = field(default_factory=dict)
     longest: int | None = None
     binary: str = ""
+
+    @property
+    def stated(self) -> int | None:
+        """``longest`` where it is one that cells have: columns of text get that width."""
+        return self.longest if self.longest is not None and 0 < self.longest <= LONGEST else None
 
 
 @dataclass(frozen=True)

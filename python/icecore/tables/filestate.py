@@ -59,5 +59,5 @@ class FileState:
         item = self.spec.fields[column]
         fixed = self.spec.layout == "fixed"
         return _icecore.infer_column(
-            item.name, list(cells), item.kind, fixed, item.longest, ord(self.spec.separator)
+            item.name, list(cells), item.kind, fixed, item.stated, ord(self.spec.separator)
         )

@@ -76,7 +76,7 @@ def _columns(
     columns = []
     for i, (field, cells) in enumerate(zip(spec.fields, samples, strict=True)):
         sample = [*cells, *extra.get(i, [])]
-        text = _icecore.infer_column(field.name, sample, field.kind, fixed, field.longest, ord(separator))
+        text = _icecore.infer_column(field.name, sample, field.kind, fixed, field.stated, ord(separator))
         column = json.loads(text)
         column.setdefault("scale", 0)
         column.setdefault("size", 0)

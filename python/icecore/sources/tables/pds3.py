@@ -11,13 +11,13 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources.tablefile import Field, Kind, TableSpec
+from icecore.sources.tables import odl
 from icecore.sources.tables.archives import FAULTS, Member
 from icecore.sources.tables.delimited import unique
 
 Finder = Callable[[str], Member | None]
 
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
-_END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 _START = re.compile(rb"\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
 _WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
 _SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "VERTICAL_BAR": "|"}
@@ -51,28 +51,8 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
         Error: ``format`` for a label that can't be parsed or leaves something out, ``source-missing`` for a
             structure that is not there, ``unsupported`` without pvl.
     """
-    module = _parse(name, start)
+    module = odl.parse(name, start)
     return list(_tables(name, module, module, find))
-
-
-def _parse(name: str, text: bytes) -> Any:
-    try:
-        import pvl
-    except ModuleNotFoundError:
-        raise errors.make(
-            "unsupported",
-            f"{name} is a PDS3 label, which needs the package pvl",
-            "pip install 'icecore[pds]'",
-        ) from None
-    end = _END.search(text)
-    label = text[: end.end()] if end else text
-    try:
-        return pvl.loads(label.decode("latin-1"))
-    except Exception as error:  # pvl lets all kinds of them through
-        first = str(error).strip().splitlines() or [type(error).__name__]
-        raise errors.make(
-            "format", f"{name} is no valid PDS3 label: {first[0]}", "repair the label"
-        ) from error
 
 
 def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableSpec]:
@@ -177,7 +157,7 @@ def _structure(name: str, file: str, find: Finder) -> Any:
         )
     try:
         with member.open() as stream:
-            return _parse(member.name, stream.read(1 << 26))
+            return odl.parse(member.name, stream.read(1 << 26))
     except FAULTS as error:
         if isinstance(error, errors.Error):
             raise

@@ -1,0 +1,71 @@
+"""The language of PDS3 labels (ODL), parsed by pvl, which is kept from going round in circles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from icecore import errors
+
+_END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
+#: tokens that pvl may look at for each character of a label; it looks at one several times, but not so often
+_LOOKS = 20
+
+
+def parse(name: str, text: bytes) -> Any:
+    """The statements of a label, up to its ``END``.
+
+    Raises:
+        Error: ``format``; ``unsupported`` without pvl.
+    """
+    try:
+        import pvl
+    except ModuleNotFoundError:
+        raise errors.make(
+            "unsupported",
+            f"{name} is a PDS3 label, which needs the package pvl",
+            "pip install 'icecore[pds]'",
+        ) from None
+    end = _END.search(text)
+    label = text[: end.end()] if end else text
+    try:
+        return pvl.loads(label.decode("latin-1"), lexer_fn=_Tokens)
+    except Exception as error:  # pvl lets all kinds of them through
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        raise errors.make(
+            "format", f"{name} is no valid PDS3 label: {first[0]}", "repair the label"
+        ) from error
+
+
+class _Endless(Exception):
+    pass
+
+
+class _Tokens:
+    """pvl's lexer, up to a number of tokens: ``A = 5 = "B"`` in a block has its parser try for ever."""
+
+    def __init__(self, text: str, **settings: Any) -> None:
+        from pvl.lexer import lexer
+
+        self._tokens = lexer(text, **settings)
+        self._text, self._left = text, _LOOKS * len(text) + 1000
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        token = next(self._tokens)
+        self._left -= 1
+        if self._left < 0:
+            line = self._text.count("\n", 0, token.pos) + 1
+            raise _Endless(f"no statement can be made of what stands near {str(token)!r} in line {line}")
+        return token
+
+    def send(self, token: Any) -> Any:
+        """Put a token back."""
+        return self._tokens.send(token)
+
+    def throw(self, *error: Any) -> Any:
+        """Have the lexer raise an error with its place."""
+        return self._tokens.throw(*error)
