@@ -42,7 +42,7 @@ def test_restored(source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("label", params([p for p in RIGHT if p.name.startswith(("ORB12", "hyb2", "uvis"))]))
 def test_smaller_than_lzma(label: Path, tmp_path: Path) -> None:
     """The whole repository, restorable, beside the best of whole-file compressors. (A table of many columns
-    and few rows, such as mix_cal's 94 and 583, has more metadata than data, and is larger.)
+    and few rows, such as mix_cal's 93 and 583, has more metadata than data, and is larger.)
     """
     packed(label, tmp_path)
     stored = sum(path.stat().st_size for path in (tmp_path / "r").rglob("*") if path.is_file())
