@@ -22,7 +22,7 @@ from child import MARK
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PEERS_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-TIMEOUT_S = 600
+TIMEOUT_S = 1800
 
 
 @dataclass(frozen=True)
