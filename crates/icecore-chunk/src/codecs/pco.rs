@@ -155,6 +155,7 @@ pub(super) fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]) -> Result
 }
 
 /// Fills `numbers` from one chunk of `input`; what is behind it.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn read_chunk<'a, T: Number>(
     input: &'a [u8],
     mut chunk: ChunkDecompressor<T, &'a [u8]>,
