@@ -151,9 +151,9 @@ class Array:
 
         Floating-point numbers that are stored in byte planes (``icecore.byteplanes``) can be read in part:
         only the planes that ``rtol`` or ``bytes`` asks for are fetched. :meth:`bound` says what relative
-        error that comes to. Zero, subnormal numbers, infinities and NaN are always exact; arrays without
-        planes are read exactly. A value that stands for "missing", such as 1e20, is a number like others:
-        look for it within the bound (xarray's engine changes its attribute ``_FillValue`` accordingly).
+        error that comes to. Zero, subnormal numbers, infinities, NaN and :attr:`fill` are always exact;
+        arrays without planes are read exactly. Another value that stands for "missing" is a number like
+        others: look for it within the bound (xarray's engine changes its attributes accordingly).
 
         Args:
             sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.

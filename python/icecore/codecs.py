@@ -30,9 +30,9 @@ _RAW = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
 @lru_cache(maxsize=256)
-def _chain(codecs: str, data_type: str) -> _icecore.Chain:
+def _chain(codecs: str, data_type: str, fill: bytes | None = None) -> _icecore.Chain:
     """A parsed chain; each array's is asked for once per chunk."""
-    return _icecore.Chain(codecs, data_type)
+    return _icecore.Chain(codecs, data_type, fill)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class ArrayToBytes(_Named, ArrayBytesCodec):
 
     def _of(self, spec: ArraySpec) -> _icecore.Chain:
         data_type = json.dumps(spec.dtype.to_json(zarr_format=3))
-        return _chain(json.dumps([self.to_dict()]), data_type)
+        fill = np.asarray(spec.fill_value, _native(spec)).tobytes()
+        return _chain(json.dumps([self.to_dict()]), data_type, fill)
 
     def _decode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
         out = np.empty(chunk_spec.shape, _native(chunk_spec))

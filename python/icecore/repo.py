@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors, reference, selection
-from icecore.array import Array
+from icecore.array import Array, precision
 from icecore.group import Group
 from icecore.nodes import Node, hidden, nearest
 from icecore.plan import Plan
@@ -226,23 +226,34 @@ class Repo:
         return Table(found, columns)
 
     def read(
-        self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None
+        self,
+        items: Mapping[str, Any],
+        out: Mapping[str, np.ndarray] | None = None,
+        rtol: float | None = None,
+        bytes: int | None = None,
     ) -> dict[str, np.ndarray]:
         """Read from many arrays as one coalesced plan.
 
         Args:
             items: path → selection (as between brackets, by dimension name in a dictionary, or None for all).
             out: path → array to fill, for some or all of them.
+            rtol: the relative error of a number that you accept, in every array; see :meth:`Array.read`.
+            bytes: instead, how many of the most significant bytes of each number to read.
 
         Returns:
             path → ndarray, with the keys and the order of ``items``.
+
+        Raises:
+            Error: as :meth:`Array.read`; ``unsupported`` where ``rtol`` or ``bytes`` is given and any of the
+                arrays is not of floating-point numbers.
         """
         asked = self._items(items, out)
-        return dict(zip(items, self._native.read_many(asked, False, None), strict=True))
+        found = self._native.read_many(asked, False, precision(rtol, bytes))
+        return dict(zip(items, found, strict=True))
 
-    def plan(self, items: Mapping[str, Any]) -> Plan:
-        """What :meth:`read` of ``items`` would do, as one plan."""
-        return Plan(**self._native.plan_many(self._items(items, None), False, None))
+    def plan(self, items: Mapping[str, Any], rtol: float | None = None, bytes: int | None = None) -> Plan:
+        """What :meth:`read` of ``items`` would do, as one plan; its ``rtol_bound`` is the largest of all."""
+        return Plan(**self._native.plan_many(self._items(items, None), False, precision(rtol, bytes)))
 
     def _items(self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:
         arrays = [self._array(path) for path in items]

@@ -67,7 +67,8 @@ class IcecoreBackend(BackendEntrypoint):
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
                 attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact.
-                Fill values are read like other numbers, and the attributes changed with them.
+                ``_FillValue`` and ``missing_value`` are what is read of them: exact where they are the
+                array's own fill value.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         return StoreBackendEntrypoint().open_dataset(
@@ -241,7 +242,8 @@ class _Lazy(BackendArray):
 
 def _as_read(array: Array, values: Any, bound: float) -> Any:
     """What a read within ``bound`` gives for these values, so that they are still found in the data: normal
-    numbers lose the bits below the planes that are read, and get the pattern of the codec in their place.
+    numbers lose the bits below the planes that are read, and get the pattern of the codec in their place. The
+    array's own fill value is exact.
     """
     given = np.asarray(values, array.dtype)
     middle = all(codec.get("configuration", {}).get("fill") != "zero" for codec in array.codecs)
@@ -250,7 +252,8 @@ def _as_read(array: Array, values: Any, bound: float) -> Any:
     low = bits.dtype.type((1 << missing) - 1)
     coarse = (bits & ~low) | bits.dtype.type(1 << (missing - 1) if middle else 0)
     normal = np.isfinite(given) & (np.abs(given) >= np.finfo(given.dtype).tiny)
-    return np.where(normal, coarse.view(given.dtype).reshape(given.shape), given)[()]
+    changed = normal & (given != array.fill)
+    return np.where(changed, coarse.view(given.dtype).reshape(given.shape), given)[()]
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:

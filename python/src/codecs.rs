@@ -17,15 +17,21 @@ pub struct PyChain {
 
 #[pymethods]
 impl PyChain {
+    /// `fill`: the array's fill value, one element in native order; zeros where it doesn't matter.
     #[new]
-    fn new(codecs_json: &str, dtype_json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (codecs_json, dtype_json, fill=None))]
+    fn new(codecs_json: &str, dtype_json: &str, fill: Option<&[u8]>) -> PyResult<Self> {
         let json = |text: &str| {
             serde_json::from_str::<Value>(text)
                 .map_err(|e| raise(Error::new(ErrorKind::Invalid, format!("not JSON: {e}"))))
         };
         let dtype = DType::parse(&json(dtype_json)?).or_raise()?;
-        let zero = vec![0; dtype.size()];
-        Ok(Self { chain: Chain::parse(&json(codecs_json)?, &dtype, &zero).or_raise()? })
+        let fill = fill.map_or_else(|| vec![0; dtype.size()], <[u8]>::to_vec);
+        if fill.len() != dtype.size() {
+            let what = format!("a fill value of {} bytes for elements of {}", fill.len(), dtype.size());
+            return Err(raise(Error::new(ErrorKind::Invalid, what)));
+        }
+        Ok(Self { chain: Chain::parse(&json(codecs_json)?, &dtype, &fill).or_raise()? })
     }
 
     /// The stored bytes of a chunk of `shape`, given in C order and native byte order.

@@ -188,6 +188,52 @@ def test_packed_with_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "no codec that other Zarr readers have" in capsys.readouterr().err
 
 
+def test_many_arrays_in_one_plan(path: str) -> None:
+    repo = icecore.open(path)
+    items = {"/g/smooth": np.s_[1:3, ::5], "g/mixed": None, "/g/plain": np.s_[0]}
+    for asked, bound in (({"rtol": 0.01}, 2**-8), ({"bytes": 3}, 2**-16), ({}, 0.0)):
+        found = repo.read(items, **asked)
+        assert list(found) == list(items)
+        check(found["/g/smooth"], SMOOTH[1:3, ::5], bound)
+        check(found["g/mixed"], MIXED, bound)
+        assert np.array_equal(found["/g/plain"], SMOOTH[0])
+        assert repo.plan(items, **asked).rtol_bound == bound
+    out = {"g/mixed": np.empty(SHAPE, "f4")}
+    assert repo.read(items, out, rtol=0.01)["g/mixed"] is out["g/mixed"]
+    assert repo.plan(items, bytes=2).bytes_fetched < repo.plan(items).bytes_fetched
+    with pytest.raises(icecore.Error) as caught:
+        repo.read({"/g/smooth": None, "/g/whole": None}, rtol=0.1)
+    assert caught.value.kind == "unsupported"
+
+
+@pytest.mark.parametrize("writer", ["icecore", "zarr"])
+@pytest.mark.parametrize("fill", [1e20, -9999.0, 280.0, 9.96921e36])
+def test_fill_values_are_exact(fill: float, writer: str, tmp_path: Path) -> None:
+    data = SMOOTH[0].copy()  # about 280: one of the fill values has many neighbours
+    data[::3, ::2] = fill
+    data[100:150] = fill
+    options = {"codec": planes(2, 1, 1), "chunks": (50, 200), "fill": fill}
+    with icecore.create(tmp_path / "r").writer() as w:
+        array = w.array("/t", "f4", data.shape, ("y", "x"), **options)
+        if writer == "icecore":
+            array[...] = data
+    if writer == "zarr":
+        zarr, icechunk = pytest.importorskip("zarr"), pytest.importorskip("icechunk")
+        store = icechunk.local_filesystem_storage(str(tmp_path / "r"))
+        session = icechunk.Repository.open(store).writable_session("main")
+        zarr.open_array(session.store, path="t", mode="r+")[...] = data
+        session.commit("by zarr-python")
+    array = icecore.open(tmp_path / "r")["/t"]
+    assert np.array_equal(array[...], data)
+    missing = data == np.float32(fill)
+    for count in (1, 2, 3):
+        found = array.read(bytes=count)
+        check(found, data, array.bound(bytes=count))
+        assert np.all(found[missing] == array.fill)
+        part = array.read(np.s_[10:120:7, 5:90], bytes=count)
+        assert np.all(part[missing[10:120:7, 5:90]] == array.fill)
+
+
 @pytest.mark.parametrize("via", ["icecore", "icechunk"])
 def test_zarr_python_reads_planes(path: str, via: str) -> None:
     zarr = pytest.importorskip("zarr")
@@ -210,7 +256,11 @@ def test_xarray_masks_what_is_missing(fill: str, missing: float) -> None:
     attrs = {"_FillValue": missing, "missing_value": missing}
     with repo.writer() as w:
         w.array("/t", "f4", data.shape, ("y", "x"), codec=codec, attrs=attrs)[...] = data
+        w.array("/own", "f4", data.shape, ("y", "x"), codec=codec, attrs=attrs, fill=missing)[...] = data
     for rtol in (0.01, 1e-4):
         with xr.open_dataset(repo.url, engine="icecore", rtol=rtol) as ds:
-            assert 0 < ds.t.attrs["rtol_bound"] <= rtol
-            assert np.array_equal(np.isnan(ds.t.values), (data == np.float32(missing)) | np.isnan(data))
+            for variable in (ds.t, ds.own):
+                assert 0 < variable.attrs["rtol_bound"] <= rtol
+                assert np.array_equal(
+                    np.isnan(variable.values), (data == np.float32(missing)) | np.isnan(data)
+                )

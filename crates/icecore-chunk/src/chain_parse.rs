@@ -97,7 +97,7 @@ fn parse_front(front: &[(&Value, Extension)], dtype: &DType, fill: &[u8]) -> Res
             .hint("`bytes` must stand before the compressors"));
     };
     let before: Vec<Extension> = before.iter().map(|(_, ext)| *ext).collect();
-    Ok((parse_array_steps(&before, dtype)?, parse_serializer(last, dtype)?))
+    Ok((parse_array_steps(&before, dtype)?, parse_serializer(last, dtype, fill)?))
 }
 
 fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArrayStep>> {
@@ -119,13 +119,13 @@ fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {
     }
 }
 
-fn parse_serializer(ext: &Extension, dtype: &DType) -> Result<Serializer> {
+fn parse_serializer(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result<Serializer> {
     match ext.name {
         "bytes" | "endian" => parse_bytes(ext, dtype),
         "pcodec" | "numcodecs.pcodec" => Ok(Serializer::Pco(Pco::parse(ext, dtype)?)),
         "vlen-utf8" => Ok(Serializer::Vlen { utf8: true }),
         "vlen-bytes" => Ok(Serializer::Vlen { utf8: false }),
-        other => match array_table(ext, dtype)? {
+        other => match array_table(ext, dtype, fill)? {
             Some(codec) => Ok(Serializer::Own(codec)),
             None => Err(Error::new(ErrorKind::Format, format!("no array-to-bytes codec follows {other:?}"))),
         },

@@ -222,6 +222,62 @@ fn a_part_of_the_chunk_has_its_escapes() {
     }
 }
 
+/// Mostly the fill value, mostly its neighbours, both in turns, nothing like it: the fill value is exact in each, and so is
+/// everything else that is exact without one.
+#[test]
+fn fill_values_come_back_bit_for_bit() {
+    let wild = f32::from_bits(0x60ad_78ec); // 1e20
+    let near = |n: u32| f32::from_bits(wild.to_bits() ^ (1 + n % 0xffff));
+    let cases: [(&str, fn(u32) -> u32); 5] = [
+        ("filled", |_| 0),
+        ("sparse", |n| if n % 7 == 0 { 0 } else { 2 }),
+        ("near", |n| if n % 50 == 0 { 0 } else { 1 }),
+        ("mixed", |n| [0, 0, 1, 2, 3][n as usize % 5]),
+        ("none", |n| 2 + n % 2),
+    ];
+    for fill in ["midpoint", "zero"] {
+        let list = codecs(&[2, 1, 1], fill, json!([]), json!([]));
+        let chain = Chain::parse(&list, &DType::Float32, &wild.to_ne_bytes()).unwrap();
+        for (name, kind) in cases {
+            let value = |n: u32| match kind(n) {
+                0 => wild,
+                1 => near(n),
+                2 => 280.0 + n as f32,
+                _ => f32::from_bits(n + 1),
+            };
+            let raw: Vec<u8> = (0..5000).flat_map(|n| value(n).to_ne_bytes()).collect();
+            check(&chain, &raw, 4);
+            let stored = chain.encode(&raw, &[5000], &mut Scratch::new()).unwrap();
+            for planes in 1..=2 {
+                let read = top(&chain, &stored, planes, 5000);
+                let exact = |n: &u32| kind(*n) == 0;
+                for n in (0..5000).filter(exact).map(|n| n as usize * 4) {
+                    assert_eq!(read[n..n + 4], wild.to_ne_bytes(), "{name} {fill} {planes} planes, number {}", n / 4);
+                }
+            }
+            let filled = stored.len() as f64 / raw.len() as f64;
+            assert!(name != "filled" || filled < 0.02, "a chunk of fill values takes {filled} of its size");
+        }
+    }
+}
+
+#[test]
+fn both_parts_of_a_complex_fill_value_are_exact() {
+    let parts = [1e20f32, -999.25];
+    let fill: Vec<u8> = parts.iter().flat_map(|part| part.to_ne_bytes()).collect();
+    let list = codecs(&[2, 1, 1], "midpoint", json!([]), json!([]));
+    let chain = Chain::parse(&list, &DType::Complex64, &fill).unwrap();
+    let raw: Vec<u8> = (0..400u32)
+        .flat_map(|n| {
+            if n % 3 == 0 { fill.clone() } else { [n as f32, 1.0].iter().flat_map(|x| x.to_ne_bytes()).collect() }
+        })
+        .collect();
+    check(&chain, &raw, 4);
+    let stored = chain.encode(&raw, &[400], &mut Scratch::new()).unwrap();
+    let read = top(&chain, &stored, 1, 400);
+    assert!((0..400).step_by(3).all(|n| read[n * 8..n * 8 + 8] == fill));
+}
+
 /// A damaged prefix is found by itself: nothing behind it is there to say so.
 #[test]
 fn damage_in_the_prefix_is_seen() {
@@ -251,16 +307,24 @@ proptest! {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn any_bits_are_within_the_bound(way in 0usize..6, zero in any::<bool>(), words in prop::collection::vec(any::<u64>(), 0..400)) {
+    fn any_bits_are_within_the_bound(way in 0usize..6, zero in any::<bool>(), fill in any::<u64>(), words in prop::collection::vec(any::<u64>(), 0..400)) {
         let (dtype, widths) = &WAYS[way];
         let size = dtype.size();
         // Every other number with an exponent of all zeros or all ones, which random bits seldom have.
         let special = |word: u64| match word % 8 {
             0 => word & !(0x7ff0 << 48) & !0x7f80_7c00_7f80_7c00,
             1 => word | 0x7ff0 << 48 | 0x7f80_7c00,
+            2 => fill,
+            3 => fill ^ (word >> 44),
             _ => word,
         };
         let raw: Vec<u8> = words.iter().flat_map(|word| special(*word).to_ne_bytes()[..size].to_vec()).collect();
-        check(&chain(widths, if zero { "zero" } else { "midpoint" }, dtype), &raw, size);
+        let list = codecs(widths, if zero { "zero" } else { "midpoint" }, json!([]), json!([]));
+        let fill = &fill.to_ne_bytes()[..size];
+        let chain = Chain::parse(&list, dtype, fill).unwrap();
+        check(&chain, &raw, size);
+        let stored = chain.encode(&raw, &[words.len() as u64], &mut Scratch::new()).unwrap();
+        let read = top(&chain, &stored, 1, words.len());
+        prop_assert!(raw.chunks(size).zip(read.chunks(size)).all(|(want, got)| want != fill || got == fill));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use icecore::catalog::{Repo, Storage};
 use icecore::chunk::ArrayMeta;
 use icecore::grid::{ErrorKind, Index, Mode, Region, Result, Selection};
-use icecore::read::{ArrayView, Blobs, Precision, Query, ReadOptions, Report, Target, plan, read};
+use icecore::read::{ArrayView, Blobs, Plan, Precision, Query, ReadOptions, Report, Target, plan, read};
 use icecore::store::wrap::{Counts, Fault, Wrapped};
 use icecore::write::{Data, WriteOptions, Writing};
 use serde_json::{Value, json};
@@ -62,6 +62,10 @@ struct Field {
 }
 
 fn stored(document: &[u8]) -> Field {
+    store(document, (0..SIDE).flat_map(|r| (0..SIDE).flat_map(move |c| bits(r, c).to_ne_bytes())).collect())
+}
+
+fn store(document: &[u8], data: Vec<u8>) -> Field {
     let folder = tempfile::tempdir().unwrap();
     let url = folder.path().join("r.icecore").to_str().unwrap().to_owned();
     let repo = Repo::create(&Storage { url, ..Storage::default() }).unwrap();
@@ -69,8 +73,7 @@ fn stored(document: &[u8]) -> Field {
     writer.add_array("/a", document).unwrap();
     let writing = Writing::new(Arc::new(writer), WriteOptions::default());
     let meta = Arc::new(ArrayMeta::parse(document).unwrap());
-    let data: Vec<u8> = (0..SIDE).flat_map(|r| (0..SIDE).flat_map(move |c| bits(r, c).to_ne_bytes())).collect();
-    let whole = Region { start: vec![0, 0], shape: vec![SIDE, SIDE] };
+    let whole = Region { start: vec![0, 0], shape: meta.shape.clone() };
     writing.write("/a", &meta, whole, Data::Fixed(Box::new(data))).unwrap();
     writing.flush().unwrap();
     writing.writer().commit("filled").unwrap();
@@ -185,6 +188,50 @@ fn the_counting_store_sees_two_requests_a_chunk() {
     assert!(report.bytes_fetched < SIDE * SIDE, "{report:?}");
     let (_, again) = get(&field.view, &[Index::Ellipsis], &options).unwrap();
     assert_eq!(again.requests, 1, "the table is cached");
+}
+
+/// 16 chunks of 1 MB whose top planes take as much in each, but for the chunk that `rough` names.
+fn large(rough: Option<u64>) -> Field {
+    let codecs = json!([byteplanes(packed)]);
+    let mut array: Value = serde_json::from_slice(&document("float32", 512, codecs)).unwrap();
+    array["shape"] = json!([2048, 2048]);
+    let noisy = |row: u64, column: u64| rough == Some(row / 512 * 4 + column / 512);
+    let value = move |row: u64, column: u64| match noisy(row, column) {
+        true => bits(row % SIDE, column % SIDE) ^ (bits(column % SIDE, row % SIDE) << 16 & 0x000f_0000),
+        false => bits(row % 512, column % 512),
+    };
+    let data = (0..2048).flat_map(|r| (0..2048).flat_map(move |c| value(r, c).to_ne_bytes())).collect();
+    store(array.to_string().as_bytes(), data)
+}
+
+/// A store far away is asked for the tables of some chunks, then for the planes of all.
+#[test]
+fn a_few_tables_foretell_the_others() {
+    for (rough, more) in [(None, 0), (Some(9), 1)] {
+        let field = large(rough);
+        let counts = Arc::new(Counts::default());
+        let shared = Arc::clone(&counts);
+        let wrap = move |source| Wrapped::source(source, Arc::clone(&shared), Fault::default());
+        let options = ReadOptions { wrap: Some(Arc::new(wrap)), ..asking(Precision::Bytes(2)) };
+        let (found, report) = get(&field.view, &[Index::Ellipsis], &options).unwrap();
+        let (exact, _) = get(&field.view, &[Index::Ellipsis], &asking(Precision::Exact)).unwrap();
+        for (got, want) in found.iter().zip(&exact).map(|(a, b)| (f32::from_bits(*a), f32::from_bits(*b))) {
+            let near = (f64::from(got) - f64::from(want)).abs() <= f64::from(want).abs() / 256.0;
+            assert!(near || !want.is_normal() && got.to_bits() == want.to_bits(), "{got} for {want}");
+        }
+        assert_eq!(report.requests, 8 + 16 + more, "tables of a sample, planes of all, {more} again");
+        assert_eq!(counts.requests.load(Ordering::Relaxed), report.requests);
+        let sure = plan_of(&field, &options);
+        assert_eq!((sure.requests, sure.index_requests), (16, 0), "all tables are known by now");
+        assert!(sure.bytes_fetched <= report.bytes_fetched && report.bytes_fetched < 2 * sure.bytes_fetched);
+    }
+}
+
+fn plan_of(field: &Field, options: &ReadOptions) -> Plan {
+    let selection = Selection::resolve(&field.view.meta().shape, &[Index::Ellipsis], Mode::Numpy).unwrap();
+    let blobs = Blobs::default();
+    plan(&[Query { array: &field.view, selection: &selection, target: Target::none(), blobs: &blobs }], options)
+        .unwrap()
 }
 
 #[test]

@@ -17,14 +17,15 @@ pub(crate) fn is_array_codec(name: &str) -> bool {
     matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
 }
 
-/// The codec of this name for elements of `dtype`; `None` for a name that is not in the table.
-pub(crate) fn array_table(ext: &Extension, dtype: &DType) -> Result<Option<Arc<dyn ArrayCodec>>> {
+/// The codec of this name for elements of `dtype` in an array of this fill value (one element, native order); `None` for a
+/// name that is not in the table.
+pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result<Option<Arc<dyn ArrayCodec>>> {
     if is_array_codec(ext.name) && dtype.is_vlen() {
         return Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
             .hint("it takes elements of fixed length: use `vlen-utf8` or `vlen-bytes`"));
     }
     let codec: Arc<dyn ArrayCodec> = match ext.name {
-        "icecore.byteplanes" => Arc::new(BytePlanes::parse(ext, dtype)?),
+        "icecore.byteplanes" => Arc::new(BytePlanes::parse(ext, dtype, fill)?),
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
         "icecore.fpc" => Arc::new(Fpc::parse(ext, dtype)?),
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),

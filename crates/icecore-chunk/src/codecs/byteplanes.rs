@@ -7,10 +7,10 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use super::array_codec::ArrayCodec;
-use super::byteplanes_escape::{self, Escapes};
+use super::byteplanes_escape::{Escapes, Rule};
 use super::byteplanes_float::Float;
 use super::byteplanes_head::{Head, head_len, join};
-use super::byteplanes_merge::{Layer, Pattern, UNITS, merge, split};
+use super::byteplanes_merge::{Layer, UNITS, merge, split};
 use super::byteplanes_raw::is_noise;
 use super::planes::Planes;
 use crate::buffer::{Buffer, grow};
@@ -29,7 +29,8 @@ pub(crate) struct BytePlanes {
     numbers: usize,
     float: Option<Float>,
     midpoint: bool,
-    escapes: Chain,
+    /// What is kept whole of a float; `None` where nothing can be left out.
+    rule: Option<Rule>,
 }
 
 #[derive(Debug)]
@@ -45,7 +46,8 @@ struct Plane {
 }
 
 impl BytePlanes {
-    pub fn parse(ext: &Extension, dtype: &DType) -> Result<BytePlanes> {
+    /// `fill` is the array's fill value, one element in native order.
+    pub fn parse(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result<BytePlanes> {
         let (unit, numbers) = units(dtype).ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
                 .hint("it splits elements that are one number, or several of the same type")
@@ -71,7 +73,12 @@ impl BytePlanes {
             let needed = format!("planes of {unit} bytes together, the first with the whole exponent of a float");
             return Err(bad_config(ext, "planes", &needed));
         }
-        Ok(BytePlanes { planes, unit, numbers, float, midpoint, escapes: byteplanes_escape::chain()? })
+        let top = planes.first().map_or(0, |top| top.shift);
+        let rule = match float {
+            Some(float) if top > 0 => Some(Rule::new(unit, float.exponent, top, fill)?),
+            _ => None,
+        };
+        Ok(BytePlanes { planes, unit, numbers, float, midpoint, rule })
     }
 
     /// The shape of a plane: that of the chunk, with a last axis for the numbers of an element.
@@ -234,9 +241,9 @@ impl ArrayCodec for BytePlanes {
         let parts = self.parts(&head, stored, planes)?;
         let escapes = head.escapes.part(stored)?; // verified also where they are not needed
         self.assemble(&parts, shape, range.clone(), out, scratch)?;
-        if planes < self.planes.len() {
-            let count = out.len() / self.unit;
-            Escapes::decode(escapes, self.unit, count, &self.escapes, scratch)?.apply(self.unit, range, out);
+        if let (Some(rule), Some(last)) = (&self.rule, self.planes.get(planes - 1).filter(|last| last.shift > 0)) {
+            let stands = head.escapes.raw;
+            Escapes::decode(escapes, stands, rule, out.len() / self.unit, scratch)?.apply(last.shift, range, out);
         }
         Ok(())
     }
@@ -245,12 +252,9 @@ impl ArrayCodec for BytePlanes {
         let shape = self.plane_shape(shape);
         let planes = self.planes.iter().map(|plane| plane.encode(raw, self.unit, &shape, scratch));
         let planes = planes.collect::<Result<Vec<_>>>()?;
-        let escapes = match (self.float, self.planes.first()) {
-            (Some(float), Some(top)) if top.shift > 0 => {
-                let pattern = Pattern { exponent: float.exponent, low: (1 << top.shift) - 1 };
-                byteplanes_escape::encode(raw, self.unit, pattern, &self.escapes, scratch)?
-            }
-            _ => Vec::new(),
+        let escapes = match &self.rule {
+            Some(rule) => rule.encode(raw, scratch)?,
+            None => Default::default(),
         };
         Ok(join(escapes, planes))
     }

@@ -14,7 +14,8 @@ pub(crate) struct Entry {
     pub offset: u64,
     pub length: u64,
     pub crc: u32,
-    /// The numbers of the plane as they are, little-endian: its codecs would not have made it shorter.
+    /// Of a plane: its numbers as they are, little-endian: its codecs would not have made it shorter. Of the escapes: a
+    /// number stands in front of them, see `byteplanes_escape.rs`.
     pub raw: bool,
 }
 
@@ -94,8 +95,8 @@ impl Head {
 }
 
 /// A chunk: the table, the escapes, then the planes (stored bytes, raw).
-pub(crate) fn join(escapes: Vec<u8>, planes: Vec<(Vec<u8>, bool)>) -> Vec<u8> {
-    let parts = || std::iter::once((&escapes, false)).chain(planes.iter().map(|(bytes, raw)| (bytes, *raw)));
+pub(crate) fn join(escapes: (Vec<u8>, bool), planes: Vec<(Vec<u8>, bool)>) -> Vec<u8> {
+    let parts = || std::iter::once(&escapes).chain(&planes).map(|(bytes, raw)| (bytes, *raw));
     let total: usize = parts().map(|(bytes, _)| bytes.len()).sum();
     let mut out = Vec::with_capacity(head_len(planes.len()) + total);
     for (bytes, raw) in parts() {

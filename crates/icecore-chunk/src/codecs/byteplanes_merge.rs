@@ -22,7 +22,7 @@ pub(crate) struct Pattern {
 }
 
 macro_rules! kernels {
-    ($number:ty, $fill:ident, $odd:ident, $(($part:ty, $up:ident, $down:ident)),*) => {
+    ($number:ty, $fill:ident, $odd:ident, $alike:ident, $restore:ident, $(($part:ty, $up:ident, $down:ident)),*) => {
         $(
             #[inline(always)]
             fn $up(data: &[u8], shift: u32, first: bool, out: &mut [u8]) {
@@ -69,16 +69,43 @@ macro_rules! kernels {
                 found | ((field == 0 || field == exponent) & (bits & low != 0))
             })
         }
+
+        #[inline(always)]
+        fn $alike(value: u64, low: u32, numbers: &[u8]) -> bool {
+            let value = value as $number >> low;
+            let numbers = numbers.as_chunks::<{ size_of::<$number>() }>().0.iter();
+            numbers.fold(false, |found, number| found | (<$number>::from_ne_bytes(*number) >> low == value))
+        }
+
+        #[inline(always)]
+        fn $restore(value: u64, low: u32, numbers: &mut [u8]) {
+            let value = value as $number;
+            for number in numbers.as_chunks_mut::<{ size_of::<$number>() }>().0 {
+                let bits = <$number>::from_ne_bytes(*number);
+                *number = if bits >> low == value >> low { value } else { bits }.to_ne_bytes();
+            }
+        }
     };
 }
 
-kernels!(u8, fill_1, odd_1, (u8, up_1_1, down_1_1));
-kernels!(u16, fill_2, odd_2, (u8, up_2_1, down_2_1), (u16, up_2_2, down_2_2));
-kernels!(u32, fill_4, odd_4, (u8, up_4_1, down_4_1), (u16, up_4_2, down_4_2), (u32, up_4_4, down_4_4));
+kernels!(u8, fill_1, odd_1, alike_1, restore_1, (u8, up_1_1, down_1_1));
+kernels!(u16, fill_2, odd_2, alike_2, restore_2, (u8, up_2_1, down_2_1), (u16, up_2_2, down_2_2));
+kernels!(
+    u32,
+    fill_4,
+    odd_4,
+    alike_4,
+    restore_4,
+    (u8, up_4_1, down_4_1),
+    (u16, up_4_2, down_4_2),
+    (u32, up_4_4, down_4_4)
+);
 kernels!(
     u64,
     fill_8,
     odd_8,
+    alike_8,
+    restore_8,
     (u8, up_8_1, down_8_1),
     (u16, up_8_2, down_8_2),
     (u32, up_8_4, down_8_4),
@@ -190,5 +217,25 @@ pub(crate) fn any_odd(unit: usize, pattern: Pattern, numbers: &[u8]) -> bool {
         2 => odd_2(pattern, numbers),
         4 => odd_4(pattern, numbers),
         _ => odd_8(pattern, numbers),
+    }
+}
+
+/// Whether any of the numbers has the bits of `value`, the lowest `low` of them left out (fewer than there are).
+pub(crate) fn any_alike(unit: usize, value: u64, low: u32, numbers: &[u8]) -> bool {
+    match unit {
+        1 => alike_1(value, low, numbers),
+        2 => alike_2(value, low, numbers),
+        4 => alike_4(value, low, numbers),
+        _ => alike_8(value, low, numbers),
+    }
+}
+
+/// Puts `value` in place of each number that differs from it in the lowest `low` bits only.
+pub(crate) fn restore(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
+    match unit {
+        1 => restore_1(value, low, numbers),
+        2 => restore_2(value, low, numbers),
+        4 => restore_4(value, low, numbers),
+        _ => restore_8(value, low, numbers),
     }
 }

@@ -1,14 +1,14 @@
 //! decode and place: a chunk's stored bytes → its elements, where they belong in the target.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use icecore_chunk::Scratch;
-use icecore_grid::{Cut, Error, ErrorKind, Request, Result};
+use icecore_grid::{Cut, Error, ErrorKind, Request, Result, Span};
 
 use super::cache::{CHUNKS, chunk_key};
 use super::locate::{Located, Piece, State};
-use super::{Query, ReadOptions, fetch};
+use super::{Query, ReadOptions, fetch, prefix};
 use crate::pool::for_each;
 
 /// What a decoding thread keeps from one chunk to the next.
@@ -34,11 +34,18 @@ fn with_worker<T>(job: impl FnOnce(&mut Worker) -> T) -> T {
 pub(crate) struct Decoder<'a> {
     queries: &'a [Query<'a>],
     located: &'a Located,
+    /// Spans of pieces of which too little was fetched, as they should have been.
+    short: Mutex<Vec<Span>>,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(queries: &'a [Query<'a>], located: &'a Located) -> Self {
-        Self { queries, located }
+        Self { queries, located, short: Mutex::default() }
+    }
+
+    /// What has to be fetched again.
+    pub fn into_short(self) -> Vec<Span> {
+        self.short.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All pieces that need no request: missing chunks, inline ones, cached ones.
@@ -57,8 +64,11 @@ impl<'a> Decoder<'a> {
     pub fn request(&self, request: &Request, bytes: &[u8]) -> Result<()> {
         with_worker(|worker| {
             for span in request.spans.iter().filter_map(|i| self.located.spans.get(*i as usize)) {
-                if let Some(piece) = self.located.pieces.get(span.tag as usize) {
-                    self.piece(piece, Some(fetch::part(request, span, bytes)?), worker)?;
+                let Some(piece) = self.located.pieces.get(span.tag as usize) else { continue };
+                let bytes = fetch::part(request, span, bytes)?;
+                match prefix::longer(self.queries, self.located, span, bytes)? {
+                    Some(span) => self.short.lock().unwrap_or_else(PoisonError::into_inner).push(span),
+                    None => self.piece(piece, Some(bytes), worker)?,
                 }
             }
             Ok(())

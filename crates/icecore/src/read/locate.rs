@@ -41,6 +41,8 @@ pub(crate) struct Located {
     pub merges: Vec<Merge>,
     /// How much is read of each query's chunks.
     pub depths: Vec<Depth>,
+    /// Chunks (by piece) whose spans are shorter than they are, by guess, and how long they are.
+    pub guessed: HashMap<u32, u64>,
     /// Keep what is decoded in part.
     pub keep: bool,
     /// What reading the shard indexes took.
@@ -74,7 +76,8 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
     }
     let Locator { sources, pieces, spans, depths, keep, .. } = locator;
     let merges = sources.list.iter().map(|s| stores().cost(s).merge()).collect();
-    Ok(Located { cuts, pieces, spans, sources: sources.list, merges, depths, keep, report })
+    let guessed = HashMap::new();
+    Ok(Located { cuts, pieces, spans, sources: sources.list, merges, depths, guessed, keep, report })
 }
 
 fn too_many() -> Error {

@@ -8,12 +8,15 @@ mod coalesce;
 mod decode;
 mod explain;
 mod fetch;
+mod foretell;
 mod locate;
 mod options;
 mod precision;
 mod prefix;
 mod query;
 mod report;
+mod shallow;
+mod touch;
 
 pub use array::ArrayView;
 pub use cache::{CacheInfo, cache_info, set_cache_bytes};
@@ -25,30 +28,40 @@ pub use report::Report;
 
 use icecore_grid::Result;
 
+use crate::store::Source;
+
 /// Reads all queries in one coalesced plan, into their targets.
 ///
 /// # Errors
 /// Whatever the first failing stage says; targets are then partly written.
 pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
-    let located = located(queries, options)?;
-    let requests = coalesce::requests(&located.spans, &located.merges);
-    let decoder = decode::Decoder::new(queries, &located);
-    decoder.without_bytes(options)?;
+    let mut located = located(queries, options, false)?;
+    if located.sources.iter().any(|source| matches!(source, Source::Local(_))) {
+        touch::touch(queries)?; // from far away bytes come slowly enough
+    }
+    decode::Decoder::new(queries, &located).without_bytes(options)?;
     let mut report = located.report;
     report.chunks = located.to_decode();
-    report += fetch::fetch(&located.sources, &requests, options, |request, bytes| decoder.request(request, bytes))?;
+    while !located.spans.is_empty() {
+        let requests = coalesce::requests(&located.spans, &located.merges);
+        let decoder = decode::Decoder::new(queries, &located);
+        report += fetch::fetch(&located.sources, &requests, options, |request, bytes| decoder.request(request, bytes))?;
+        located.spans = decoder.into_short();
+        located.guessed.clear(); // now it is known how long they are
+    }
     Ok(report)
 }
 
 /// What [`read`] would do, without touching data (shard indexes are read: the plan depends on them).
 pub fn plan(queries: &[Query<'_>], options: &ReadOptions) -> Result<Plan> {
-    let located = located(queries, options)?;
+    let located = located(queries, options, true)?;
     let requests = coalesce::requests(&located.spans, &located.merges);
     Ok(explain::explain(queries, &located, &requests))
 }
 
-fn located(queries: &[Query<'_>], options: &ReadOptions) -> Result<locate::Located> {
+/// `certain`: nothing is guessed, what must be known is read.
+fn located(queries: &[Query<'_>], options: &ReadOptions, certain: bool) -> Result<locate::Located> {
     let mut located = locate::locate(queries, options)?;
-    prefix::shorten(queries, &mut located, options)?;
+    prefix::shorten(queries, &mut located, options, certain)?;
     Ok(located)
 }

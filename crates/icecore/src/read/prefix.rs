@@ -1,17 +1,23 @@
 //! prefix: of chunks in planes only the first planes are wanted, and the table in front of each chunk says where they end.
-//! The tables are read in one coalesced go, and cached; then the spans of the chunks are shortened.
+//! The tables are read in one coalesced go, and cached; then the spans of the chunks are shortened. Where a request takes long, the
+//! tables of a few chunks tell how much to fetch of the others, tables and planes in one (`foretell.rs`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use icecore_chunk::Planes;
-use icecore_grid::{Error, Result, Span};
+use icecore_grid::{Result, Span};
 
 use super::cache::HEADS;
-use super::locate::{Located, Piece};
-use super::{Query, ReadOptions, Report, coalesce, fetch};
+use super::locate::Located;
+use super::shallow::Chunk;
+use super::{Query, ReadOptions, Report, coalesce, fetch, foretell};
 
-/// Cuts the spans of queries that want fewer planes than there are.
-pub(crate) fn shorten(queries: &[Query<'_>], located: &mut Located, options: &ReadOptions) -> Result<()> {
+/// Cuts the spans of queries that want fewer planes than there are; only where they end for `certain`, if so asked.
+pub(crate) fn shorten(
+    queries: &[Query<'_>],
+    located: &mut Located,
+    options: &ReadOptions,
+    certain: bool,
+) -> Result<()> {
     if located.depths.iter().all(|depth| depth.planes == usize::MAX) {
         return Ok(());
     }
@@ -29,21 +35,41 @@ pub(crate) fn shorten(queries: &[Query<'_>], located: &mut Located, options: &Re
             None => heads.push(Span { length: chunk.planes.head_len(), tag: number, ..*span }),
         }
     }
+    cut(queries, located, known)?;
+    let (heads, others) = if certain { (heads, Vec::new()) } else { foretell::divide(queries, located, heads) };
     if !heads.is_empty() {
         let (read, what) = read_heads(queries, located, &heads, options)?;
-        known.extend(read);
+        cut(queries, located, read)?;
         report += what;
     }
+    foretell::guess(queries, located, &others);
+    located.report += report;
+    Ok(())
+}
+
+/// Cuts the spans of chunks whose tables are known.
+fn cut(queries: &[Query<'_>], located: &mut Located, known: Heads) -> Result<()> {
     for (number, head) in known {
         let Some(span) = located.spans.get(number as usize) else { continue };
         let Some(chunk) = Chunk::of(queries, located, span.tag) else { continue };
-        let length = chunk.planes.prefix_len(&head, chunk.count, span.length).map_err(|e| chunk.named(e))?;
+        let length = chunk.prefix_len(&head, span.length)?;
+        foretell::learn((chunk.key.0, chunk.count), length, span.length);
         if let Some(span) = located.spans.get_mut(number as usize) {
             span.length = length;
         }
     }
-    located.report += report;
     Ok(())
+}
+
+/// The span that a chunk should have had of which `bytes` came; `None` where they are enough.
+pub(crate) fn longer(queries: &[Query<'_>], located: &Located, span: &Span, bytes: &[u8]) -> Result<Option<Span>> {
+    let Some(whole) = located.guessed.get(&span.tag) else { return Ok(None) };
+    let Some(chunk) = Chunk::of(queries, located, span.tag) else { return Ok(None) };
+    let head = bytes.get(..chunk.planes.head_len() as usize).unwrap_or(bytes);
+    let length = chunk.prefix_len(head, *whole)?;
+    foretell::learn((chunk.key.0, chunk.count), length, *whole);
+    HEADS.put(chunk.key, head.into(), head.len() + 64);
+    Ok((length > span.length).then_some(Span { length, ..*span }))
 }
 
 /// Spans by number, with the tables of their chunks.
@@ -69,29 +95,4 @@ fn read_heads(
         Ok(())
     })?;
     Ok((found.into_inner().unwrap_or_else(PoisonError::into_inner), report))
-}
-
-/// A chunk of which only the first `count` planes are wanted.
-struct Chunk<'a> {
-    planes: &'a dyn Planes,
-    count: usize,
-    key: (u64, u64),
-    query: &'a Query<'a>,
-}
-
-impl<'a> Chunk<'a> {
-    /// The chunk of a piece; `None` where all of it is wanted.
-    fn of(queries: &'a [Query<'a>], located: &Located, piece: u32) -> Option<Self> {
-        let Piece { query: number, cut, .. } = located.pieces.get(piece as usize)?;
-        let (number, query) = (*number as usize, queries.get(*number as usize)?);
-        let planes = query.array.meta().chain.planes()?;
-        let count = located.depths.get(number)?.planes;
-        let flat = located.cuts.get(number)?.chunk_flat(*cut as usize);
-        (count < planes.count()).then_some(Self { planes, count, key: (query.array.number(), flat), query })
-    }
-
-    fn named(&self, error: Error) -> Error {
-        let coords = self.query.array.grid().coords(self.key.1);
-        Error { message: format!("{}: chunk {coords:?}: {}", self.query.array.path(), error.message), ..error }
-    }
 }
