@@ -76,7 +76,9 @@ class ArrayToBytes(_Named, ArrayBytesCodec):
 
     def _of(self, spec: ArraySpec) -> _icecore.Chain:
         data_type = json.dumps(spec.dtype.to_json(zarr_format=3))
-        fill = np.asarray(spec.fill_value, _native(spec)).tobytes()
+        native = _native(spec)
+        # Planes of floats keep the fill value whole; nothing else looks at it.
+        fill = np.asarray(spec.fill_value, native).tobytes() if native.kind in "fc" else None
         return _chain(json.dumps([self.to_dict()]), data_type, fill)
 
     def _decode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:

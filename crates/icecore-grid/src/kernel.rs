@@ -6,6 +6,13 @@
 use crate::run::{Run, Scatter};
 use std::marker::PhantomData;
 
+/// So many units before its turn the output's memory is asked for: it answers later than a unit takes to copy.
+const AHEAD: isize = 6;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Longer units keep the memory busy by themselves.
+const LONG: usize = 2048;
+
 /// Source, output and what it takes to turn element offsets into bytes.
 pub(crate) struct Job<'a> {
     /// Innermost first.
@@ -23,6 +30,10 @@ trait Mover {
     /// # Safety
     /// A unit must be readable at `src` (if `READS`) and writable at `dst`, and the two must not overlap.
     unsafe fn put(&self, src: *const u8, dst: *mut u8);
+
+    /// A hint that a unit will be put at `dst` soon. Any address will do.
+    #[inline(always)]
+    fn ask(&self, _dst: *mut u8) {}
 }
 
 /// A unit of a machine word: one load, one store.
@@ -48,6 +59,18 @@ impl Mover for Block {
     unsafe fn put(&self, src: *const u8, dst: *mut u8) {
         // SAFETY: the caller vouches for `self.0` bytes on both sides, apart from each other.
         unsafe { std::ptr::copy_nonoverlapping(src, dst, self.0) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn ask(&self, dst: *mut u8) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        if (LINE..=LONG).contains(&self.0) {
+            for at in (0..self.0 + LINE).step_by(LINE) {
+                // SAFETY: it only fills caches and never faults; every x86-64 processor has it.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(dst.wrapping_add(at).cast()) };
+            }
+        }
     }
 }
 
@@ -150,6 +173,9 @@ impl<'a> Job<'a> {
         let ((mut from, src_step), (mut to, dst_step)) = (src, dst);
         // The pointers move past the last element, where nothing is read: hence the wrapping moves.
         for _ in 0..n {
+            if inner.is_empty() {
+                mover.ask(to.wrapping_offset(dst_step.wrapping_mul(AHEAD)));
+            }
             // SAFETY: the caller vouches for n positions at these distances.
             unsafe { if inner.is_empty() { mover.put(from, to) } else { self.walk(mover, inner, from, to) } }
             from = from.wrapping_offset(src_step);
