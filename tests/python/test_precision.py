@@ -46,6 +46,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
             double = MIXED.reshape(-1)[:1000].astype("f8")
         w.array("/g/double", "f8", (1000,), codec=planes(2, 1, 1, 4))[...] = double
         w.array("/g/complex", "c8", (500,), codec=planes(2, 1, 1))[...] = MIXED.reshape(-1)[:1000].view("c8")
+        pairs = (
+            SMOOTH[0, :280].reshape(200, 140, 2)[..., 0] - 1j * SMOOTH[1, :280].reshape(200, 140, 2)[..., 1]
+        )
+        w.array("/g/pairs", "c8", (200, 140), chunks=(70, 60), codec=planes(2, 1, 1))[...] = pairs
         w.array("/g/whole", "i4", (1000,), codec=planes(2, 1, 1))[...] = np.arange(1000)
     return str(place)
 
@@ -75,6 +79,23 @@ def test_within_the_bound(path: str, name: str, rtol: float) -> None:
     out = np.empty(SHAPE, "f4")
     check(array.read(out=out, rtol=rtol), want, bound)
     assert np.array_equal(array.read().view("u4"), want.view("u4"))
+
+
+@pytest.mark.parametrize("bytes_", [2, 3, 4])
+@pytest.mark.parametrize("name", ["smooth", "mixed", "pairs"])
+def test_boxes_are_parts_of_the_whole(path: str, name: str, bytes_: int) -> None:
+    """Any part of the chunks, decoded for this read alone."""
+    array = icecore.open(path)[f"/g/{name}"]
+    whole = array.read(bytes=bytes_)
+    rng = np.random.default_rng(bytes_)
+    for _ in range(25):
+        starts = [int(rng.integers(0, n)) for n in array.shape]
+        stops = [int(rng.integers(a + 1, n + 1)) for a, n in zip(starts, array.shape, strict=True)]
+        box = tuple(slice(a, b, int(rng.integers(1, 3))) for a, b in zip(starts, stops, strict=True))
+        box = (*box[:-1], slice(starts[-1], stops[-1])) if rng.random() < 0.7 else box
+        # What is kept for the next read goes another way.
+        found = array._native.read(box, None, False, {"bytes": bytes_, "cache": False})
+        assert found.tobytes() == np.ascontiguousarray(whole[box]).tobytes(), box
 
 
 def test_bounds(path: str) -> None:
