@@ -228,7 +228,8 @@ fn a_part_of_the_chunk_has_its_escapes() {
 fn fill_values_come_back_bit_for_bit() {
     let wild = f32::from_bits(0x60ad_78ec); // 1e20
     let near = |n: u32| f32::from_bits(wild.to_bits() ^ (1 + n % 0xffff));
-    let cases: [(&str, fn(u32) -> u32); 5] = [
+    type Kind = fn(u32) -> u32;
+    let cases: [(&str, Kind); 5] = [
         ("filled", |_| 0),
         ("sparse", |n| if n % 7 == 0 { 0 } else { 2 }),
         ("near", |n| if n % 50 == 0 { 0 } else { 1 }),

@@ -85,6 +85,7 @@ fn known(
 mod tests {
     use super::*;
 
+    #[allow(clippy::single_range_in_vec_init)] // a list of one stretch is meant
     #[test]
     fn parts_of_zones_are_runs_of_their_own() {
         let run = Run { rows: 4096..20_000, sure: true };
