@@ -13,6 +13,8 @@ from icecore.analyzer.sample import Kind, Reader, Sample, take
 _WIDE = 48 << 20
 #: blocks that are measured whatever the time
 _LEAST = 3
+#: bytes that are not too much for any codec
+_FEW = 1 << 19
 
 
 class Spread:
@@ -52,7 +54,8 @@ class Spread:
     def _too_slow(self, sample: Sample, choice: Choice, seconds: float) -> bool:
         """Whether whole chunks are too much for a choice that was measured on parts of chunks."""
         nbytes = sum(self._wide.raw[:_LEAST])
-        return sample.blocks[0].nbytes < self._wide.blocks[0].nbytes and nbytes / 1e6 > choice.write * seconds
+        parts = sample.blocks[0].nbytes < self._wide.blocks[0].nbytes
+        return parts and nbytes > _FEW and nbytes / 1e6 > choice.write * seconds
 
     def _chosen(self, choice: Choice, seconds: float) -> Choice:
         only = [{"label": choice.label, "codecs": choice.codecs}]
