@@ -70,6 +70,25 @@ impl Values {
         }
     }
 
+    /// Adds the last value once more.
+    #[inline]
+    pub(crate) fn repeat(&mut self) {
+        match self {
+            Values::Int(v) => v.extend(v.last().copied()),
+            Values::Real(v) => v.extend(v.last().copied()),
+            Values::Text { width, bytes } => bytes.extend_from_within(bytes.len().saturating_sub(*width)..),
+        }
+    }
+
+    /// Forgets what is behind so many rows.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        match self {
+            Values::Int(v) => v.truncate(rows),
+            Values::Real(v) => v.truncate(rows),
+            Values::Text { width, bytes } => bytes.truncate(rows * *width),
+        }
+    }
+
     /// The same values, lent.
     pub fn view(&self) -> View<'_> {
         match self {
@@ -110,18 +129,40 @@ impl View<'_> {
         self.len() == 0
     }
 
-    /// Calls `mark` with those of `rows` whose value is not, bit for bit, that of the row before.
+    /// Whether the value of a row is, bit for bit, that of the row before.
     #[inline]
-    pub(crate) fn changes(&self, rows: Range<usize>, mark: impl FnMut(usize)) {
+    pub(crate) fn same(&self, row: usize) -> bool {
+        row > 0
+            && match self {
+                View::Int(v) => v[row] == v[row - 1],
+                View::Real(v) => v[row].to_bits() == v[row - 1].to_bits(),
+                View::Text { width, bytes } => {
+                    bytes[row * width..(row + 1) * width] == bytes[(row - 1) * width..row * width]
+                }
+            }
+    }
+
+    /// Whether all of `rows` have one value.
+    pub(crate) fn constant(&self, rows: Range<usize>) -> bool {
+        let Some(last) = rows.len().checked_sub(1) else { return true };
         match self {
-            View::Int(v) => rows.filter(|i| *i == 0 || v[*i] != v[*i - 1]).for_each(mark),
-            View::Real(v) => rows.filter(|i| *i == 0 || v[*i].to_bits() != v[*i - 1].to_bits()).for_each(mark),
+            View::Int(v) => v[rows.start + last] == v[rows.start] && all_as_first(&v[rows], |v| *v as u64),
+            View::Real(v) => {
+                v[rows.start + last].to_bits() == v[rows.start].to_bits() && all_as_first(&v[rows], |v| v.to_bits())
+            }
             View::Text { width, bytes } => {
-                let text = |i: usize| &bytes[i * width..(i + 1) * width];
-                rows.filter(|i| *i == 0 || text(*i) != text(*i - 1)).for_each(mark);
+                let texts = &bytes[rows.start * width..rows.end * width];
+                texts[*width..] == texts[..texts.len() - width]
             }
         }
     }
+}
+
+/// Without a branch for each value, so that several are compared at once.
+#[inline]
+fn all_as_first<T>(values: &[T], bits: impl Fn(&T) -> u64) -> bool {
+    let Some(first) = values.first().map(&bits) else { return true };
+    values.iter().fold(0, |other, value| other | (bits(value) ^ first)) == 0
 }
 
 /// What became of a cell.
@@ -187,7 +228,8 @@ impl Column {
         }
     }
 
-    fn holds(&self, value: i64) -> bool {
+    #[inline]
+    pub(crate) fn holds(&self, value: i64) -> bool {
         let half = 1i64 << (self.size.clamp(8, 64) - 1).min(62);
         value > self.blank() && (self.size >= 64 || value < half)
     }

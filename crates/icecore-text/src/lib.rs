@@ -7,9 +7,13 @@
 
 mod bytes;
 mod column;
+mod digits;
 mod escapes;
 mod format;
 mod frame;
+mod grid;
+mod grid_parse;
+mod grid_print;
 mod infer;
 mod lag;
 mod loose;

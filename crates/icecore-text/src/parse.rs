@@ -6,10 +6,14 @@ use rayon::prelude::*;
 use crate::column::{Fit, Values};
 use crate::escapes::{Escapes, Gather};
 use crate::format::{Format, Layout};
+use crate::grid::{Grid, STRIP};
 use crate::rows::{Piece, next};
 
 /// Text of this size is worth a thread.
 const SHARE: usize = 1 << 20;
+
+/// The most rows that are read cell by cell before whole columns of rows of one length are tried again.
+const MAX_PAUSE: usize = 256;
 
 /// A block of text as columns.
 #[derive(Debug)]
@@ -143,7 +147,28 @@ fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
     let mut before: Vec<Before> = Vec::new();
     let mut cells = Vec::new();
     let mut known = None;
+    let grid = Grid::of(format);
+    // Rows until whole columns are tried again: the more, the more often that was in vain.
+    let (mut plain, mut pause) = (0, 1);
     loop {
+        if let Some(grid) = grid.as_ref().filter(|_| plain == 0) {
+            let rows = gather.escapes.rows as usize;
+            parsed.columns.iter_mut().for_each(|values| values.fill(rows));
+            let good = grid.parse(text, parsed.used, &mut parsed.columns);
+            if good > 0 {
+                gather.escapes.rows += good as u32;
+                gather.escapes.missing = 0;
+                parsed.used += good * grid.line.len();
+                before.clear();
+                known = None;
+            }
+            pause = if good > 0 { 1 } else { (pause * 2).min(MAX_PAUSE) };
+            if good == STRIP {
+                continue;
+            }
+            plain = pause;
+        }
+        plain = plain.saturating_sub(1);
         match next(&format.layout, format.columns.len(), text, parsed.used, last, known, &mut cells) {
             Piece::Row { end, missing, same, clear } => {
                 row(format, text, &cells, same, &mut before, &mut parsed, &mut gather);

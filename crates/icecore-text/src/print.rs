@@ -8,12 +8,14 @@ use rayon::prelude::*;
 use crate::column::View;
 use crate::escapes::Escapes;
 use crate::format::{Format, Layout};
+use crate::grid::{Grid, STRIP};
+use crate::grid_print::Printer;
 
 /// Rows that are worth a thread.
 const SHARE: usize = 1 << 12;
 
-/// Rows whose changes are looked up together: their columns fit the nearest cache.
-const STRIP: usize = 512;
+/// Rows for which room is made before the length of any is known.
+const MANY: usize = 512;
 
 /// The text of all rows, in some parts that follow each other, printed on all threads of the pool that it is called in.
 ///
@@ -108,43 +110,65 @@ impl<'a> Job<'a> {
     }
 
     fn part(&self, rows: Range<usize>) -> Result<Vec<u8>> {
-        let mut lines = self.lines(rows.start, rows.end).iter().peekable();
-        let cells = &self.escapes.cells;
-        let mut escaped = cells.partition_point(|(row, _, _)| (*row as usize) < rows.start);
+        let grid = Grid::of(self.format);
+        let mut printer = grid.as_ref().map(|grid| Printer::new(grid, self.columns, self.escapes));
         let mut out = Vec::new();
         let mut before = Before { ends: vec![0; self.columns.len()], ..Before::default() };
         for first in rows.clone().step_by(STRIP) {
             let strip = first..rows.end.min(first + STRIP);
-            let mut changed = self.changed(strip.clone());
             out.reserve(self.room(out.len(), first - rows.start, rows.len()));
-            for (row, changed) in strip.zip(changed.chunks_exact_mut(self.words())) {
-                while let Some((_, line)) = lines.next_if(|(at, _)| *at as usize == row) {
-                    out.extend_from_slice(line);
+            if let Some(printer) = printer.as_mut().filter(|_| self.lines(first + 1, strip.end).is_empty()) {
+                let start = out.len();
+                self.lines(first, first + 1).iter().for_each(|(_, line)| out.extend_from_slice(line));
+                if printer.strip(strip.clone(), self.special(strip.clone()), &mut out) {
+                    before.start = None;
+                    continue;
                 }
-                let from = escaped;
-                while cells.get(escaped).is_some_and(|(at, _, _)| *at as usize == row) {
-                    escaped += 1;
-                }
-                let special = cells.get(from..escaped).unwrap_or_default();
-                before.note(special, changed);
-                match &self.format.layout {
-                    Layout::Fixed { template, cells } => {
-                        self.fixed(template, cells, row, special, changed, &mut before, &mut out)?
-                    }
-                    Layout::Delimited { separator, .. } => {
-                        self.delimited(*separator as u8, row, special, changed, &mut before, &mut out)?
-                    }
+                out.truncate(start);
+            }
+            self.strip(strip, &mut before, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// The escapes of some rows.
+    fn special(&self, rows: Range<usize>) -> &'a [(u32, u16, u32)] {
+        let cells = &self.escapes.cells;
+        let at = |row: usize| cells.partition_point(|(at, _, _)| (*at as usize) < row);
+        cells.get(at(rows.start)..at(rows.end)).unwrap_or_default()
+    }
+
+    /// Rows of any length, one after the other.
+    fn strip(&self, rows: Range<usize>, before: &mut Before, out: &mut Vec<u8>) -> Result<()> {
+        let mut lines = self.lines(rows.start, rows.end).iter().peekable();
+        let cells = self.special(rows.clone());
+        let mut changed = self.changed(rows.clone());
+        let mut escaped = 0;
+        for (row, changed) in rows.zip(changed.chunks_exact_mut(self.words())) {
+            while let Some((_, line)) = lines.next_if(|(at, _)| *at as usize == row) {
+                out.extend_from_slice(line);
+            }
+            let from = escaped;
+            while cells.get(escaped).is_some_and(|(at, _, _)| *at as usize == row) {
+                escaped += 1;
+            }
+            let special = cells.get(from..escaped).unwrap_or_default();
+            before.note(special, changed);
+            match &self.format.layout {
+                Layout::Fixed { template, cells } => self.fixed(template, cells, row, special, changed, before, out)?,
+                Layout::Delimited { separator, .. } => {
+                    self.delimited(*separator as u8, row, special, changed, before, out)?
                 }
             }
         }
-        Ok(out)
+        Ok(())
     }
 
     /// Bytes that the rest of `rows` takes, judged by the `done` ones. Asked for at once, they are not moved again and again.
     fn room(&self, bytes: usize, done: usize, rows: usize) -> usize {
         match &self.format.layout {
-            _ if done > 0 => (bytes / done + 1) * (rows - done).min(done * 16),
-            Layout::Fixed { template, .. } => template.len() * STRIP.min(rows),
+            _ if done > 0 => (bytes / done + 1) * (rows - done),
+            Layout::Fixed { template, .. } => template.len() * rows.min(MANY),
             Layout::Delimited { .. } => 0,
         }
     }
@@ -159,7 +183,9 @@ impl<'a> Job<'a> {
         let words = self.words();
         let mut sets = vec![0u64; rows.len() * words];
         for (c, values) in self.columns.iter().enumerate() {
-            values.changes(rows.clone(), |row| sets[(row - rows.start) * words + c / 64] |= 1 << (c % 64));
+            for row in rows.clone().filter(|row| !values.same(*row)) {
+                sets[(row - rows.start) * words + c / 64] |= 1 << (c % 64);
+            }
         }
         sets
     }

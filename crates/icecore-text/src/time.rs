@@ -49,6 +49,16 @@ fn date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
+/// Characters of a field of a pattern.
+fn width(field: u8) -> usize {
+    match field {
+        b'Y' => 4,
+        b'j' | b'b' => 3,
+        b'1'..=b'9' => usize::from(field - b'0'),
+        _ => 2,
+    }
+}
+
 fn number(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
 }
@@ -83,6 +93,16 @@ impl TimeStyle {
         self.has("%Y")
     }
 
+    /// Bytes of every value in it.
+    pub fn length(&self) -> usize {
+        let mut pattern = self.pattern.bytes();
+        let mut length = 0;
+        while let Some(byte) = pattern.next() {
+            length += if byte == b'%' { width(pattern.next().unwrap_or(0)) } else { 1 };
+        }
+        length
+    }
+
     /// NumPy's name of a tick.
     pub fn unit(&self) -> &'static str {
         match self.fraction() {
@@ -110,14 +130,7 @@ impl TimeStyle {
         let mut pattern = self.pattern.bytes();
         while let Some(wanted) = pattern.next() {
             let field = if wanted == b'%' { pattern.next()? } else { 0 };
-            let width = match field {
-                0 => 1,
-                b'Y' => 4,
-                b'j' | b'b' => 3,
-                b'1'..=b'9' => usize::from(field - b'0'),
-                _ => 2,
-            };
-            let (text, after) = rest.split_at_checked(width)?;
+            let (text, after) = rest.split_at_checked(if field == 0 { 1 } else { width(field) })?;
             rest = after;
             match field {
                 0 if text != [wanted] => return None,

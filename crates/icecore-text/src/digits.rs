@@ -1,0 +1,278 @@
+//! Decimal numbers of up to 16 digits in cells of fixed width: all bytes of a cell are handled at once, as one word.
+//!
+//! A word holds text as it lies in memory: its lowest byte is the first character, its highest the last one of the cell.
+
+use crate::column::{Column, Style};
+use crate::loose::POW10;
+
+const ZEROS: u128 = repeat(b'0');
+const SPACES: u128 = repeat(b' ');
+const ROOM: usize = 16;
+/// Numbers below have at most 16 digits.
+const LIMIT: u64 = 10_000_000_000_000_000;
+
+const fn repeat(byte: u8) -> u128 {
+    u128::from_le_bytes([byte; ROOM])
+}
+
+/// The first `n` bytes.
+#[inline]
+const fn first(n: usize) -> u128 {
+    if n >= ROOM { !0 } else { (1 << (8 * n)) - 1 }
+}
+
+/// A number column whose cells are `width` bytes, padded on the left.
+#[derive(Debug)]
+pub(crate) struct Digits {
+    width: usize,
+    /// Digits that are there in any case, those behind the point among them.
+    least: usize,
+    /// Values are this many units of the last place that is printed.
+    unit: i64,
+    /// Digits before the point.
+    whole: u128,
+    /// The point in its place, and all bits of that byte; zero without a point.
+    point: (u128, u128),
+    /// What belongs to the cell, when the point is taken out.
+    inside: u128,
+}
+
+/// A printed cell: its last 16 bytes, and the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct Printed {
+    before: u8,
+    text: u128,
+}
+
+impl Digits {
+    /// `None` for columns whose cells have other forms.
+    pub fn of(column: &Column) -> Option<Digits> {
+        let Style::Number(style) = &column.style else { return None };
+        let (width, places) = (column.frame.width as usize, style.places as usize);
+        let least = places + style.digits as usize;
+        if style.plus || style.trim || column.frame.left || width == 0 || least > ROOM || places >= ROOM {
+            return None;
+        }
+        let unit = *POW10.get(column.scale.checked_sub(style.places)? as usize)?;
+        let pointed = places > 0;
+        let at = 8 * (ROOM - 1 - places);
+        let point = if pointed { (u128::from(b'.') << at, 0xff << at) } else { (0, 0) };
+        let inside = !first(ROOM.saturating_sub(width - usize::from(pointed)));
+        Some(Digits { width, least, unit, whole: first(ROOM - places), point, inside })
+    }
+
+    /// `None` where the cell has no room for the value.
+    #[inline]
+    pub fn print(&self, value: i64) -> Option<Printed> {
+        let mut size = value.unsigned_abs();
+        if self.unit > 1 {
+            if value % self.unit != 0 {
+                return None;
+            }
+            size /= self.unit.unsigned_abs();
+        }
+        if size >= LIMIT {
+            return None;
+        }
+        let digits = spread(size);
+        let blank = (digits.trailing_zeros() as usize / 8).min(ROOM - self.least);
+        // A zero becomes a space when one bit is taken away, and a space a minus sign when three are changed.
+        let mut text = (digits | ZEROS) & !(first(blank) & (ZEROS ^ SPACES));
+        let pointed = self.point.0 != 0;
+        let length = ROOM - blank + usize::from(value < 0) + usize::from(pointed);
+        if length > self.width || (value < 0 && blank == 0) {
+            return None;
+        }
+        if value < 0 {
+            text ^= u128::from(b' ' ^ b'-') << (8 * (blank - 1));
+        }
+        if !pointed {
+            return Some(Printed { before: b' ', text });
+        }
+        let moved = (text & !self.whole) | self.point.0 | ((text & self.whole) >> 8);
+        Some(Printed { before: text as u8, text: moved })
+    }
+
+    /// The digits (and sign, and spaces) of the cell whose body ends at `end`, without its point; `None` where that is
+    /// elsewhere, or where `text` has no 17 bytes before `end`.
+    #[inline]
+    pub fn load(&self, text: &[u8], end: usize) -> Option<u128> {
+        let near: &[u8; ROOM + 1] = text.get(end.checked_sub(ROOM + 1)?..end)?.try_into().ok()?;
+        let last = u128::from_le_bytes(*near.last_chunk()?);
+        let mut digits = last;
+        if self.point.0 != 0 {
+            if last & self.point.1 != self.point.0 {
+                return None;
+            }
+            digits = (last & !self.whole) | (u128::from_le_bytes(*near.first_chunk()?) & self.whole);
+        }
+        let outside = self.width.saturating_sub(ROOM + usize::from(self.point.0 != 0));
+        if outside > 0 && text.get(end - self.width..end - self.width + outside)?.iter().any(|b| *b != b' ') {
+            return None;
+        }
+        Some((digits & self.inside) | (SPACES & !self.inside))
+    }
+
+    /// The value of what [`Digits::load`] gave, where [`Digits::print`] would print it as it was.
+    #[inline]
+    pub fn value(&self, digits: u128) -> Option<i64> {
+        let values = digits ^ ZEROS;
+        let other = (((values & repeat(0x7f)) + repeat(0x76)) | values) & repeat(0x80);
+        let lead = ROOM - other.leading_zeros() as usize / 8;
+        let sign = (digits ^ SPACES) & first(lead);
+        let negative = sign != 0;
+        if negative && sign != u128::from(b' ' ^ b'-') << (8 * (lead - 1)) {
+            return None;
+        }
+        let count = ROOM - lead;
+        let zero_leads = count > self.least && (values >> (8 * lead)) as u8 == 0;
+        if count < self.least.max(1) || zero_leads {
+            return None;
+        }
+        let size = join(values & !first(lead)) as i64;
+        if negative && size == 0 {
+            return None; // -0: an integer has no such thing
+        }
+        let size = if self.unit > 1 { size.checked_mul(self.unit)? } else { size };
+        Some(if negative { -size } else { size })
+    }
+}
+
+impl Printed {
+    /// Puts the text at the end of `cell`; what the cell has before its last 17 bytes is left as it is.
+    #[inline]
+    pub fn put(self, cell: &mut [u8]) {
+        let text = self.text.to_le_bytes();
+        let length = cell.len();
+        if let Some((front, end)) = cell.split_last_chunk_mut::<ROOM>() {
+            *end = text;
+            if let Some(byte) = front.last_mut() {
+                *byte = self.before;
+            }
+        } else if length >= 8 {
+            let start = (self.text >> (8 * (ROOM - length))) as u64;
+            cell[..8].copy_from_slice(&start.to_le_bytes());
+            cell[length - 8..].copy_from_slice(&((self.text >> 64) as u64).to_le_bytes());
+        } else if length >= 4 {
+            let start = (self.text >> (8 * (ROOM - length))) as u32;
+            cell[..4].copy_from_slice(&start.to_le_bytes());
+            cell[length - 4..].copy_from_slice(&((self.text >> 96) as u32).to_le_bytes());
+        } else {
+            cell.copy_from_slice(&text[ROOM - length..]);
+        }
+    }
+}
+
+/// The 16 digits of a number, a byte each, leading zeros too.
+#[inline]
+fn spread(n: u64) -> u128 {
+    let low = u128::from(spread_half(n % 100_000_000)) << 64;
+    if n < 100_000_000 { low } else { low | u128::from(spread_half(n / 100_000_000)) }
+}
+
+/// Eight digits: halved, halved again and again, all parts side by side. The divisions are products with rounded-up inverses,
+/// exact for numbers of so few digits.
+#[inline]
+fn spread_half(n: u64) -> u64 {
+    let fours = n / 10_000 | (n % 10_000) << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - hundreds * 100) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - tens * 10) << 8
+}
+
+/// The inverse of [`spread`].
+#[inline]
+fn join(digits: u128) -> u64 {
+    let (high, low) = (digits as u64, (digits >> 64) as u64);
+    if high == 0 { join_half(low) } else { join_half(high) * 100_000_000 + join_half(low) }
+}
+
+#[inline]
+fn join_half(digits: u64) -> u64 {
+    let twos = (digits.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use crate::number::{EMPTY, NumberStyle};
+
+    fn column(width: u32, digits: u8, places: u8, scale: u8) -> Column {
+        let style = Style::Number(NumberStyle { digits, places, plus: false, trim: false });
+        let frame = Frame { width, ..Frame::default() };
+        Column { name: "n".into(), frame, style, scale, size: 64 }
+    }
+
+    /// What the plain way makes of a value in a cell of this column, if it has room.
+    fn plain(column: &Column, value: i64) -> Option<Vec<u8>> {
+        let Style::Number(style) = &column.style else { return None };
+        let mut buffer = EMPTY;
+        let at = style.print(value, column.scale, &mut buffer)?;
+        let mut out = Vec::new();
+        column.frame.put(&buffer[at..], &mut out);
+        (out.len() == column.frame.width as usize).then_some(out)
+    }
+
+    #[test]
+    fn both_ways_agree_with_the_plain_ones() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 11
+        };
+        for round in 0..200_000 {
+            let (width, digits, places) = (1 + random() % 20, random() % 6, random() % 12);
+            let scale = places + u64::from(round % 7 == 0);
+            let column = column(width as u32, digits as u8, places as u8, scale as u8);
+            let Some(kernel) = Digits::of(&column) else { continue };
+            let size = (random() % 10u64.pow((random() % 16) as u32 + 1)) as i64;
+            let value = if random() % 3 == 0 { -size } else { size };
+            let text = kernel.print(value).map(|printed| {
+                let mut cell = vec![b' '; width as usize];
+                printed.put(&mut cell);
+                cell
+            });
+            assert_eq!(text, plain(&column, value), "{value} in {column:?}");
+            let Some(text) = text else { continue };
+            let framed = [b"##################".as_slice(), &text].concat();
+            let back = kernel.load(&framed, framed.len()).and_then(|d| kernel.value(d));
+            let empty = column.frame.body(&text) == Some(b"");
+            assert_eq!(back, (!empty).then_some(value), "{:?}", String::from_utf8_lossy(&text));
+        }
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        let kernel = Digits::of(&column(6, 1, 2, 2)).unwrap();
+        let value = |text: &[u8]| {
+            let framed = [b"00000000000000000000".as_slice(), text].concat();
+            kernel.load(&framed, framed.len()).and_then(|d| kernel.value(d))
+        };
+        assert_eq!(value(b"  1.25"), Some(125));
+        assert_eq!(value(b"-10.25"), Some(-1025));
+        for text in [
+            b" 01.25",
+            b" -0.00",
+            b"- 1.25",
+            b"  1,25",
+            b" 1.250",
+            b"   .25",
+            b"+ 1.25",
+            b" +1.25",
+            b"  1.2 ",
+            b"  1 .5",
+            b"\01.25\0",
+            b"\xff 1.25",
+            b"1-1.25",
+            b"--1.25",
+            b"  ..25",
+            b"      ",
+        ] {
+            assert_eq!(value(text), None, "{:?}", String::from_utf8_lossy(text));
+        }
+    }
+}

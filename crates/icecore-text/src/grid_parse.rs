@@ -1,0 +1,98 @@
+//! Text of rows of one length → columns.
+
+use crate::column::{Fit, Values};
+use crate::digits::Digits;
+use crate::grid::{Grid, STRIP, Slot};
+use crate::number::to_double;
+
+impl Grid<'_> {
+    /// Reads [`STRIP`] rows at most from `at` on, up to the first that the columns' styles wouldn't print as it is, and gives
+    /// their number. All `columns` have values of all rows before.
+    pub fn parse(&self, text: &[u8], at: usize, columns: &mut [Values]) -> usize {
+        let length = self.line.len();
+        let rows = (text.len().saturating_sub(at) / length).min(STRIP);
+        let block = &text[at..at + rows * length];
+        let mut good = block.chunks_exact(length).take_while(|row| self.framed(row)).count();
+        let before = columns.first().map_or(0, Values::len);
+        for (slot, values) in self.slots.iter().zip(columns.iter_mut()) {
+            if good == 0 {
+                break;
+            }
+            good = match (&slot.digits, values) {
+                (Some(digits), Values::Int(v)) => {
+                    numbers(slot, digits, text, (at, length, good), v, |k| slot.column.holds(k).then_some(k))
+                }
+                (Some(digits), Values::Real(v)) => {
+                    let scale = slot.column.scale;
+                    numbers(slot, digits, text, (at, length, good), v, |k| to_double(k, scale))
+                }
+                (_, values) => self.others(slot, block, good, values),
+            };
+        }
+        columns.iter_mut().for_each(|values| values.truncate(before + good));
+        good
+    }
+
+    /// Whether a row has everything that all rows have.
+    #[inline]
+    fn framed(&self, row: &[u8]) -> bool {
+        let both = row.iter().zip(&self.line).zip(&self.mask);
+        both.fold(0, |other, ((a, b), mask)| other | ((a ^ b) & mask)) == 0
+    }
+
+    /// Cells of any other kind, by the column's own way of reading; how many of them are exact.
+    fn others(&self, slot: &Slot<'_>, block: &[u8], rows: usize, values: &mut Values) -> usize {
+        let mut before: &[u8] = &[];
+        for (row, line) in block.chunks_exact(self.line.len()).take(rows).enumerate() {
+            let cell = &line[slot.start..slot.end];
+            if row > 0 && same(cell, before) {
+                values.repeat();
+                continue;
+            }
+            // What quotes and separators mean is decided elsewhere.
+            let odd = self.delimited && !slot.column.frame.body(cell).is_some_and(|body| self.plain(body));
+            if odd || slot.column.read(cell, self.separator, values) != Fit::Exact {
+                return row;
+            }
+            before = cell;
+        }
+        rows
+    }
+
+    fn plain(&self, body: &[u8]) -> bool {
+        body.iter().all(|b| *b != self.separator && !matches!(b, b'"' | b'\n'))
+    }
+}
+
+/// Numbers of so many rows from `at` on; how many of them are exact.
+#[inline]
+fn numbers<T: Copy>(
+    slot: &Slot<'_>,
+    digits: &Digits,
+    text: &[u8],
+    (at, length, rows): (usize, usize, usize),
+    values: &mut Vec<T>,
+    take: impl Fn(i64) -> Option<T>,
+) -> usize {
+    let end = at + slot.body().1;
+    let mut before: Option<(u128, T)> = None;
+    for row in 0..rows {
+        let Some(cell) = digits.load(text, end + row * length) else { return row };
+        let known = before.filter(|(then, _)| *then == cell).map(|(_, value)| value);
+        let Some(value) = known.or_else(|| digits.value(cell).and_then(&take)) else { return row };
+        values.push(value);
+        before = Some((cell, value));
+    }
+    rows
+}
+
+/// Whether two cells have the same bytes; short ones are compared as words.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    match (a.first_chunk::<8>(), a.last_chunk::<8>(), b.first_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(a0), Some(a1), Some(b0), Some(b1)) if a.len() == b.len() && a.len() <= 16 => {
+            u64::from_le_bytes(*a0) == u64::from_le_bytes(*b0) && u64::from_le_bytes(*a1) == u64::from_le_bytes(*b1)
+        }
+        _ => a == b,
+    }
+}

@@ -1,0 +1,144 @@
+//! Columns → text of rows of one length.
+
+use std::ops::Range;
+
+use crate::column::View;
+use crate::digits::{Digits, Printed};
+use crate::escapes::Escapes;
+use crate::grid::{Grid, STRIP, Slot};
+use crate::number::from_double;
+
+/// Prints strips of one table after the other.
+pub(crate) struct Printer<'a> {
+    grid: &'a Grid<'a>,
+    columns: &'a [View<'a>],
+    escapes: &'a Escapes,
+    /// A row with the cells that are the same in the whole strip.
+    line: Vec<u8>,
+    /// By column, a bit for each row that its style has no room for.
+    unfit: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(grid: &'a Grid<'a>, columns: &'a [View<'a>], escapes: &'a Escapes) -> Self {
+        let unfit = vec![0; columns.len()];
+        Printer { grid, columns, escapes, line: grid.line.clone(), unfit, scratch: Vec::new() }
+    }
+
+    /// Appends [`STRIP`] rows at most, of which `special` are the escapes; false (and nothing is appended) where one of them
+    /// has another length, or holds a value that can't be printed.
+    pub fn strip(&mut self, rows: Range<usize>, special: &[(u32, u16, u32)], out: &mut Vec<u8>) -> bool {
+        debug_assert!(rows.len() <= STRIP);
+        let start = out.len();
+        let mut varying = Vec::with_capacity(self.columns.len());
+        for i in 0..self.columns.len() {
+            if self.columns[i].constant(rows.clone()) {
+                self.column(i, rows.start..rows.start + 1, None);
+                // What holds for the first row holds for all.
+                self.unfit[i] = if self.unfit[i] != 0 { !0 >> (64 - rows.len()) } else { 0 };
+            } else {
+                varying.push(i);
+            }
+        }
+        for _ in rows.clone() {
+            out.extend_from_slice(&self.line);
+        }
+        for i in varying {
+            self.column(i, rows.clone(), Some(&mut out[start..]));
+        }
+        let done = self.special(rows.start, special, &mut out[start..]) && self.unfit.iter().all(|rows| *rows == 0);
+        if !done {
+            out.truncate(start);
+        }
+        done
+    }
+
+    /// Puts the escapes in their places.
+    fn special(&mut self, first: usize, special: &[(u32, u16, u32)], out: &mut [u8]) -> bool {
+        for (row, column, text) in special {
+            let (row, column) = (*row as usize - first, *column as usize);
+            let (Some(slot), Some(text)) = (self.grid.slots.get(column), self.escapes.texts.get(*text as usize)) else {
+                return false;
+            };
+            if text.len() != slot.end - slot.start {
+                return false;
+            }
+            let start = row * self.line.len();
+            out[start + slot.start..start + slot.end].copy_from_slice(text);
+            self.unfit[column] &= !(1 << row);
+        }
+        true
+    }
+
+    /// Prints some rows of a column into `text`, or the first one into the line.
+    fn column(&mut self, i: usize, rows: Range<usize>, text: Option<&mut [u8]>) {
+        let slot = &self.grid.slots[i];
+        let length = self.line.len();
+        let text = text.unwrap_or(&mut self.line);
+        self.unfit[i] = match (&slot.digits, self.columns[i]) {
+            (Some(digits), View::Int(v)) => numbers(slot, digits, &v[rows], text, length, |v| *v as u64, |v| Some(*v)),
+            (Some(digits), View::Real(v)) => {
+                let scale = slot.column.scale;
+                numbers(slot, digits, &v[rows], text, length, |v| v.to_bits(), |v| from_double(*v, scale))
+            }
+            (_, values) => others(slot, self.grid.separator, values, rows, text, length, &mut self.scratch),
+        };
+    }
+}
+
+/// Numbers, each into its row; those that have no room as bits. A value that is `key`'s same as the one before isn't
+/// printed again.
+#[inline]
+fn numbers<T>(
+    slot: &Slot<'_>,
+    digits: &Digits,
+    values: &[T],
+    text: &mut [u8],
+    length: usize,
+    key: impl Fn(&T) -> u64,
+    whole: impl Fn(&T) -> Option<i64>,
+) -> u64 {
+    let (start, end) = slot.body();
+    let mut before: Option<(u64, Printed)> = None;
+    let mut unfit = 0;
+    for (row, (value, line)) in values.iter().zip(text.chunks_exact_mut(length)).enumerate() {
+        let now = key(value);
+        let known = before.filter(|(then, _)| *then == now).map(|(_, printed)| printed);
+        match known.or_else(|| whole(value).and_then(|k| digits.print(k))) {
+            Some(printed) => {
+                printed.put(&mut line[start..end]);
+                before = Some((now, printed));
+            }
+            None => unfit |= 1 << row,
+        }
+    }
+    unfit
+}
+
+/// Everything else, by the column's own way of printing.
+fn others(
+    slot: &Slot<'_>,
+    separator: u8,
+    values: View<'_>,
+    rows: Range<usize>,
+    text: &mut [u8],
+    length: usize,
+    cell: &mut Vec<u8>,
+) -> u64 {
+    let mut unfit = 0;
+    let mut fits = false;
+    let first = rows.start;
+    for (row, line) in rows.zip(text.chunks_exact_mut(length)) {
+        if row == first || !values.same(row) {
+            cell.clear();
+            fits = slot.column.print(values, row, separator, cell) && cell.len() == slot.end - slot.start;
+        }
+        if fits {
+            line[slot.start..slot.end].copy_from_slice(cell);
+        } else {
+            unfit |= 1 << (row - first);
+        }
+    }
+    unfit
+}
