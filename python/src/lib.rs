@@ -5,6 +5,7 @@ mod assay;
 mod codecs;
 mod error;
 mod index;
+mod inflate;
 mod plan;
 mod read;
 mod repo;
@@ -23,6 +24,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codecs::PyChain>()?;
     assay::register(module)?;
     text::register(module)?;
+    module.add_class::<inflate::Inflate>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
     plan::register(module)

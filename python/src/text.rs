@@ -61,7 +61,7 @@ impl TextFormat {
         Ok(result)
     }
 
-    /// The text of a stretch of rows, in some parts: for each column i8, f8, or the bytes of its text.
+    /// The text of a stretch of rows, in some parts (u1): for each column i8, f8, or the bytes of its text.
     fn print<'py>(
         &self,
         py: Python<'py>,
@@ -78,7 +78,7 @@ impl TextFormat {
         let lent: Vec<Lent<'_>> = both.map(|(column, array)| Lent::of(column, array)).collect::<PyResult<_>>()?;
         let views: Vec<View<'_>> = lent.iter().map(Lent::view).collect::<PyResult<_>>()?;
         let parts = py.detach(|| pool.install(|| icecore_text::print(&self.format, &views, &escapes))).or_raise()?;
-        PyList::new(py, parts.iter().map(|part| PyBytes::new(py, part)))
+        PyList::new(py, parts.into_iter().map(|part| PyArray1::from_vec(py, part)))
     }
 }
 

@@ -174,11 +174,11 @@ fn spread(n: u64) -> u128 {
 /// exact for numbers of so few digits.
 #[inline]
 fn spread_half(n: u64) -> u64 {
-    let fours = n / 10_000 | (n % 10_000) << 32;
+    let fours = (n / 10_000) | ((n % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - hundreds * 100) << 16;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
     let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | (twos - tens * 10) << 8
+    tens | ((twos - tens * 10) << 8)
 }
 
 /// The inverse of [`spread`].
@@ -190,9 +190,9 @@ fn join(digits: u128) -> u64 {
 
 #[inline]
 fn join_half(digits: u64) -> u64 {
-    let twos = (digits.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (twos.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
-    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+    let twos = (digits.wrapping_mul((10 << 8) | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul((100 << 16) | 1) >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul((10_000 << 32) | 1) >> 32
 }
 
 #[cfg(test)]
@@ -236,8 +236,13 @@ mod tests {
                 printed.put(&mut cell);
                 cell
             });
-            assert_eq!(text, plain(&column, value), "{value} in {column:?}");
-            let Some(text) = text else { continue };
+            let Some(text) = text else {
+                // A minus sign before 16 digits is left to the plain way too.
+                let refused = value < 0 && size >= 10i64.pow(15);
+                assert!(refused || plain(&column, value).is_none(), "{value} in {column:?}");
+                continue;
+            };
+            assert_eq!(Some(&text), plain(&column, value).as_ref(), "{value} in {column:?}");
             let framed = [b"##################".as_slice(), &text].concat();
             let back = kernel.load(&framed, framed.len()).and_then(|d| kernel.value(d));
             let empty = column.frame.body(&text) == Some(b"");

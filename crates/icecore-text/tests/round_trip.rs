@@ -103,8 +103,24 @@ fn join((a, b): (Values, Values)) -> Values {
         (Values::Text { width, bytes }, Values::Text { bytes: more, .. }) => {
             Values::Text { width, bytes: [bytes, more].concat() }
         }
+        (Values::Int(a), Values::Int(b)) => Values::Int([a, b].concat()),
+        (Values::Real(a), Values::Real(b)) => Values::Real([a, b].concat()),
         (a, _) => a,
     }
+}
+
+/// The format of lines with cells of 5, 10, 6 and 20 bytes.
+fn fixed_like(lines: &[Vec<u8>]) -> Format {
+    let cells: Vec<(u32, u32)> = vec![(0, 5), (6, 10), (17, 6), (24, 20)];
+    let mut template = lines[0].clone();
+    let mut columns = Vec::new();
+    for (i, (start, length)) in cells.iter().enumerate() {
+        let (start, end) = (*start as usize, (*start + *length) as usize);
+        template[start..end].fill(b' ');
+        let sample: Vec<&[u8]> = lines.iter().map(|line| &line[start..end]).collect();
+        columns.push(infer_style(&format!("c{i}"), &sample, Hint::Any, true, None, b','));
+    }
+    Format { layout: Layout::Fixed { template, cells }, columns }
 }
 
 proptest! {
@@ -133,6 +149,42 @@ proptest! {
     fn any_bytes_by_any_format(sample in "[ -~\n]{0,80}", text in prop::collection::vec(
         prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:".to_vec()), 0..300)) {
         check(&delimited(sample.as_bytes()), &text);
+    }
+
+    #[test]
+    fn rows_of_one_length_are_what_they_are_alone(
+        rows in prop::collection::vec((-99_999i32..99_999, -20i64..2_000, "[a-c ]{3}", 0usize..3), 20..200),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"07 -.,\"x".to_vec())), 0..6),
+        stray in any::<prop::sample::Index>(),
+        fixed in any::<bool>(),
+    ) {
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        for (number, whole, word, times) in &rows {
+            let line = format!("\"{word}\",{:>10.3},{whole:>6},{:>20.5}\r\n", f64::from(*number) / 1e3, f64::from(*number));
+            lines.extend(std::iter::repeat_n(line.into_bytes(), times + 1));
+        }
+        let sample = lines.concat();
+        let format = if fixed { fixed_like(&lines) } else { delimited(&sample) };
+        prop_assert_eq!(check(&format, &sample), (lines.len() as u32, 0));
+        for (which, byte) in damage {
+            let line = which.index(lines.len());
+            let at = which.index(lines[line].len() - 2);
+            lines[line][at] = byte;
+        }
+        let at = stray.index(lines.len());
+        lines.insert(at, b"12,,\n".to_vec());
+        let text = lines.concat();
+        check(&format, &text);
+        let mut alone: Option<Vec<Values>> = None;
+        for line in &lines {
+            let one = parse(&format, line, true).unwrap().columns;
+            alone = Some(match alone {
+                Some(all) => all.into_iter().zip(one).map(join).collect(),
+                None => one,
+            });
+        }
+        let together = parse(&format, &text, true).unwrap().columns;
+        prop_assert_eq!(format!("{:?}", alone.unwrap()), format!("{together:?}")); // NaN is NaN here
     }
 
     #[test]

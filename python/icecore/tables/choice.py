@@ -20,6 +20,8 @@ CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
 _ROWS, _LONGEST = 1 << 13, 1024
 #: a column that shrinks this much with the first codecs is not measured any further
 _ENOUGH = 200
+#: sizes that count as one
+_SAME = 1.001
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
 _PCO: Codec = {"name": "numcodecs.pcodec", "configuration": {"level": 8}}
 _CRC: Codec = {"name": "crc32c"}
@@ -52,13 +54,15 @@ def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterato
         scaled = {"scale": scale, "dtype": "int64", "escapes": ["NaN"]}
         first = [{"name": "icecore.decimal", "configuration": scaled}]
     yield [*first, _PCO]
+    if not whole:
+        yield from ([*first, _differences(order)] for order in (1, 0, 2))
     step = lag(values, scale) if kind.kind in "iufMm" else 1
     if step > 1:
-        yield [*first, _predict({"mode": "lag", "lag": step})]
+        yield [*first, _predict({"mode": "lag", "lag": step}, _PCO if whole else _differences(0))]
     if whole or kind.kind not in "iufMm":
         shuffle = _shuffle(8 if scale else kind.itemsize)
         # The second list has its place where numbers repeat in no order: readings of few kinds.
-        yield [*first, _predict("fast", [_BYTES, _zstd(19)])]
+        yield [*first, _predict("fast", _PCO, [_BYTES, _zstd(19)])]
         yield [*first, _BYTES, _zstd(19)]
         yield [*first, _BYTES, shuffle, _zstd(19)]
 
@@ -77,14 +81,15 @@ def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> list[Cod
     kind = json.dumps(data_type(sample.dtype))
     best: list[Codec] = []
     size = 0
-    for candidate in candidates:
+    for number, candidate in enumerate(candidates):
         try:
             stored = len(_icecore.Chain(json.dumps(candidate), kind).encode(raw, [len(sample)]))
         except errors.Error:
             continue
-        if not best or stored < size:
+        # Of two that are as good the later has less to find out by itself.
+        if not best or stored <= size * _SAME:
             best, size = candidate, stored
-        if size * _ENOUGH < raw.nbytes:
+        if number and size * _ENOUGH < raw.nbytes:
             break
     return best
 
@@ -102,8 +107,16 @@ def lag(values: np.ndarray, scale: int) -> int:
     return _icecore.find_lag(np.ascontiguousarray(some.astype("i8")), _LONGEST)
 
 
-def _predict(mode: str | Codec, *others: list[Codec]) -> Codec:
-    return {"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [[_PCO], *others]}}
+def _predict(mode: str | Codec, numbers: Codec, *others: list[Codec]) -> Codec:
+    return {"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [[numbers], *others]}}
+
+
+def _differences(order: int) -> Codec:
+    """pco that needn't look for the order of differences in each chunk: that takes longer than the rest."""
+    of: Codec = (
+        {"delta_spec": "try_consecutive", "delta_encoding_order": order} if order else {"delta_spec": "none"}
+    )
+    return {**_PCO, "configuration": {**_PCO["configuration"], **of}}
 
 
 def _shuffle(size: int) -> Codec:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 #: rows that are read at once
-_WINDOW = 1 << 17
+_WINDOW = 1 << 16
+#: bytes, or an array of them
+Buffer: TypeAlias = bytes | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -129,29 +132,23 @@ def check(repo: Repo, path: str, which: Sequence[int]) -> None:
             ) from error
 
 
-def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[bytes]:
-    """The text of one source, block by block.
+def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buffer]:
+    """The text of one source, block by block; hashed while the next block is printed.
 
     Raises:
         Error: ``corrupt`` at the end where length or hash are not those of the original.
     """
-    from icecore import _icecore
-
     source = table["sources"][i]
     stored = repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
     digest, size = hashlib.sha256(), 0
-    window = _Window(repo, path, table, source)
-    row, at = source["rows"][0], 0
-    native = format.native(window.format)
-    while at < len(stored):
-        rows, used = _icecore.read_escapes(stored[at:])
-        if row + rows > source["rows"][1]:
-            raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
-        for text in native.print(window.columns(row, row + rows), stored[at : at + used]):
-            digest.update(text)
+    with ThreadPoolExecutor(1, "icecore-hash") as hashing:
+        hashed: Future[None] | None = None
+        for text in _printed(repo, path, table, source, stored):
+            if hashed is not None:
+                hashed.result()
+            hashed = hashing.submit(digest.update, text)
             size += len(text)
             yield text
-        row, at = row + rows, at + used
     if size != source["bytes"] or digest.hexdigest() != source["sha256"]:
         raise errors.make(
             "corrupt",
@@ -159,6 +156,23 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[byt
             f"the original had {source['bytes']} and {source['sha256'][:16]}…",
             "icecore verify --deep names what is damaged",
         )
+
+
+def _printed(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes
+) -> Iterator[Buffer]:
+    """A source's text by its escapes, which say how its rows are followed by lines that are none."""
+    from icecore import _icecore
+
+    window = _Window(repo, path, table, source)
+    native = format.native(window.format)
+    row, at = source["rows"][0], 0
+    while at < len(stored):
+        rows, used = _icecore.read_escapes(stored[at:])
+        if row + rows > source["rows"][1]:
+            raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
+        yield from native.print(window.columns(row, row + rows), stored[at : at + used])
+        row, at = row + rows, at + used
 
 
 class _Window:
@@ -171,6 +185,8 @@ class _Window:
         self._paths = [f"{path}/{name}" for name in table["columns"]]
         self._start = self._stop = 0
         self._data: list[np.ndarray] = []
+        #: memory that is used again: new memory costs as much as decoding into it
+        self._room: list[np.ndarray] = []
 
     def columns(self, start: int, stop: int) -> list[np.ndarray]:
         """Rows of every column as the printer takes them."""
@@ -183,10 +199,15 @@ class _Window:
         ]
 
     def _load(self, start: int, stop: int) -> None:
-        # Up to the end of a chunk, so that none is decoded twice but where a stretch of rows crosses the end.
-        until = max(stop, min(-(-(start + 1) // _WINDOW) * _WINDOW, self._end))
-        read = self._repo.read({path: slice(start, until) for path in self._paths})
-        self._data = [read[path] for path in self._paths]
+        # Up to the end of a chunk: only those are decoded twice in which a stretch of rows crosses the end.
+        until = min(-(-max(stop, start + 1) // _WINDOW) * _WINDOW, self._end)
+        count = until - start
+        if not self._room or len(self._room[0]) < count:
+            arrays = [self._repo._array(path) for path in self._paths]
+            self._room = [np.empty((count, *a.shape[1:]), a.dtype) for a in arrays]
+        self._data = [room[:count] for room in self._room]
+        places = dict(zip(self._paths, self._data, strict=True))
+        self._repo.read({path: slice(start, until) for path in self._paths}, places)
         self._start, self._stop = start, until
 
 

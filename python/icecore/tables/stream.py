@@ -11,8 +11,9 @@ from typing import IO
 from icecore import errors
 from icecore.sources.tables.archives import FAULTS
 
-#: bytes of text in a block
-BLOCK = 16 << 20
+#: bytes of text in a block: what is made of it is gone again before the nearer caches and the allocator's
+#: own memory are full
+BLOCK = 4 << 20
 
 
 class TextStream:

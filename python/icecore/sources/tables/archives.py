@@ -13,6 +13,7 @@ from functools import partial
 from typing import IO, Any, cast
 
 from icecore import errors
+from icecore.sources.tables.zipmember import deflated
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -75,14 +76,13 @@ def _zipped(path: str) -> list[Member]:
     locked = next((info for info in infos if info.flag_bits & 1), None)
     if locked is not None:
         raise errors.make("unsupported", f"{path}: {locked.filename} is encrypted", "unpack it first")
-    return [
-        Member(info.filename, f"{path}:{info.filename}", partial(_member, path, info.filename))
-        for info in infos
-    ]
+    return [Member(info.filename, f"{path}:{info.filename}", partial(_member, path, info)) for info in infos]
 
 
-def _member(path: str, name: str) -> IO[bytes]:
-    return zipfile.ZipFile(path).open(name)
+def _member(path: str, info: zipfile.ZipInfo) -> IO[bytes]:
+    if info.compress_type == zipfile.ZIP_DEFLATED:
+        return deflated(path, info)
+    return zipfile.ZipFile(path).open(info)
 
 
 def _zstd(path: str) -> IO[bytes]:
