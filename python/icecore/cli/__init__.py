@@ -31,6 +31,7 @@ from icecore.cli import (
     verify,
 )
 from icecore.cli.failure import describe
+from icecore.cli.process import settle
 
 app = typer.Typer(
     name="icecore",
@@ -79,6 +80,7 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave: 0 done, 1 a check failed or nothing was found, 2 an error."""
+    settle()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from icecore import errors
-from icecore.sources.http import head
 from icecore.sources.stamp import Identity as Identity
 
 REMOTE = ("http://", "https://")
@@ -37,6 +36,8 @@ def identity(source: str | os.PathLike[str]) -> Identity:
     """
     source = os.fspath(source)
     if is_remote(source):
+        from icecore.sources.http import head  # takes longer to import than a small file to read
+
         return head(source)
     try:
         status = os.stat(source)
