@@ -20,8 +20,8 @@ CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
 _ROWS, _LONGEST = 1 << 13, 1024
 #: a column that shrinks this much with the first codecs is not measured any further
 _ENOUGH = 200
-#: sizes that count as one
-_SAME = 1.001
+#: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
+_SAME, _FEW = 1.001, 24
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
 _PCO: Codec = {"name": "numcodecs.pcodec", "configuration": {"level": 8}}
 _CRC: Codec = {"name": "crc32c"}
@@ -43,28 +43,43 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, portable: bo
         return [*arranged, _zstd(19 if whole else 9), _CRC]
     if portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
-    return [*_smallest(_numbers(column, values, whole), values if whole else values[:_ROWS]), _CRC]
+    sample = values if whole else values[:_ROWS]
+    best = _smallest(_numbers(column, values, whole), sample)
+    if not whole and kind.kind in "iufMm" and _stored(best, sample) * _FEW > sample.nbytes:
+        best = _smallest([best, *_settled(column, values)], sample)
+    return [*best, _CRC]
 
 
 def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterator[list[Codec]]:
     """The fastest first. What tries many ways on each chunk, or is slow, is for tables of one chunk."""
-    kind, scale = dtype(column), column["scale"]
-    first: list[Codec] = []
-    if scale:
-        scaled = {"scale": scale, "dtype": "int64", "escapes": ["NaN"]}
-        first = [{"name": "icecore.decimal", "configuration": scaled}]
+    kind, first = dtype(column), _integers(column)
     yield [*first, _PCO]
-    if not whole:
-        yield from ([*first, _differences(order)] for order in (1, 0, 2))
-    step = lag(values, scale) if kind.kind in "iufMm" else 1
+    step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
     if step > 1:
-        yield [*first, _predict({"mode": "lag", "lag": step}, _PCO if whole else _differences(0))]
+        yield [*first, _predict({"mode": "lag", "lag": step}, _PCO)]
     if whole or kind.kind not in "iufMm":
-        shuffle = _shuffle(8 if scale else kind.itemsize)
+        shuffle = _shuffle(8 if column["scale"] else kind.itemsize)
         # The second list has its place where numbers repeat in no order: readings of few kinds.
         yield [*first, _predict("fast", _PCO, [_BYTES, _zstd(19)])]
         yield [*first, _BYTES, _zstd(19)]
         yield [*first, _BYTES, shuffle, _zstd(19)]
+
+
+def _settled(column: dict[str, Any], values: np.ndarray) -> Iterator[list[Codec]]:
+    """The same with one order of differences for all chunks: looking for it in each takes longer than the
+    rest, but serves numbers that are mostly foreseen.
+    """
+    first, step = _integers(column), lag(values, column["scale"])
+    yield from ([*first, _differences(order)] for order in (1, 0, 2))
+    if step > 1:
+        yield [*first, _predict({"mode": "lag", "lag": step}, _differences(0))]
+
+
+def _integers(column: dict[str, Any]) -> list[Codec]:
+    if not column["scale"]:
+        return []
+    scaled = {"scale": column["scale"], "dtype": "int64", "escapes": ["NaN"]}
+    return [{"name": "icecore.decimal", "configuration": scaled}]
 
 
 def _texts(width: int) -> list[list[Codec]]:
@@ -75,23 +90,27 @@ def _texts(width: int) -> list[list[Codec]]:
 
 def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> list[Codec]:
     """The candidate that makes least of a sample; one that does not take its values is passed over."""
-    from icecore import _icecore
-
-    raw = np.ascontiguousarray(sample).view("u1")
-    kind = json.dumps(data_type(sample.dtype))
     best: list[Codec] = []
     size = 0
-    for number, candidate in enumerate(candidates):
+    for candidate in candidates:
         try:
-            stored = len(_icecore.Chain(json.dumps(candidate), kind).encode(raw, [len(sample)]))
+            stored = _stored(candidate, sample)
         except errors.Error:
             continue
         # Of two that are as good the later has less to find out by itself.
         if not best or stored <= size * _SAME:
             best, size = candidate, stored
-        if number and size * _ENOUGH < raw.nbytes:
+        if size * _ENOUGH < sample.nbytes:
             break
     return best
+
+
+def _stored(candidate: list[Codec], sample: np.ndarray) -> int:
+    """Bytes of a sample."""
+    from icecore import _icecore
+
+    chain = _icecore.Chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
+    return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
 
 
 def lag(values: np.ndarray, scale: int) -> int:
@@ -112,7 +131,7 @@ def _predict(mode: str | Codec, numbers: Codec, *others: list[Codec]) -> Codec:
 
 
 def _differences(order: int) -> Codec:
-    """pco that needn't look for the order of differences in each chunk: that takes longer than the rest."""
+    """pco with differences of one order."""
     of: Codec = (
         {"delta_spec": "try_consecutive", "delta_encoding_order": order} if order else {"delta_spec": "none"}
     )
