@@ -238,7 +238,7 @@ mod tests {
             });
             let Some(text) = text else {
                 // A minus sign before 16 digits is left to the plain way too.
-                let refused = value < 0 && size >= 10i64.pow(15);
+                let refused = value < 0 && (size >= 10i64.pow(15) || digits + places >= 16);
                 assert!(refused || plain(&column, value).is_none(), "{value} in {column:?}");
                 continue;
             };
@@ -270,7 +270,7 @@ mod tests {
             b" +1.25",
             b"  1.2 ",
             b"  1 .5",
-            b"\01.25\0",
+            b"\x001.25\x00",
             b"\xff 1.25",
             b"1-1.25",
             b"--1.25",
