@@ -2,7 +2,7 @@
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use icecore::grid::{Error, ErrorKind};
-use numpy::{PyArrayMethods, PyReadwriteArray1};
+use numpy::PyReadwriteArray1;
 use pyo3::prelude::*;
 
 use crate::error::raise;
