@@ -78,17 +78,17 @@ def plan(
         goal: dict[str, Any] = {"shape": _grown(shape, itemsize, rows_a_commit), "itemsize": max(itemsize, 1)}
         if source_chunk is not None:
             goal["source_chunk"] = list(source_chunk)
+        if chunk is not None:
+            goal["chunk"] = list(chunk)
         if inner_bytes is not None:
             goal["inner_bytes"] = list(inner_bytes)
         goal["ratio"] = max(ratio, 1.0)
         goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
-        if chunk is None and shard is None:
+        if shard is None:
             chunk, shard = tuple(planned["chunk"]), tuple(planned["shard"])
-        elif chunk is None and shard is not None:
+        else:
             chunk = tuple(_divisor(s, c) for s, c in zip(shard, planned["chunk"], strict=True))
-        elif chunk is not None:
-            shard = tuple(max(s // c, 1) * c for s, c in zip(planned["shard"], chunk, strict=True))
     assert chunk is not None
     assert shard is not None
     if any(s % c for s, c in zip(shard, chunk, strict=True)):

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from icecore import codecspec, copying, errors, layout, replacing, text, trial
 from icecore.access import EXAMPLE, Pattern, check, parse, queries
@@ -29,6 +30,8 @@ from icecore.tables.pack import TableOptions
 from icecore.tables.summaries import write_for
 from icecore.writer import Writer
 
+#: how much more than 32 MiB of data a shard of compressed chunks may hold; what is worth a second plan
+_MOST_GATHERED, _WORTH_GATHERING = 4.0, 1.5
 #: lengths per axis, or dimension name → length
 Shape = Sequence[int] | Mapping[str, int]
 
@@ -170,11 +173,27 @@ class _Wanted:
         itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 
-    def codecs(self, step: Step, read: Reader, where: Layout) -> plan.Planned:
+    def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
+        """The same chunks in shards that hold more of them, as far as compression makes room (rho of PStore's
+        Eq. 5), memory allows, and they are not to grow in small steps.
+        """
+        ratio = min(ratio, _MOST_GATHERED, budget / max(prod(where.unit) * layout.itemsize(entry.dtype), 1))
+        if self.shard is not None or self.grows is not None or not entry.shape or ratio < _WORTH_GATHERING:
+            return where
+        source = entry.chunks if isinstance(entry.chunks, tuple) else None
+        reads = queries(self.access, entry.shape, entry.dims)
+        itemsize = layout.itemsize(entry.dtype)
+        return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
+
+    def codecs(self, step: Step, read: Reader, where: Layout, budget: int) -> plan.Planned:
         """The codecs of its chunks: measured, or as they were named."""
         entry = step.entry
         if self.codec == "auto":
-            before = None if self.portable else replacing.as_before(step, where, self.goal)
+            before = None
+            if not self.portable:
+                before = replacing.as_before(
+                    step, where.chunk, lambda ratio: self.gathered(entry, where, ratio, budget), self.goal
+                )
             kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
             grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
             alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
@@ -209,7 +228,8 @@ class _Packing:
             if step.entry.nbytes <= self._budget:
                 read = copying.at_once(step.entry, read)
             where = wanted.layout(step.entry, read)
-            planned = wanted.codecs(step, read, where)
+            planned = wanted.codecs(step, read, where, self._budget)
+            where = wanted.gathered(step.entry, where, planned.ratio, self._budget)
             copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress)
 
     def rows(self) -> list[Row]:

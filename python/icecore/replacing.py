@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 
 from icecore import layout
 from icecore.analyzer.measure import Goal
@@ -28,12 +29,20 @@ def make(writer: Writer, step: Step, text: str) -> None:
     writer._native.add_array(step.path, text)
 
 
-def as_before(step: Step, where: layout.Layout, goal: Goal) -> Planned | None:
+def as_before(
+    step: Step, chunk: Sequence[int], gathered: Callable[[float], layout.Layout], goal: Goal
+) -> Planned | None:
     """The codecs of the array that is replaced, where they were chosen for the same goal and its layout is
     the same: measured anew, a rival might be a hair faster today, and nothing would be shared.
+
+    Args:
+        step: that writes the array.
+        chunk: that is planned for it.
+        gathered: ratio of compression → the layout.
+        goal: of the choice.
     """
     old, entry = step.replaced, step.entry
-    if old is None or old.grid != (where.chunk, where.shard) or old.shape != tuple(entry.shape):
+    if old is None or old.shape != tuple(entry.shape) or old.grid[0] != tuple(chunk):
         return None
     if old.document["data_type"] != entry.data_type or old.document["fill_value"] != entry.fill_value:
         return None
@@ -43,7 +52,9 @@ def as_before(step: Step, where: layout.Layout, goal: Goal) -> Planned | None:
             return None
     elif entry.nbytes >= KEPT:
         return None  # its codecs were named
-    return Planned(old.codecs, record or {})
+    planned = Planned(old.codecs, record or {})
+    where = gathered(planned.ratio)
+    return planned if old.grid == (where.chunk, where.shard) else None
 
 
 def _form(text: str) -> list[object]:

@@ -29,6 +29,7 @@ fn plan_layout(goal: &str) -> PyResult<String> {
     let mut wanted =
         LayoutGoal::new(numbers(&goal["shape"]).unwrap_or_default(), goal["itemsize"].as_u64().unwrap_or(1));
     wanted.source_chunk = numbers(&goal["source_chunk"]);
+    wanted.chunk = numbers(&goal["chunk"]);
     if let Some(range) = numbers(&goal["inner_bytes"]).filter(|r| r.len() == 2) {
         wanted.inner_bytes = (range[0], range[1]);
     }

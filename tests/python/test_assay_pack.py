@@ -94,6 +94,28 @@ def test_portable(tmp_path: Path, goal: str) -> None:
     assert {codec["name"] for codec in array.codecs} <= CORE
 
 
+def test_shards_count_stored_bytes(tmp_path: Path) -> None:
+    """Shards hold as much more as compression and memory allow; an array written again shares them still."""
+    data = np.repeat(np.arange(3_000_000, dtype="i4"), 8)
+    np.save(tmp_path / "x.npy", data)
+    icecore.pack(tmp_path / "x.npy", tmp_path / "r", group="/", codec="none")
+    plain = icecore.open(tmp_path / "r")["/x"]
+    icecore.pack(tmp_path / "x.npy", tmp_path / "r", group="/", replace=True, memory="300MB")
+    packed = icecore.open(tmp_path / "r")["/x"]
+    assert plain.shards is not None
+    assert packed.shards is not None
+    assert 4 * plain.shards[0] <= 32 << 20 < 4 * packed.shards[0] <= 128 << 20
+    assert np.array_equal(packed[...], data)
+    data[0] = -1
+    np.save(tmp_path / "x.npy", data)
+    report = icecore.pack(tmp_path / "x.npy", tmp_path / "r", group="/", replace=True, memory="300MB")
+    again = icecore.open(tmp_path / "r")["/x"]
+    assert again.shards == packed.shards
+    assert packed.shards[0] < data.size <= 2 * packed.shards[0]
+    assert [row.why for row in report.rows] == ["1 chunk as before"]
+    assert again[0] == -1
+
+
 def test_many_chunks_are_foreseen_from_some(tmp_path: Path) -> None:
     array = packed(tmp_path, smooth((200, 100, 200)), chunk=(10, 50, 50), shard=(100, 100, 200))
     kept = record(array)

@@ -21,6 +21,8 @@ pub struct LayoutGoal {
     pub patterns: Vec<Pattern>,
     /// Chunk shape of the source, where it has one: shards that line up with it are packed faster.
     pub source_chunk: Option<Vec<u64>>,
+    /// The inner chunk, where that is decided already: only the shard is planned.
+    pub chunk: Option<Vec<u64>>,
 }
 
 impl LayoutGoal {
@@ -28,7 +30,8 @@ impl LayoutGoal {
     #[must_use]
     pub fn new(shape: Vec<u64>, itemsize: u64) -> Self {
         let (inner_bytes, shard_bytes) = ((64 << 10, 1 << 20), 32 << 20);
-        Self { shape, itemsize, inner_bytes, shard_bytes, ratio: 1.0, patterns: vec![], source_chunk: None }
+        let (patterns, source_chunk, chunk) = (vec![], None, None);
+        Self { shape, itemsize, inner_bytes, shard_bytes, ratio: 1.0, patterns, source_chunk, chunk }
     }
 
     fn check(&self) -> Result<()> {
@@ -42,12 +45,16 @@ impl LayoutGoal {
         }
         let rank = self.shape.len();
         let extents = self.patterns.iter().map(|pattern| pattern.extent.len());
-        let given = extents.chain(self.source_chunk.as_ref().map(Vec::len)).find(|&given| given != rank);
+        let chunks = [&self.source_chunk, &self.chunk].into_iter().flatten().map(Vec::len);
+        let given = extents.chain(chunks).find(|&given| given != rank);
         if let Some(given) = given {
             return invalid(
-                format!("an access pattern or source chunk has {given} axes, the array has {rank}"),
+                format!("an access pattern or chunk has {given} axes, the array has {rank}"),
                 "give one extent per axis",
             );
+        }
+        if self.chunk.as_ref().is_some_and(|chunk| chunk.contains(&0)) {
+            return invalid(format!("a chunk of {:?} elements", self.chunk), "use lengths of 1 or more");
         }
         if let Some(bad) = self.patterns.iter().find(|of| !(of.probability >= 0.0 && of.probability.is_finite())) {
             return invalid(
@@ -89,10 +96,10 @@ pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
     let overhead = if stated { min as f64 } else { (min as f64 * max as f64).sqrt() };
     let patterns = if stated { goal.patterns.clone() } else { default_patterns(&shape, overhead) };
     let planner = Planner { goal, shape: &shape, patterns, overhead };
-    let chunk = if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) {
-        shape.clone()
-    } else {
-        planner.chunk(min, max)
+    let chunk = match &goal.chunk {
+        Some(chunk) => chunk.clone(),
+        None if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) => shape.clone(),
+        None => planner.chunk(min, max),
     };
     let shard = planner.shard(&chunk, shard);
     Ok(LayoutPlan { chunk, shard })
@@ -249,6 +256,18 @@ mod tests {
     }
 
     #[test]
+    fn shards_hold_as_much_more_as_compression_saves() {
+        let plain = plan_layout(&LayoutGoal::new(vec![240, 35, 138, 195], 4)).unwrap();
+        let chunk = Some(plain.chunk.clone());
+        let goal = LayoutGoal { chunk, ratio: 4.0, ..LayoutGoal::new(vec![240, 35, 138, 195], 4) };
+        let packed = plan_layout(&goal).unwrap();
+        assert_eq!(plain.chunk, packed.chunk);
+        assert!(packed.shard.iter().zip(&packed.chunk).all(|(s, c)| s.is_multiple_of(*c)), "{packed:?}");
+        let (small, large) = (bytes(&plain.shard, 4), bytes(&packed.shard, 4));
+        assert!(large >= 2 * small && large <= 128 << 20, "{small} {large}");
+    }
+
+    #[test]
     fn follows_stated_patterns() {
         let mut goal = LayoutGoal::new(vec![2000, 2000, 100], 4);
         goal.patterns = vec![Pattern { extent: vec![2000, 1, 1], probability: 1.0 }];
@@ -296,6 +315,8 @@ mod tests {
             LayoutGoal { patterns: pattern(vec![1, 1], f64::NAN), ..goal() },
             LayoutGoal { patterns: pattern(vec![1, 1], -1.0), ..goal() },
             LayoutGoal { source_chunk: Some(vec![1]), ..goal() },
+            LayoutGoal { chunk: Some(vec![1]), ..goal() },
+            LayoutGoal { chunk: Some(vec![1, 0]), ..goal() },
             LayoutGoal { ratio: 0.5, ..goal() },
             LayoutGoal { ratio: f64::NAN, ..goal() },
         ] {

@@ -30,6 +30,12 @@ class Planned:
     record: dict[str, Any] = field(default_factory=dict)
     portable: bool = False
 
+    @property
+    def ratio(self) -> float:
+        """Raw bytes per stored byte, as measured; 1 where nothing was."""
+        ratio = self.record.get("ratio", 1.0)
+        return float(ratio) if isinstance(ratio, int | float) else 1.0
+
 
 def plan(
     kind: Kind,
