@@ -235,7 +235,11 @@ mod tests {
         assert_eq!(label(&field(), Goal::Balanced { bandwidth: 200e6 }), "pco");
         assert_eq!(label(&field(), Goal::Speed), "lz4", "the least bytes at 2.5 GB/s, blosc reads 2 GB/s");
         let slow: Vec<Measured> = field().into_iter().map(|m| slower(m, 2.0)).collect();
-        assert_eq!(label(&slow, Goal::Speed), "lz4", "700 B at 1.7 GB/s count as 857, 660 B of blosc at 1 GB/s as 1044");
+        assert_eq!(
+            label(&slow, Goal::Speed),
+            "lz4",
+            "700 B at 1.7 GB/s count as 857, 660 B of blosc at 1 GB/s as 1044"
+        );
         assert_eq!(label(&slow[..1], Goal::Speed), "raw");
     }
 
