@@ -11,7 +11,9 @@ import numpy as np
 
 from icecore import errors, layout
 from icecore.adapting import Adapting
+from icecore.analyzer.measure import checked, is_bare
 from icecore.appending import Tail, tail
+from icecore.codecspec import Codec
 from icecore.nodes import Node
 from icecore.selection import is_int
 
@@ -41,6 +43,7 @@ class ArrayWriter:
         self._unit = unit
         self._tail: Tail | None = None
         self._seen = writer._commits
+        self._bare = _bare(node)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -119,6 +122,7 @@ class ArrayWriter:
         """
         if 0 in shape:
             return
+        self._check()
         self._adapt(start, shape, read)
         for low, high in self._blocks(start, shape):
             inner = tuple(
@@ -141,9 +145,23 @@ class ArrayWriter:
         if found is None:
             return
         codecs, record = found
-        self._document = layout.recoded(self._document, codecs, record)
+        self._update(layout.recoded(self._document, codecs, record))
+
+    def _check(self) -> None:
+        """An array whose only chunk is so short that it does without a checksum gets one before it changes:
+        what comes may be longer.
+        """
+        if not self._bare:
+            return
+        codecs, self._bare = checked(self._bare), []
+        block = self._writer._pending().array(self.path).read(tuple(slice(0, n) for n in self._stored))
+        self._update(layout.recoded(self._document, codecs, {}))
+        self._writer._native.write(self.path, (0,) * block.ndim, block)
+
+    def _update(self, document: dict[str, Any]) -> None:
+        self._document = document
         self._writer._native.update_array(
-            self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":"))
+            self.path, json.dumps(document, allow_nan=False, separators=(",", ":"))
         )
 
     def finish(self) -> None:
@@ -191,7 +209,7 @@ class ArrayWriter:
         node = Node(self.path, True, text)
         if (node.grid, len(node.shape)) != (self._grid(), len(self._stored)):
             raise errors.make("conflict", f"someone else replaced {self.path}", "use another writer")
-        self._document, self._stored = node.document, node.shape
+        self._document, self._stored, self._bare = node.document, node.shape, _bare(node)
         if self._adapting is not None:
             self._adapting = Adapting.of(node, self.dtype)
 
@@ -233,10 +251,8 @@ class ArrayWriter:
         if len(shape) != len(self._stored) or any(n < 0 for n in shape):
             raise errors.make("invalid", f"{self.path} has shape {self._stored} and can't become {shape}")
         if shape != self._stored:
-            self._document = {**self._document, "shape": list(shape)}
-            self._writer._native.update_array(
-                self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":"))
-            )
+            self._check()
+            self._update({**self._document, "shape": list(shape)})
             self._stored = shape
 
     def _box(self, sel: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
@@ -264,6 +280,17 @@ class ArrayWriter:
             start.append(begin)
             stop.append(max(begin, end))
         return tuple(start), tuple(stop), kept
+
+
+def _bare(node: Node) -> list[Codec]:
+    """The codecs of an array of one chunk that does without a checksum; none where it has one."""
+    chunk, shard = node.grid
+    one = (
+        shard is None
+        and chunk is not None
+        and all(0 < n <= c for n, c in zip(node.shape, chunk, strict=True))
+    )
+    return node.codecs if one and is_bare(node.codecs, node.ours.get("codec")) else []
 
 
 def _split(

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 
 from icecore import layout
-from icecore.analyzer.measure import Goal
-from icecore.analyzer.plan import KEPT, Planned
+from icecore.analyzer.measure import KEPT, Goal
+from icecore.analyzer.plan import Planned
 from icecore.assemble import Step
 from icecore.writer import Writer
 

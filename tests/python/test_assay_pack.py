@@ -80,6 +80,16 @@ def test_a_chunk_in_its_reference_has_no_checksum_of_its_own(tmp_path: Path) -> 
         manifest.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         with pytest.raises(icecore.Error):
             icecore.open(tmp_path / "days.icecore")["/x"][...]
+    manifest.write_bytes(whole)
+    with icecore.open(tmp_path / "days.icecore").writer("longer now") as w:
+        w["/x"][5:8] = [1.0, 2.0, 3.0]
+    changed = icecore.open(tmp_path / "days.icecore")["/x"]
+    days[5:8] = [1.0, 2.0, 3.0]
+    assert changed.codecs[-1]["name"] == "crc32c"
+    assert np.array_equal(changed[...], days)
+    with icecore.open(tmp_path / "days.icecore").writer("grown") as w:
+        w["/x"].append(np.random.default_rng(0).normal(0, 1, 30_000))
+    assert np.array_equal(icecore.open(tmp_path / "days.icecore")["/x"][:20_000], days)
     other = packed(tmp_path, smooth((20, 30, 40)), "field", goal="archive")
     assert other.codecs[-1]["name"] == "crc32c" or other.codecs[0]["name"] == "icecore.choice"
     with icecore.create(tmp_path / "g.icecore").writer() as w:

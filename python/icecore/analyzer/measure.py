@@ -17,10 +17,14 @@ GOALS = ("archive", "balanced", "speed")
 BANDWIDTH = 200e6
 #: bytes of a chunk's entry in a shard's index
 _ENTRY = 16
+#: bytes of an array from which on figures are kept with it: below, they would be a good part of what is
+#: stored, and measuring costs more than it saves
+KEPT = 64 << 10
 #: up to so many bytes a chunk that is all of its array does without a checksum of its own: up to twice as
 #: many it lies in its reference, in a file that the repository checks as a whole
 _BARE = 256
 _CHECKSUM, _CHECKSUM_BYTES = "crc32c", 4
+_CHOICE = "icecore.choice"
 
 
 @dataclass(frozen=True)
@@ -182,13 +186,26 @@ def confirmed(kind: Kind, sample: Sample, choice: Choice, seconds: float = 3600.
 
 
 def _bare(choice: Choice, sample: Sample) -> Choice:
-    """The choice without its checksum, where the chunk will lie in its reference."""
+    """The choice without its checksum, where the chunk will lie in its reference; :func:`is_bare` knows it
+    again by its record.
+    """
     stored = sum(sample.raw) / choice.ratio
-    wanted = choice.goal.name == "archive" and stored <= _BARE and len(choice.codecs) > 1
-    if not wanted or choice.codecs[-1].get("name") != _CHECKSUM:
+    wanted = choice.goal.name == "archive" and stored <= _BARE and sum(sample.raw) >= KEPT
+    if not wanted or len(choice.codecs) < 2 or choice.codecs[-1].get("name") != _CHECKSUM:
         return choice
     ratio = sum(sample.raw) / (stored - _CHECKSUM_BYTES)
     return replace(choice, codecs=choice.codecs[:-1], ratio=ratio)
+
+
+def is_bare(codecs: Sequence[Codec], record: object) -> bool:
+    """Is what an array is stored with a choice without a checksum?"""
+    chosen = isinstance(record, Mapping) and record.get("goal") == "archive"
+    return chosen and len(codecs) > 0 and codecs[-1].get("name") not in (_CHECKSUM, _CHOICE)
+
+
+def checked(codecs: Sequence[Codec]) -> list[Codec]:
+    """The codecs with a checksum at the end."""
+    return [*codecs, {"name": _CHECKSUM}]
 
 
 def _choices(

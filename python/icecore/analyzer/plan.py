@@ -8,16 +8,13 @@ from math import prod
 from typing import Any
 
 from icecore import codecspec, layout
-from icecore.analyzer.measure import Choice, Goal, Measurement, confirmed, measure
+from icecore.analyzer.measure import KEPT, Choice, Goal, Measurement, confirmed, measure
 from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
 
-#: below this an array gets the codecs of its type under ``archive``: there is nothing to save
+#: below this (``KEPT`` under the other goals) an array gets the codecs of its type: there is nothing to save
 _TINY = 4 << 10
 #: bytes below which only a handful of codecs is tried, on so many pieces of chunks
 _SMALL, _PARTS = 16 << 20, 3
-#: below this it does so under the other goals, where measuring would cost more than it saves; and figures
-#: aren't kept: they would be a good part of what is stored
-KEPT = 64 << 10
 #: bytes a second that a pack is taken to reach, and the part of its time that measuring may take
 _PACK_SPEED, _SHARE = 200e6, 0.15
 
