@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	for p in "$$(command -v python$$v)" $$(ls -d $(HOME)/.pyenv/versions/$$v*/bin/python 2>/dev/null); do \
 		[ -x "$$p" ] && "$$p" -c 'import venv,ensurepip' 2>/dev/null && { echo "$$p"; exit; }; done; done; echo python3)
-SOURCES := $(shell git ls-files 'crates/*/src' 'python/src' Cargo.toml Cargo.lock 'crates/*/Cargo.toml' python/Cargo.toml 2>/dev/null)
+SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo.lock 'crates/*/Cargo.toml' python/Cargo.toml 2>/dev/null)
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
