@@ -6,6 +6,7 @@ mod codecs;
 mod error;
 mod index;
 mod inflate;
+mod memory;
 mod plan;
 mod read;
 mod repo;
@@ -24,6 +25,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codecs::PyChain>()?;
     assay::register(module)?;
     text::register(module)?;
+    memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;

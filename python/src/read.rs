@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::error::{OrRaise, raise};
 use crate::index::indexes;
+use crate::memory::{self, Array};
 
 /// One thing to read.
 pub struct Item<'py> {
@@ -92,31 +93,51 @@ struct Place<'py> {
     array: Bound<'py, PyAny>,
     /// The caller's array, to be filled from `array` afterwards.
     copy_to: Option<Bound<'py, PyAny>>,
+    data: Data,
+}
+
+/// The memory of an array.
+#[derive(Clone, Copy)]
+struct Data {
     start: usize,
     bytes: usize,
+    /// It was written to before.
+    present: bool,
+}
+
+impl Data {
+    /// # Safety
+    /// The array is alive and nothing else uses its data while the target is in use.
+    unsafe fn target<'a>(self) -> Target<'a> {
+        // SAFETY: as the caller says.
+        let target = unsafe { Target::from_raw(self.start as *mut u8, self.bytes) };
+        if self.present { target.present() } else { target }
+    }
 }
 
 fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
     let dtype = item.view.meta().dtype.clone();
-    let shape = PyTuple::new(py, item.selection.out_shape())?;
     let numpy = py.import("numpy")?;
-    let fresh = || -> PyResult<Bound<'py, PyAny>> {
+    let fresh = || -> PyResult<Array<'py>> {
         let bytes = item.selection.out_len().checked_mul(dtype.size() as u64).filter(|b| *b < 1 << 47);
-        if bytes.is_none() {
+        let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
             let message = format!(
                 "{}: the selection has shape {:?}, more than memory can hold",
                 item.view.path(),
                 item.selection.out_shape()
             );
             return Err(raise(Error::new(ErrorKind::Memory, message).hint("read a part of it")));
-        }
-        if dtype.is_vlen() {
-            let views = numpy.call_method1("empty", (item.selection.out_len(), "V16"));
-            return views.map_err(|error| no_memory(py, item, error));
-        }
-        numpy.call_method1("empty", (&shape, numpy_dtype(py, &dtype)?)).map_err(|error| no_memory(py, item, error))
+        };
+        let made = if dtype.is_vlen() {
+            let view = "V16".into_pyobject(py)?.into_any();
+            memory::empty(py, &PyTuple::new(py, [item.selection.out_len()])?, &view, bytes)
+        } else {
+            let shape = PyTuple::new(py, item.selection.out_shape())?;
+            memory::empty(py, &shape, &numpy_dtype(py, &dtype)?, bytes)
+        };
+        made.map_err(|error| no_memory(py, item, error))
     };
-    let (array, copy_to) = match &item.out {
+    let (Array { array, reused: present }, copy_to) = match &item.out {
         None => (fresh()?, None),
         Some(out) => {
             let given =
@@ -135,13 +156,14 @@ fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
                 return Err(mismatch(item, format!("out has dtype {to}, the array {from}")));
             }
             let same = !dtype.is_vlen() && given.is_c_contiguous() && to.as_any().eq(&from)?;
-            if same { (out.clone(), None) } else { (fresh()?, Some(out.clone())) }
+            let given = || Array { array: out.clone(), reused: false };
+            if same { (given(), None) } else { (fresh()?, Some(out.clone())) }
         }
     };
     let untyped = array.cast::<PyUntypedArray>()?;
     let bytes = untyped.len() * item.view.meta().dtype.size();
     let start = data_pointer(untyped) as usize;
-    Ok(Place { array, copy_to, start, bytes })
+    Ok(Place { array, copy_to, data: Data { start, bytes, present } })
 }
 
 /// NumPy's MemoryError in our words; any other error as it is.
@@ -167,21 +189,21 @@ fn mismatch(item: &Item<'_>, message: String) -> PyErr {
 pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let places = items.iter().map(|item| place(py, item)).collect::<PyResult<Vec<_>>>()?;
     let blobs: Vec<Blobs> = items.iter().map(|_| Blobs::default()).collect();
-    let parts: Vec<(&ArrayView, &Selection, usize, usize, &Blobs)> = items
+    let parts: Vec<(&ArrayView, &Selection, Data, &Blobs)> = items
         .iter()
         .zip(&places)
         .zip(&blobs)
-        .map(|((item, place), blobs)| (item.view.as_ref(), &item.selection, place.start, place.bytes, blobs))
+        .map(|((item, place), blobs)| (item.view.as_ref(), &item.selection, place.data, blobs))
         .collect();
     let cancel = Arc::new(AtomicBool::new(false));
     let options = &ReadOptions { cancel: Some(Arc::clone(&cancel)), ..options.clone() };
-    let watched = places.iter().map(|place| place.bytes).sum::<usize>() >= WATCHED;
+    let watched = places.iter().map(|place| place.data.bytes).sum::<usize>() >= WATCHED;
     interruptible(py, watched, &cancel, || {
         let queries: Vec<Query<'_>> = parts
             .iter()
-            .map(|(array, selection, start, bytes, blobs)| {
+            .map(|(array, selection, data, blobs)| {
                 // SAFETY: the arrays are held in `places` for the whole call; `out` arrays are the caller's to keep apart.
-                let target = unsafe { Target::from_raw(*start as *mut u8, *bytes) };
+                let target = unsafe { data.target() };
                 Query { array, selection, target, blobs }
             })
             .collect();
@@ -244,7 +266,7 @@ fn strings<'py>(py: Python<'py>, item: &Item<'py>, place: &Place<'py>, blobs: Bl
     let blobs = blobs.into_vec();
     let text = matches!(item.view.meta().dtype, DType::VlenUtf8);
     // SAFETY: the views' array is alive in `place` and has this many bytes.
-    let views = unsafe { std::slice::from_raw_parts(place.start as *const u8, place.bytes) };
+    let views = unsafe { std::slice::from_raw_parts(place.data.start as *const u8, place.data.bytes) };
     let mut objects: Vec<Py<PyAny>> = Vec::new();
     objects.try_reserve_exact(views.len() / 16).map_err(|_| too_large(item))?;
     for view in views.chunks_exact(16) {

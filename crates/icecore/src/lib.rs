@@ -3,6 +3,7 @@
 //! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` stands on `read`.
 
 mod changes;
+pub mod memory;
 mod pool;
 pub mod read;
 pub mod scan;

@@ -15,6 +15,7 @@ use super::ArrayView;
 pub struct Target<'a> {
     start: *mut u8,
     bytes: usize,
+    present: bool,
     borrow: PhantomData<&'a mut [u8]>,
 }
 
@@ -25,18 +26,27 @@ unsafe impl Sync for Target<'_> {}
 impl<'a> Target<'a> {
     /// The whole of a buffer.
     pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { start: buffer.as_mut_ptr(), bytes: buffer.len(), borrow: PhantomData }
+        Self { start: buffer.as_mut_ptr(), bytes: buffer.len(), present: false, borrow: PhantomData }
     }
 
     /// # Safety
     /// `start..start + bytes` must be writable, and nothing else may touch it, for `'a`.
     pub unsafe fn from_raw(start: *mut u8, bytes: usize) -> Self {
-        Self { start, bytes, borrow: PhantomData }
+        Self { start, bytes, present: false, borrow: PhantomData }
     }
 
     /// No memory: for a plan that is only looked at.
     pub fn none() -> Self {
-        Self { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0, borrow: PhantomData }
+        Self { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0, present: false, borrow: PhantomData }
+    }
+
+    /// Says that the memory was written to before: its pages need not be asked for.
+    pub fn present(self) -> Self {
+        Self { present: true, ..self }
+    }
+
+    pub(crate) fn is_present(&self) -> bool {
+        self.present
     }
 
     pub(crate) fn pointer(&self) -> *mut u8 {

@@ -16,9 +16,9 @@ const PART: usize = 4 << 20;
 /// The smallest page of any machine.
 const PAGE: usize = 4 << 10;
 
-/// Makes the pages of large targets present. What is in them is lost: the read writes all of it.
+/// Makes the pages of large targets present that are not yet. What is in them is lost: the read writes all of it.
 pub(crate) fn touch(queries: &[Query<'_>]) -> Result<()> {
-    let large = queries.iter().map(|query| &query.target).filter(|target| target.bytes() >= WORTH);
+    let large = queries.iter().map(|query| &query.target).filter(|t| !t.is_present() && t.bytes() >= WORTH);
     let parts: Vec<(&Target<'_>, Range<usize>)> =
         large.flat_map(|t| split(whole(t), PART).map(move |part| (t, part))).collect();
     for_each(parts.len(), |i| {

@@ -1,0 +1,204 @@
+//! Memory of large results, kept from one read to the next.
+//!
+//! What the kernel hands out is zeroed page by page when it is first touched, under its locks: a fifth to a third of the time
+//! of a read from the page cache. Blocks that a caller has dropped are kept here instead, up to a cap, and the next result
+//! of about that size gets one. `idle` decides, `pages` speaks to the kernel, this file counts and locks.
+
+mod idle;
+mod pages;
+
+use std::ptr::NonNull;
+use std::sync::{LazyLock, Mutex, TryLockError};
+
+use idle::{Block, Idle};
+
+/// Results below this size are better off with the C library, which keeps such blocks itself.
+pub const WORTH: usize = 1 << 20;
+
+const DEFAULT_CAP: usize = 256 << 20;
+/// Bytes in front of a block's data: a cache line, so that the data are aligned to one.
+const HEAD: usize = 64;
+const PAGE: usize = 4096;
+
+/// What stands in front of the data.
+struct Head {
+    /// Bytes of the whole block.
+    bytes: usize,
+}
+
+/// Memory that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    pub start: NonNull<u8>,
+    /// It was used before: its pages are there, with other numbers in them. Else it reads as zeros.
+    pub reused: bool,
+}
+
+/// What the pool holds and how well it serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Bytes that are kept and not in use.
+    pub idle: usize,
+    /// The most that may be kept.
+    pub cap: usize,
+    /// Blocks that were handed out again.
+    pub reused: u64,
+    /// Blocks that came from the kernel.
+    pub fresh: u64,
+}
+
+struct Pool {
+    idle: Idle,
+    info: MemoryInfo,
+}
+
+static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(|| {
+    let info = MemoryInfo { cap: initial_cap(), ..MemoryInfo::default() };
+    Mutex::new(Pool { idle: Idle::new(), info })
+});
+
+/// `ICECORE_RESULT_POOL` in bytes, 0 for none.
+fn initial_cap() -> usize {
+    std::env::var("ICECORE_RESULT_POOL").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(DEFAULT_CAP)
+}
+
+/// Runs `job` on the pool. `None` after some patience: in a child process the lock may belong to a thread that was left
+/// behind, and a block can always come from the kernel and go back there.
+fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> Option<T> {
+    const PATIENCE: usize = 1000;
+    for _ in 0..PATIENCE {
+        match POOL.try_lock() {
+            Ok(mut pool) => return Some(job(&mut pool)),
+            Err(TryLockError::Poisoned(pool)) => return Some(job(&mut pool.into_inner())),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    None
+}
+
+/// `bytes` of memory with anything in it, aligned to 64; `None` where there is none. [`release`] takes it back.
+#[must_use]
+pub fn allocate(bytes: usize) -> Option<Memory> {
+    let whole = bytes.checked_add(HEAD)?.checked_next_multiple_of(PAGE)?;
+    let kept = locked(|pool| {
+        let block = pool.idle.take(whole);
+        *if block.is_some() { &mut pool.info.reused } else { &mut pool.info.fresh } += 1;
+        block
+    });
+    let kept = kept.flatten();
+    let block = kept.or_else(|| pages::map(whole)).or_else(|| {
+        drop_all(locked(|pool| pool.idle.shrink(0)).unwrap_or_default()); // it may be just what is missing
+        pages::map(whole)
+    })?;
+    let head = block.start as *mut Head;
+    // SAFETY: a block begins at a page and has room for the head, and nobody else knows it yet.
+    unsafe { head.write(Head { bytes: block.bytes }) };
+    let start = NonNull::new((block.start + HEAD) as *mut u8)?;
+    Some(Memory { start, reused: kept.is_some() })
+}
+
+/// Takes back what [`allocate`] gave, for the next one who asks.
+///
+/// # Safety
+/// `start` came from [`allocate`] or [`resize`], and nothing uses it any more.
+pub unsafe fn release(start: NonNull<u8>) {
+    // SAFETY: the head stands in front of the data, as the caller says.
+    let block = unsafe { Block { start: start.as_ptr() as usize - HEAD, bytes: head(start).bytes } };
+    if locked(|pool| pool.info.cap).is_some_and(|cap| block.bytes <= cap) {
+        // SAFETY: as the caller says, nobody needs what is in it.
+        unsafe { pages::lend(block) };
+    }
+    drop_all(locked(|pool| pool.idle.put(block, pool.info.cap)).unwrap_or_else(|| vec![block]));
+}
+
+/// Memory of another length with the same beginning; `None` where there is none, and `start` is then as it was.
+///
+/// # Safety
+/// As [`release`].
+#[must_use]
+pub unsafe fn resize(start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+    // SAFETY: as the caller says.
+    let room = unsafe { head(start).bytes } - HEAD;
+    if bytes <= room && bytes >= room / 2 {
+        return Some(start);
+    }
+    let moved = allocate(bytes)?.start;
+    // SAFETY: both have this much room, and they are two blocks; `start` is not used any more.
+    unsafe {
+        std::ptr::copy_nonoverlapping(start.as_ptr(), moved.as_ptr(), room.min(bytes));
+        release(start);
+    }
+    Some(moved)
+}
+
+/// # Safety
+/// `start` came from [`allocate`], and is not released while the reference lives.
+unsafe fn head<'a>(start: NonNull<u8>) -> &'a Head {
+    // SAFETY: the head stands `HEAD` bytes in front of the data, aligned as a page is.
+    unsafe { &*start.as_ptr().sub(HEAD).cast::<Head>() }
+}
+
+fn drop_all(blocks: Vec<Block>) {
+    for block in blocks {
+        // SAFETY: blocks that the pool has let go of came from `map`, and nothing points into them.
+        unsafe { pages::unmap(block) };
+    }
+}
+
+/// What is kept, and how often it was of use.
+#[must_use]
+pub fn memory_info() -> MemoryInfo {
+    locked(|pool| MemoryInfo { idle: pool.idle.bytes(), ..pool.info }).unwrap_or_default()
+}
+
+/// Sets how many bytes of dropped results may be kept; 0 turns the pool off.
+pub fn set_result_pool(cap: usize) {
+    let freed = locked(|pool| {
+        pool.info.cap = cap;
+        pool.idle.shrink(cap)
+    });
+    drop_all(freed.unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test: the pool is the process's.
+    #[test]
+    fn blocks_come_back_within_the_cap() {
+        const BYTES: usize = 3 << 20;
+        set_result_pool(8 << 20);
+        // SAFETY: every pointer comes from `allocate`, is written within its length and released once.
+        unsafe {
+            let first = allocate(BYTES).unwrap();
+            assert!(!first.reused && first.start.addr().get().is_multiple_of(64));
+            first.start.as_ptr().write_bytes(0xa5, BYTES);
+            release(first.start);
+            let again = allocate(BYTES - 100_000).unwrap();
+            assert_eq!(again, Memory { start: first.start, reused: true });
+            let second = allocate(BYTES).unwrap();
+            assert!(second.start != first.start && !second.reused, "the other one is in use");
+            release(again.start);
+            release(second.start);
+            assert!(memory_info().idle >= 2 * BYTES && memory_info().idle <= memory_info().cap);
+            release(allocate(9 << 20).unwrap().start);
+            assert!(memory_info().idle < 7 << 20, "one that is larger than the cap is not kept");
+
+            let grown = allocate(BYTES).unwrap().start;
+            grown.as_ptr().write_bytes(7, BYTES);
+            let grown = resize(grown, 3 * BYTES).unwrap();
+            assert!((0..BYTES).all(|i| grown.as_ptr().add(i).read() == 7));
+            let shrunk = resize(grown, 1000).unwrap();
+            assert!((0..1000).all(|i| shrunk.as_ptr().add(i).read() == 7));
+            release(shrunk);
+        }
+        set_result_pool(0);
+        assert_eq!((memory_info().idle, memory_info().cap), (0, 0));
+        let count = memory_info().fresh;
+        // SAFETY: as above.
+        unsafe { release(allocate(BYTES).unwrap().start) };
+        assert_eq!((memory_info().idle, memory_info().fresh), (0, count + 1));
+        assert!(allocate(usize::MAX - 10).is_none() && allocate(1 << 60).is_none());
+    }
+}
