@@ -25,8 +25,8 @@ from icecore.report import Report, Row
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sourcing import gather
 from icecore.tables.choice import CHUNK
+from icecore.tables.job import TableOptions
 from icecore.tables.jobs import pack_tables, plan_tables
-from icecore.tables.pack import TableOptions
 from icecore.tables.summaries import write_for
 from icecore.writer import Writer
 

@@ -1,5 +1,6 @@
 //! Tables of text: formats, parsing, printing.
 
+use icecore::chunk::crc32c;
 use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
 use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, Values, View, best_lag, cells_of, infer_style};
@@ -15,6 +16,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(split_row, module)?)?;
     module.add_function(wrap_pyfunction!(find_lag, module)?)?;
     module.add_function(wrap_pyfunction!(raw_escapes, module)?)?;
+    module.add_function(wrap_pyfunction!(checksums, module)?)?;
     module.add_function(wrap_pyfunction!(read_escapes, module)?)
 }
 
@@ -36,10 +38,13 @@ impl TextFormat {
         self.format.to_json()
     }
 
-    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "lost", "junk"}` of a block of text.
-    fn parse<'py>(&self, py: Python<'py>, text: &[u8], last: bool) -> PyResult<Bound<'py, PyDict>> {
+    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "lost", "junk"}` of a block of text; `checked`: all of it
+    /// is printed again and compared.
+    #[pyo3(signature = (text, last, checked=false))]
+    fn parse<'py>(&self, py: Python<'py>, text: &[u8], last: bool, checked: bool) -> PyResult<Bound<'py, PyDict>> {
         let pool = pool().or_raise()?;
-        let parsed = py.detach(|| pool.install(|| icecore_text::parse(&self.format, text, last))).or_raise()?;
+        let parse = if checked { icecore_text::parse_checked } else { icecore_text::parse };
+        let parsed = py.detach(|| pool.install(|| parse(&self.format, text, last))).or_raise()?;
         let result = PyDict::new(py);
         result.set_item("rows", parsed.escapes.rows)?;
         result.set_item("used", parsed.used)?;
@@ -171,4 +176,11 @@ fn raw_escapes<'py>(py: Python<'py>, text: &[u8]) -> Bound<'py, PyBytes> {
 fn read_escapes(stored: &[u8]) -> PyResult<(u32, usize)> {
     let (escapes, used) = Escapes::decode(stored).or_raise()?;
     Ok((escapes.rows, used))
+}
+
+/// The CRC-32C of each of some arrays of bytes, where `before` are those of what came before.
+#[pyfunction]
+fn checksums(py: Python<'_>, parts: Vec<PyReadonlyArray1<'_, u8>>, before: Vec<u32>) -> PyResult<Vec<u32>> {
+    let parts: Vec<&[u8]> = parts.iter().map(PyReadonlyArray1::as_slice).collect::<Result<_, _>>()?;
+    Ok(py.detach(|| parts.iter().zip(before).map(|(part, before)| crc32c(before, part)).collect()))
 }

@@ -12,6 +12,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
+from icecore.tables import codecs
 from icecore.tables.restore import restore, sources
 from tables_kit import COLUMNS, PDS3, labelled, round_trip, rows
 from typer.testing import CliRunner
@@ -214,3 +215,18 @@ def test_command_line(tmp_path: Path) -> None:
     assert (tmp_path / "again.tab").read_bytes() == text
     with pytest.raises(Error, match="no source nothing"):
         restore(icecore.open(repo), "/t", tmp_path / "x", "nothing")
+
+
+def test_values_that_come_back_otherwise_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    label, _, _ = labelled(tmp_path)
+    honest = codecs.values
+
+    def other(raw: np.ndarray, column: dict[str, object]) -> np.ndarray:
+        values = honest(raw, column).copy()
+        values[7:8] = values[8:9]
+        return values
+
+    monkeypatch.setattr(codecs, "values", other)
+    with pytest.raises(Error, match="could not be printed again") as caught:
+        icecore.pack(label, into=tmp_path / "r", group="/t")
+    assert caught.value.kind == "internal"

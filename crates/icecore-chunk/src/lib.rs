@@ -36,7 +36,7 @@ pub use candidates::{Candidate, candidates};
 pub use chain::Chain;
 pub use choose::{Choice, Goal, choose, frontier};
 pub use class::Class;
-pub use codecs::Planes;
+pub use codecs::{Planes, crc32c};
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};
 pub use fill::parse_fill;

@@ -1,8 +1,8 @@
-//! `speed FORMAT.json TABLE`: MB/s of text parsed and printed on one thread, by blocks of 4 MiB.
+//! `speed FORMAT.json TABLE`: MB/s of text parsed, parsed and checked, and printed on one thread, by blocks of 4 MiB.
 
 use std::time::Instant;
 
-use icecore_text::{Format, parse, print};
+use icecore_text::{Format, parse, parse_checked, print};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -11,13 +11,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read(table)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     for _ in 0..3 {
-        let (mut at, mut parsing, mut printing) = (0, 0.0, 0.0);
+        let (mut at, mut parsing, mut checking, mut printing) = (0, 0.0, 0.0, 0.0);
         while at < text.len() {
             let block = &text[at..text.len().min(at + (4 << 20))];
             let last = at + block.len() == text.len();
             let began = Instant::now();
             let parsed = pool.install(|| parse(&format, block, last)).map_err(|e| e.message)?;
             parsing += began.elapsed().as_secs_f64();
+            let began = Instant::now();
+            pool.install(|| parse_checked(&format, block, last)).map_err(|e| e.message)?;
+            checking += began.elapsed().as_secs_f64();
             let views: Vec<_> = parsed.columns.iter().map(|values| values.view()).collect();
             let began = Instant::now();
             let printed = pool.install(|| print(&format, &views, &parsed.escapes)).map_err(|e| e.message)?;
@@ -26,7 +29,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             at += parsed.used;
         }
         let speed = |seconds: f64| text.len() as f64 / seconds / 1e6;
-        println!("parse {:.0} MB/s, print {:.0} MB/s", speed(parsing), speed(printing));
+        println!(
+            "parse {:.0}, parse and check {:.0}, print {:.0} MB/s",
+            speed(parsing),
+            speed(checking),
+            speed(printing)
+        );
     }
     Ok(())
 }

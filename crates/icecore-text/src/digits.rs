@@ -8,8 +8,10 @@ use crate::loose::POW10;
 const ZEROS: u128 = repeat(b'0');
 const SPACES: u128 = repeat(b' ');
 const ROOM: usize = 16;
-/// Numbers below have at most 16 digits.
+/// Numbers below have at most 16 digits, and 8 digits, which half a word holds.
 const LIMIT: u64 = 10_000_000_000_000_000;
+const SHORT: u64 = 100_000_000;
+const HALF: usize = 8;
 
 const fn repeat(byte: u8) -> u128 {
     u128::from_le_bytes([byte; ROOM])
@@ -74,17 +76,15 @@ impl Digits {
         if size >= LIMIT {
             return None;
         }
-        let digits = spread(size);
-        let blank = (digits.trailing_zeros() as usize / 8).min(ROOM - self.least);
-        // A zero becomes a space when one bit is taken away, and a space a minus sign when three are changed.
-        let mut text = (digits | ZEROS) & !(first(blank) & (ZEROS ^ SPACES));
+        let short = if size < SHORT && self.least <= HALF { u64::text(size, self.least, value < 0) } else { None };
+        let (text, blank) = match short {
+            Some((text, blank)) => ((SPACES & first(HALF)) | (u128::from(text) << (8 * HALF)), blank + HALF),
+            None => u128::text(size, self.least, value < 0)?,
+        };
         let pointed = self.point.0 != 0;
         let length = ROOM - blank + usize::from(value < 0) + usize::from(pointed);
-        if length > self.width || (value < 0 && blank == 0) {
+        if length > self.width {
             return None;
-        }
-        if value < 0 {
-            text ^= u128::from(b' ' ^ b'-') << (8 * (blank - 1));
         }
         if !pointed {
             return Some(Printed { before: b' ', text });
@@ -116,27 +116,74 @@ impl Digits {
     /// The value of what [`Digits::load`] gave, where [`Digits::print`] would print it as it was.
     #[inline]
     pub fn value(&self, digits: u128) -> Option<i64> {
-        let values = digits ^ ZEROS;
-        let other = (((values & repeat(0x7f)) + repeat(0x76)) | values) & repeat(0x80);
-        let lead = ROOM - other.leading_zeros() as usize / 8;
-        let sign = (digits ^ SPACES) & first(lead);
-        let negative = sign != 0;
-        if negative && sign != u128::from(b' ' ^ b'-') << (8 * (lead - 1)) {
-            return None;
-        }
-        let count = ROOM - lead;
-        let zero_leads = count > self.least && (values >> (8 * lead)) as u8 == 0;
-        if count < self.least.max(1) || zero_leads {
-            return None;
-        }
-        let size = join(values & !first(lead)) as i64;
-        if negative && size == 0 {
-            return None; // -0: an integer has no such thing
-        }
+        let (front, back) = (digits as u64, (digits >> (8 * HALF)) as u64);
+        let short = front == SPACES as u64;
+        let (size, negative) = if short { back.number(self.least)? } else { digits.number(self.least)? };
+        let size = size as i64;
         let size = if self.unit > 1 { size.checked_mul(self.unit)? } else { size };
         Some(if negative { -size } else { size })
     }
 }
+
+/// A word of text: digits at its end, a sign before them, spaces before that.
+trait Word: Sized {
+    /// The digits of `size` (it has room for them), `least` of them in any case, with a minus sign where `negative`, and how
+    /// many bytes before the digits are left; `None` where there is no room for the sign.
+    fn text(size: u64, least: usize, negative: bool) -> Option<(Self, usize)>;
+
+    /// The inverse: the number and whether it is negative, where it would be printed as it is.
+    fn number(self, least: usize) -> Option<(u64, bool)>;
+}
+
+macro_rules! word {
+    ($word:ty, $spread:ident, $join:ident) => {
+        impl Word for $word {
+            #[inline]
+            fn text(size: u64, least: usize, negative: bool) -> Option<(Self, usize)> {
+                const BYTES: usize = size_of::<$word>();
+                let digits = $spread(size);
+                let blank = (digits.trailing_zeros() as usize / 8).min(BYTES - least);
+                // A zero becomes a space when one bit is taken away, and a space a minus sign when three are changed.
+                let before = if blank >= BYTES { !0 } else { (1 << (8 * blank)) - 1 };
+                let text = (digits | ZEROS as $word) & !(before & (ZEROS ^ SPACES) as $word);
+                let sign = (b' ' ^ b'-') as $word;
+                match negative {
+                    false => Some((text, blank)),
+                    true if blank == 0 => None,
+                    true => Some((text ^ (sign << (8 * (blank - 1))), blank)),
+                }
+            }
+
+            #[inline]
+            fn number(self, least: usize) -> Option<(u64, bool)> {
+                const BYTES: usize = size_of::<$word>();
+                let values = self ^ ZEROS as $word;
+                let other =
+                    (((values & repeat(0x7f) as $word) + repeat(0x76) as $word) | values) & repeat(0x80) as $word;
+                let lead = BYTES - other.leading_zeros() as usize / 8;
+                let count = BYTES - lead;
+                if count < least.max(1) {
+                    return None;
+                }
+                let before = ((1 as $word) << (8 * lead)) - 1;
+                let sign = (self ^ SPACES as $word) & before;
+                let negative = sign != 0;
+                if negative && sign != ((b' ' ^ b'-') as $word) << (8 * (lead - 1)) {
+                    return None;
+                }
+                if count > least && (values >> (8 * lead)) as u8 == 0 {
+                    return None;
+                }
+                let size = $join(values & !before);
+                // -0: an integer has no such thing.
+                (!negative || size > 0).then_some((size, negative))
+            }
+        }
+    };
+}
+
+word!(u64, spread_half, join_half);
+word!(u128, spread, join);
 
 impl Printed {
     /// Puts the text at the end of `cell`; what the cell has before its last 17 bytes is left as it is.

@@ -5,32 +5,73 @@ use crate::digits::Digits;
 use crate::grid::{Grid, STRIP, Slot};
 use crate::number::to_double;
 
+/// Where the rows of a strip differ: by byte of the row, the bits in which any row is not as the one before.
+#[derive(Default)]
+pub(crate) struct Changes {
+    bits: Vec<u8>,
+}
+
+impl Changes {
+    /// Looks at rows of `length` bytes.
+    fn find(&mut self, block: &[u8], length: usize) {
+        self.bits.clear();
+        self.bits.resize(length, 0);
+        let rows = block.chunks_exact(length);
+        for (before, row) in rows.clone().zip(rows.skip(1)) {
+            self.bits.iter_mut().zip(before.iter().zip(row)).for_each(|(bits, (a, b))| *bits |= a ^ b);
+        }
+    }
+
+    /// Whether all rows have the same bytes there.
+    fn none(&self, start: usize, end: usize) -> bool {
+        self.bits[start..end].iter().fold(0, |any, bits| any | bits) == 0
+    }
+}
+
 impl Grid<'_> {
     /// Reads [`STRIP`] rows at most from `at` on, up to the first that the columns' styles wouldn't print as it is, and gives
     /// their number. All `columns` have values of all rows before.
-    pub fn parse(&self, text: &[u8], at: usize, columns: &mut [Values]) -> usize {
+    pub fn parse(&self, text: &[u8], at: usize, columns: &mut [Values], changes: &mut Changes) -> usize {
         let length = self.line.len();
         let rows = (text.len().saturating_sub(at) / length).min(STRIP);
         let block = &text[at..at + rows * length];
-        let mut good = block.chunks_exact(length).take_while(|row| self.framed(row)).count();
+        changes.find(block, length);
+        let mut good = self.framed_rows(block, changes);
         let before = columns.first().map_or(0, Values::len);
         for (slot, values) in self.slots.iter().zip(columns.iter_mut()) {
             if good == 0 {
                 break;
             }
-            good = match (&slot.digits, values) {
+            // A cell that no row changes is read once.
+            let wanted = if changes.none(slot.start, slot.end) { 1 } else { good };
+            let read = match (&slot.digits, &mut *values) {
                 (Some(digits), Values::Int(v)) => {
-                    numbers(slot, digits, text, (at, length, good), v, |k| slot.column.holds(k).then_some(k))
+                    numbers(slot, digits, text, (at, length, wanted), v, |k| slot.column.holds(k).then_some(k))
                 }
                 (Some(digits), Values::Real(v)) => {
                     let scale = slot.column.scale;
-                    numbers(slot, digits, text, (at, length, good), v, |k| to_double(k, scale))
+                    numbers(slot, digits, text, (at, length, wanted), v, |k| to_double(k, scale))
                 }
-                (_, values) => self.others(slot, block, good, values),
+                (_, values) => self.others(slot, block, wanted, values),
             };
+            if read < wanted {
+                good = read;
+            } else if wanted < good {
+                values.fill(before + good);
+            }
         }
         columns.iter_mut().for_each(|values| values.truncate(before + good));
         good
+    }
+
+    /// How many rows from the first on have everything that all rows have.
+    fn framed_rows(&self, block: &[u8], changes: &Changes) -> usize {
+        let mut rows = block.chunks_exact(self.line.len());
+        let changed = changes.bits.iter().zip(&self.mask).fold(0, |any, (bits, mask)| any | (bits & mask)) != 0;
+        if !changed && rows.clone().next().is_some_and(|row| self.framed(row)) {
+            return rows.len();
+        }
+        rows.by_ref().take_while(|row| self.framed(row)).count()
     }
 
     /// Whether a row has everything that all rows have.

@@ -33,7 +33,7 @@ pub use infer::{Hint, infer_style};
 pub use lag::best_lag;
 pub use loose::{Loose, loose};
 pub use number::NumberStyle;
-pub use parse::{Misfits, Parsed, parse};
+pub use parse::{Misfits, Parsed, parse, parse_checked};
 pub use print::print;
 pub use real::{RealForm, RealStyle};
 pub use rows::cells_of;

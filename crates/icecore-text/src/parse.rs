@@ -3,10 +3,12 @@
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 
-use crate::column::{Fit, Values};
+use crate::column::{Fit, Values, View};
 use crate::escapes::{Escapes, Gather};
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
+use crate::grid_parse::Changes;
+use crate::print::prints;
 use crate::rows::{Piece, next};
 
 /// Text of this size is worth a thread.
@@ -67,13 +69,40 @@ impl Misfits {
 /// # Errors
 /// `Unsupported` for blocks of 2^32 bytes and more.
 pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
+    parse_with(format, text, |part, last| Ok(part_of(format, part, last)), last)
+}
+
+/// The same, and all of it is printed again and compared with the text.
+///
+/// # Errors
+/// Also `Internal` where that is not the same.
+pub fn parse_checked(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
+    parse_with(format, text, |part, last| checked(format, part, part_of(format, part, last)), last)
+}
+
+fn checked(format: &Format, text: &[u8], parsed: Parsed) -> Result<Parsed> {
+    let views: Vec<View<'_>> = parsed.columns.iter().map(Values::view).collect();
+    let text = text.get(..parsed.used).unwrap_or_default();
+    if prints(format, &views, &parsed.escapes, text).is_ok_and(|same| same) {
+        return Ok(parsed);
+    }
+    let message = format!("a block of {} rows is not printed again as it was", parsed.escapes.rows);
+    Err(Error::new(ErrorKind::Internal, message).hint("please report it; --no-restore packs its values alone"))
+}
+
+fn parse_with(
+    format: &Format,
+    text: &[u8],
+    each: impl Fn(&[u8], bool) -> Result<Parsed> + Sync,
+    last: bool,
+) -> Result<Parsed> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::new(ErrorKind::Unsupported, "a block of text of 4 GiB or more").hint("smaller blocks"));
     }
     let parts = shares(format, text);
     let count = parts.len();
     let parsed: Vec<Parsed> =
-        parts.into_par_iter().enumerate().map(|(i, part)| part_of(format, part, last && i + 1 == count)).collect();
+        parts.into_par_iter().enumerate().map(|(i, part)| each(part, last && i + 1 == count)).collect::<Result<_>>()?;
     Ok(join(format, parsed))
 }
 
@@ -147,14 +176,14 @@ fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
     let mut before: Vec<Before> = Vec::new();
     let mut cells = Vec::new();
     let mut known = None;
-    let grid = Grid::of(format);
+    let (grid, mut changes) = (Grid::of(format), Changes::default());
     // Rows until whole columns are tried again: the more, the more often that was in vain.
     let (mut plain, mut pause) = (0, 1);
     loop {
         if let Some(grid) = grid.as_ref().filter(|_| plain == 0) {
             let rows = gather.escapes.rows as usize;
             parsed.columns.iter_mut().for_each(|values| values.fill(rows));
-            let good = grid.parse(text, parsed.used, &mut parsed.columns);
+            let good = grid.parse(text, parsed.used, &mut parsed.columns, &mut changes);
             if good > 0 {
                 gather.escapes.rows += good as u32;
                 gather.escapes.missing = 0;

@@ -14,6 +14,9 @@ use crate::grid_print::Printer;
 /// Rows that are worth a thread.
 const SHARE: usize = 1 << 12;
 
+/// Bytes that are printed before they are compared.
+const NEAR: usize = 1 << 16;
+
 /// Rows for which room is made before the length of any is known.
 const MANY: usize = 512;
 
@@ -33,10 +36,29 @@ pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result
     let job = Job { format, columns, escapes };
     let mut parts: Vec<Vec<u8>> = ranges.into_par_iter().map(|range| job.part(range)).collect::<Result<_>>()?;
     if let Some(last) = parts.last_mut() {
-        last.truncate(last.len().saturating_sub(job.lacking()));
-        job.lines(rows, rows + 1).iter().for_each(|(_, line)| last.extend_from_slice(line));
+        job.end(last);
     }
     Ok(parts)
+}
+
+/// Whether `text` is what would be printed; only a little of it is printed at a time, so that it stays in the nearest cache.
+///
+/// # Errors
+/// Where a value can't be printed at all.
+pub(crate) fn prints(format: &Format, columns: &[View<'_>], escapes: &Escapes, text: &[u8]) -> Result<bool> {
+    let job = Job { format, columns, escapes };
+    let (rows, mut rest, mut same) = (escapes.rows as usize, text, true);
+    let mut out = Vec::with_capacity(2 * NEAR);
+    job.strips(0..rows, &mut out, |next, out| {
+        if next < rows && out.len() >= NEAR {
+            let (head, tail) = rest.split_at_checked(out.len()).unwrap_or_default();
+            same &= head == out.as_slice();
+            rest = tail;
+            out.clear();
+        }
+    })?;
+    job.end(&mut out);
+    Ok(same && rest == out.as_slice())
 }
 
 /// The row before: where it begins in the text, and where each of its cells ends, from there.
@@ -110,25 +132,50 @@ impl<'a> Job<'a> {
     }
 
     fn part(&self, rows: Range<usize>) -> Result<Vec<u8>> {
+        let (first, count) = (rows.start, rows.len());
+        let mut out = Vec::with_capacity(self.room(0, 0, count));
+        self.strips(rows, &mut out, |next, out| out.reserve(self.room(out.len(), next - first, count)))?;
+        Ok(out)
+    }
+
+    /// Appends rows to `out`, and calls `after` with the row that comes next; where it empties `out` nothing of it is used.
+    fn strips(&self, rows: Range<usize>, out: &mut Vec<u8>, mut after: impl FnMut(usize, &mut Vec<u8>)) -> Result<()> {
         let grid = Grid::of(self.format);
         let mut printer = grid.as_ref().map(|grid| Printer::new(grid, self.columns, self.escapes));
-        let mut out = Vec::new();
         let mut before = Before { ends: vec![0; self.columns.len()], ..Before::default() };
         for first in rows.clone().step_by(STRIP) {
             let strip = first..rows.end.min(first + STRIP);
-            out.reserve(self.room(out.len(), first - rows.start, rows.len()));
-            if let Some(printer) = printer.as_mut().filter(|_| self.lines(first + 1, strip.end).is_empty()) {
-                let start = out.len();
-                self.lines(first, first + 1).iter().for_each(|(_, line)| out.extend_from_slice(line));
-                if printer.strip(strip.clone(), self.special(strip.clone()), &mut out) {
-                    before.start = None;
-                    continue;
-                }
-                out.truncate(start);
+            if !self.columned(printer.as_mut(), strip.clone(), out) {
+                self.strip(strip.clone(), &mut before, out)?;
+            } else {
+                before.start = None;
             }
-            self.strip(strip, &mut before, &mut out)?;
+            after(strip.end, out);
+            if out.is_empty() {
+                before.start = None;
+            }
         }
-        Ok(out)
+        Ok(())
+    }
+
+    /// Appends rows column by column; false (and nothing is appended) where they are not of one length.
+    fn columned(&self, printer: Option<&mut Printer<'_>>, strip: Range<usize>, out: &mut Vec<u8>) -> bool {
+        let Some(printer) = printer.filter(|_| self.lines(strip.start + 1, strip.end).is_empty()) else { return false };
+        let start = out.len();
+        self.lines(strip.start, strip.start + 1).iter().for_each(|(_, line)| out.extend_from_slice(line));
+        let special = self.special(strip.clone());
+        let done = printer.strip(strip, special, out);
+        if !done {
+            out.truncate(start);
+        }
+        done
+    }
+
+    /// Appends what follows the last row.
+    fn end(&self, out: &mut Vec<u8>) {
+        let rows = self.escapes.rows as usize;
+        out.truncate(out.len().saturating_sub(self.lacking()));
+        self.lines(rows, rows + 1).iter().for_each(|(_, line)| out.extend_from_slice(line));
     }
 
     /// The escapes of some rows.
@@ -261,5 +308,30 @@ impl<'a> Job<'a> {
         let name = &self.format.columns[column].name;
         let message = format!("row {row} of column {name:?} holds a value that its print format has no room for");
         Error::new(ErrorKind::Corrupt, message).hint("the column was changed since the table was packed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::{Hint, infer_style};
+    use crate::parse::parse;
+
+    #[test]
+    fn another_text_is_told_apart() {
+        let text: Vec<u8> = (0..20_000).flat_map(|i| format!("{:>6},{:>9}\n", i, i * 7).into_bytes()).collect();
+        let column = |cell: &[u8]| infer_style("n", &[cell], Hint::Number, false, None, b',');
+        let layout = Layout::Delimited { separator: ',', quotes: true, multiline: false };
+        let format = Format { layout, columns: vec![column(b"     1"), column(b"        7")] };
+        let parsed = parse(&format, &text, true).unwrap();
+        let views: Vec<_> = parsed.columns.iter().map(|values| values.view()).collect();
+        let same = |text: &[u8]| prints(&format, &views, &parsed.escapes, text).unwrap();
+        assert!(same(&text));
+        assert!(!same(&text[..text.len() - 1]) && !same(&[&text[..], b"\n"].concat()));
+        for at in [5, text.len() / 2, text.len() - 2] {
+            let mut other = text.clone();
+            other[at] ^= 1;
+            assert!(!same(&other));
+        }
     }
 }

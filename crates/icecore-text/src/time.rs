@@ -80,7 +80,8 @@ impl TimeStyle {
 
     /// Digits of the fraction of a second that are written.
     fn fraction(&self) -> u32 {
-        (1..=9).find(|n| self.has(&format!("%{n}"))).unwrap_or(0)
+        let fields = self.pattern.as_bytes().array_windows().filter(|[mark, _]| *mark == b'%');
+        fields.filter_map(|[_, field]| char::from(*field).to_digit(10)).filter(|n| *n > 0).min().unwrap_or(0)
     }
 
     /// Whether the pattern names a whole date, or none.

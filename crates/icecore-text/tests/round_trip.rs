@@ -1,7 +1,7 @@
 //! Whatever the text: printing what was parsed gives it back.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
-use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, View, infer_style, parse, print};
+use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, View, infer_style, parse, parse_checked, print};
 use proptest::prelude::*;
 
 fn columns(texts: &[&[u8]], separator: u8, multiline: bool) -> Vec<Column> {
@@ -26,7 +26,7 @@ fn columns(texts: &[&[u8]], separator: u8, multiline: bool) -> Vec<Column> {
 
 fn check(format: &Format, text: &[u8]) -> (u32, usize) {
     let format = Format::parse(&format.to_json()).unwrap();
-    let parsed = parse(&format, text, true).unwrap();
+    let parsed = parse_checked(&format, text, true).unwrap();
     assert_eq!(parsed.used, text.len());
     let (escapes, used) = Escapes::decode(&parsed.escapes.encode()).unwrap();
     assert_eq!(used, parsed.escapes.encode().len());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from gc import freeze, set_threshold
 
 #: objects that are made before Python looks for cycles among them
@@ -14,6 +15,8 @@ _KEPT, _OWN = 256 << 20, 32 << 20
 
 def settle() -> None:
     """Set up the process of one command; to be called when all that is always needed was imported."""
+    # No command multiplies matrices; NumPy's library for that starts threads all the same, which wait awake.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What was imported stays, and a command leaves few cycles behind: looking for them took its time.
     freeze()
     set_threshold(_OBJECTS)

@@ -50,8 +50,11 @@ class BinaryFormat:
             place = slice(how["start"], how["start"] + how["length"])
             self._cells.append((place, binary(how["type"], how["length"])))
 
-    def parse(self, text: bytes, last: bool) -> dict[str, Any]:
-        """The columns of all whole records; at the end of the file what is left over is kept as it is."""
+    def parse(self, text: bytes, last: bool, checked: bool = False) -> dict[str, Any]:
+        """The columns of all whole records; at the end of the file what is left over is kept as it is.
+
+        What the columns don't give back is the residue, so that nothing more can be ``checked`` here.
+        """
         from icecore import _icecore
 
         rows = len(text) // self._row

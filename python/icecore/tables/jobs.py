@@ -12,7 +12,8 @@ from icecore.into import may_commit
 from icecore.report import Report, Row
 from icecore.sources.tablefile import TableFile
 from icecore.sourcing import Failure, Source
-from icecore.tables.pack import Done, TableJob, TableOptions, pack_table
+from icecore.tables.job import Done, TableJob, TableOptions
+from icecore.tables.pack import pack_table
 from icecore.tables.zones import ZONE
 
 if TYPE_CHECKING:

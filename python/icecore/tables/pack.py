@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,9 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import HIDDEN, OURS, Node
 from icecore.sources.tablefile import TableFile
-from icecore.tables import choice, codecs, format, restore, stated
+from icecore.tables import choice, codecs, format, proof, stated
 from icecore.tables.filestate import FileState
+from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.stream import BLOCK, TextStream
 from icecore.text import plural
 
@@ -25,45 +25,6 @@ if TYPE_CHECKING:
 _ATTEMPTS = 12
 #: escapes and lines that are no rows, per cent, above which a file gets a print format of its own
 _MANY = 0.02
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """How tables are packed.
-
-    Attributes:
-        keep: whether what is needed to print the text again is kept, and checked.
-        trust: ``data`` where the record lengths of the data count, not those of labels.
-        portable: use only codecs that other Zarr readers have.
-    """
-
-    keep: bool = True
-    trust: str | None = None
-    portable: bool = False
-
-
-@dataclass(frozen=True)
-class TableJob:
-    """A table to make or to extend: its path and its files in order."""
-
-    path: str
-    files: list[TableFile]
-    append: bool = False
-    delete: bool = False
-
-
-@dataclass
-class Done:
-    """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, and
-    what a reader should know.
-    """
-
-    path: str
-    rows: int = 0
-    text: int = 0
-    columns: list[str] = field(default_factory=list)
-    total: int = 0
-    notes: list[tuple[str, str]] = field(default_factory=list)
 
 
 class _Again(Exception):
@@ -131,6 +92,7 @@ class _TablePack:
         self._formats: list[dict[str, Any]] = []
         self._sources: list[dict[str, Any]] = []
         self._blank: set[int] = set()
+        self._proofs: list[proof.Proof] = []
         if self._kept:
             self._continue()
         for file in self._job.files:
@@ -155,6 +117,7 @@ class _TablePack:
             "rows": [self._rows, self._rows],
             "escapes": [self._at, self._at],
         }
+        self._proofs.append(proof.Proof())
         assert file.spec is not None
         rest, head, limit = b"", file.spec.offset, None
         state = FileState(file, source)
@@ -218,6 +181,7 @@ class _TablePack:
             self._formats.append(fmt)
         state.source["format"] = self._formats.index(fmt)
         state.begin(fmt, spec)
+        self._proofs[-1].begin(fmt)
         state.small = last and len(self._job.files) == 1 and not self._kept
 
     def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> list[dict[str, Any]]:
@@ -249,7 +213,7 @@ class _TablePack:
     def _block(self, state: FileState, text: bytes, last: bool) -> int:
         """Parse a block into the columns; the number of bytes that were taken."""
         assert state.native is not None
-        parsed = state.native.parse(text, last)
+        parsed = state.native.parse(text, last, self._options.keep)
         # All of them, before the table is begun anew.
         if any(
             [
@@ -269,6 +233,8 @@ class _TablePack:
                 array.append(values)
                 if parsed["escaped"] and values.dtype.kind == "i" and _blank(values).any():
                     self._blank.add(i)
+            if parsed["rows"]:
+                self._proofs[-1].add(parsed["columns"])
             self._keep(parsed["escapes"])
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
@@ -332,6 +298,7 @@ class _TablePack:
                 codec=[{"name": "bytes"}, zstd, {"name": "crc32c"}],
             )
         self._escapes.append(np.frombuffer(escapes, "u1"))
+        self._proofs[-1].add_escapes(escapes)
         self._at += len(escapes)
 
     def _note_file(self, state: FileState) -> None:
@@ -351,7 +318,7 @@ class _TablePack:
             note((name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"))
 
     def _finish(self) -> None:
-        """Write what is left, then the attributes, then print everything again and compare."""
+        """Write what is left, then the attributes, then prove that the text can be printed again."""
         if not self._arrays:
             raise errors.make(
                 "format", f"{self._job.files[0].place} holds no rows of a table", "is it the right file?"
@@ -372,7 +339,7 @@ class _TablePack:
         self._writer.attrs(path, {**group.attrs, OURS: {**group.ours, "table": table}})
         if self._options.keep:
             first = len(self._sources) - len(self._job.files)
-            restore.check(self._writer._view(), path, range(first, len(self._sources)))
+            proof.check(self._writer._view(), path, first, self._proofs)
 
     def _document(self, path: str) -> str:
         nodes = {node: text for node, is_array, text in self._writer._pending().nodes() if not is_array}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 #: rows that are read at once
-_WINDOW = 1 << 16
+WINDOW = 1 << 16
 #: bytes, or an array of them
 Buffer: TypeAlias = bytes | np.ndarray
 
@@ -48,7 +48,7 @@ def sources(repo: Repo, path: str) -> list[TextSource]:
     """
     return [
         TextSource(s["name"], s["rows"][0], s["rows"][1], s.get("bytes"), s.get("sha256"))
-        for s in _table(repo, path)["sources"]
+        for s in packed(repo, path)["sources"]
     ]
 
 
@@ -69,7 +69,7 @@ def restore(
         Error: ``not-found``, ``invalid`` where the table has no print format, ``corrupt`` where what is
             printed is not what was packed (the file is removed again).
     """
-    table = _table(repo, path)
+    table = packed(repo, path)
     chosen = [i for i, item in enumerate(table["sources"]) if source in (None, item["name"])]
     if not chosen:
         names = ", ".join(item["name"] for item in table["sources"][:5])
@@ -116,22 +116,6 @@ def _write(
             os.remove(partial)
 
 
-def check(repo: Repo, path: str, which: Sequence[int]) -> None:
-    """Print sources again in memory; raises ``internal`` where one is not what was packed."""
-    table = _table(repo, path)
-    for i in which:
-        try:
-            for _ in blocks(repo, path, table, i):
-                pass
-        except errors.Error as error:
-            name = table["sources"][i]["name"]
-            raise errors.make(
-                "internal",
-                f"{name} could not be printed again as it was: {error.message}",
-                "please report it; --no-restore packs its values alone",
-            ) from error
-
-
 def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buffer]:
     """The text of one source, block by block; hashed while the next block is printed.
 
@@ -139,7 +123,7 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
         Error: ``corrupt`` at the end where length or hash are not those of the original.
     """
     source = table["sources"][i]
-    stored = repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
+    stored = escapes(repo, path, source)
     digest, size = hashlib.sha256(), 0
     with ThreadPoolExecutor(1, "icecore-hash") as hashing:
         hashed: Future[None] | None = None
@@ -158,13 +142,18 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
         )
 
 
+def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
+    """The escapes of a source, of all its blocks."""
+    return repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
+
+
 def _printed(
     repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes
 ) -> Iterator[Buffer]:
     """A source's text by its escapes, which say how its rows are followed by lines that are none."""
     from icecore import _icecore
 
-    window = _Window(repo, path, table, source)
+    window = Window(repo, path, table, source)
     native = format.native(window.format)
     row, at = source["rows"][0], 0
     while at < len(stored):
@@ -175,8 +164,8 @@ def _printed(
         row, at = row + rows, at + used
 
 
-class _Window:
-    """Rows of all columns, read some shards at a time."""
+class Window:
+    """Rows of all columns of a source, read some chunks at a time."""
 
     def __init__(self, repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> None:
         self._repo, self._end = repo, source["rows"][1]
@@ -200,7 +189,7 @@ class _Window:
 
     def _load(self, start: int, stop: int) -> None:
         # Up to the end of a chunk: only those are decoded twice in which a stretch of rows crosses the end.
-        until = min(-(-max(stop, start + 1) // _WINDOW) * _WINDOW, self._end)
+        until = min(-(-max(stop, start + 1) // WINDOW) * WINDOW, self._end)
         count = until - start
         if not self._room or len(self._room[0]) < count:
             arrays = [self._repo._array(path) for path in self._paths]
@@ -211,7 +200,12 @@ class _Window:
         self._start, self._stop = start, until
 
 
-def _table(repo: Repo, path: str) -> dict[str, Any]:
+def packed(repo: Repo, path: str) -> dict[str, Any]:
+    """What is kept of a table that was packed from text.
+
+    Raises:
+        Error: ``not-found``, ``invalid`` for anything else.
+    """
     path = reference.absolute(path)
     node = repo._nodes.get(path)
     if node is None:

@@ -7,6 +7,11 @@ use icecore_grid::Result;
 use crate::extension::{Extension, config_str};
 use crate::refuse::{bad_config, corrupt};
 
+/// The CRC-32C of what came `before` it and `data`.
+pub fn crc32c(before: u32, data: &[u8]) -> u32 {
+    crc32c::crc32c_append(before, data)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Crc32c,

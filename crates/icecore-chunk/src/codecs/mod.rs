@@ -49,6 +49,7 @@ mod zstd;
 pub(crate) use array_codec::ArrayCodec;
 pub(crate) use array_table::{array_table, is_array_codec};
 pub(crate) use bitround::BitRound;
+pub use checksum::crc32c;
 pub(crate) use decimal::Decimal;
 pub(crate) use delta::Delta;
 pub(crate) use pco::Pco;

@@ -1,0 +1,46 @@
+"""A table to pack: its files, how it is packed, what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from icecore.sources.tablefile import TableFile
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How tables are packed.
+
+    Attributes:
+        keep: whether what is needed to print the text again is kept, and checked.
+        trust: ``data`` where the record lengths of the data count, not those of labels.
+        portable: use only codecs that other Zarr readers have.
+    """
+
+    keep: bool = True
+    trust: str | None = None
+    portable: bool = False
+
+
+@dataclass(frozen=True)
+class TableJob:
+    """A table to make or to extend: its path and its files in order."""
+
+    path: str
+    files: list[TableFile]
+    append: bool = False
+    delete: bool = False
+
+
+@dataclass
+class Done:
+    """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, and
+    what a reader should know.
+    """
+
+    path: str
+    rows: int = 0
+    text: int = 0
+    columns: list[str] = field(default_factory=list)
+    total: int = 0
+    notes: list[tuple[str, str]] = field(default_factory=list)
