@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::Repository;
@@ -12,6 +12,7 @@ use icechunk::format::snapshot::Snapshot;
 use icechunk::format::{ChunkId, ManifestId};
 use icechunk::session::Session;
 use icecore_grid::{Error, ErrorKind, Result};
+use tokio::sync::Semaphore;
 
 use crate::error::{self, damaged};
 use crate::frame;
@@ -87,8 +88,12 @@ impl Version {
     }
 }
 
+/// As many as there are cores: a thread for each of a hundred arrays would cost more to start than it has to do.
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(runtime::cores()));
+
 /// Runs on a thread where computing does not hold up other requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let _turn = TURNS.acquire().await.map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(e) if e.is_panic() => Err(runtime::tripped(e.into_panic().as_ref())),

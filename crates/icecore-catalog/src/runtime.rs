@@ -32,11 +32,15 @@ pub fn runtime() -> &'static Runtime {
     }
 }
 
+/// Threads that can run at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
 #[expect(clippy::panic, reason = "a process that may not start a single thread cannot read anything")]
 fn build() -> Runtime {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let built =
-        Builder::new_multi_thread().worker_threads(cores.clamp(2, 4)).thread_name("icecore-io").enable_all().build();
+        Builder::new_multi_thread().worker_threads(cores().clamp(2, 4)).thread_name("icecore-io").enable_all().build();
     match built {
         Ok(runtime) => runtime,
         Err(error) => panic!("icecore cannot start its input threads: {error}"),

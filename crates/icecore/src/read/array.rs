@@ -7,6 +7,8 @@ use icecore_catalog::{ChunkTable, Repo, Snapshot};
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{ChunkGrid, Error, ErrorKind, Result};
 
+use crate::store::stores;
+
 /// An array with everything that reading it needs; cheap to share.
 pub struct ArrayView {
     repo: Repo,
@@ -87,6 +89,7 @@ impl ArrayView {
         while let Some(first) = missing.first().copied() {
             let (here, elsewhere): (Vec<&&Self>, Vec<&&Self>) =
                 missing.into_iter().partition(|v| v.same_snapshot(first));
+            stores().prepare(&first.repo);
             let paths: Vec<&str> = here.iter().map(|v| v.path.as_str()).collect();
             for (view, table) in here.iter().zip(first.snapshot.tables(&paths)?) {
                 view.table.get_or_init(|| table);

@@ -1,6 +1,8 @@
 //! Where bytes come from: local files read with `pread`, everything else through `object_store`.
 
+mod body;
 mod cost;
+mod http;
 mod local;
 mod remote;
 mod source;

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use icecore_catalog::LinkIdentity;
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
-use object_store::{
-    BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig,
-};
+use object_store::{BackoffConfig, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+
+use super::body::Body;
+use super::http;
 
 /// Something that answers range requests.
 pub trait RangeGet: Send + Sync {
@@ -46,11 +48,17 @@ impl RangeGet for RemoteObject {
             {
                 return Err(self.changed(&how));
             }
-            let bytes = result.bytes().await.map_err(|e| self.error(e))?;
-            if bytes.len() as u64 != length {
-                return Err(self.short(offset, length, bytes.len() as u64));
+            let mut body = Body::new(length)?;
+            let mut parts = result.into_stream();
+            while let Some(part) = parts.next().await {
+                if !body.take_in(&part.map_err(|e| self.error(e))?) {
+                    return Err(self.short(offset, length, length.saturating_add(1)));
+                }
             }
-            Ok(bytes)
+            if body.len() != length {
+                return Err(self.short(offset, length, body.len()));
+            }
+            Ok(body.into_bytes())
         })
     }
 
@@ -157,13 +165,10 @@ pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(A
         }
         return Ok((Arc::new(builder.build().map_err(fail)?), path));
     }
-    let client = ClientOptions::new()
-        .with_allow_http(true)
-        .with_timeout(Duration::from_secs(120))
-        .with_connect_timeout(Duration::from_secs(10));
     let store = object_store::http::HttpBuilder::new()
         .with_url(base)
-        .with_client_options(client)
+        .with_client_options(http::options())
+        .with_http_connector(http::Shared)
         .with_retry(retry)
         .build()
         .map_err(fail)?;

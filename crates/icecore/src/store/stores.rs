@@ -11,7 +11,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
 
 use super::remote::{RemoteObject, client};
-use super::{Cost, LocalFile, RangeGet, Source};
+use super::{Cost, LocalFile, RangeGet, Source, http};
 
 /// Something to put between a source and its reader: the counting and failing stores of the tests.
 pub type Wrap = Arc<dyn Fn(Source) -> Source + Send + Sync>;
@@ -42,6 +42,16 @@ impl Stores {
         match &object.location {
             Location::Native(name) => self.open_native(repo, name),
             Location::Link(url) => self.open_link(repo, snapshot, url),
+        }
+    }
+
+    /// Makes the HTTP client, on a thread of its own, where reading this repository will take one: the caller has to wait for
+    /// the repository's tables meanwhile.
+    pub(crate) fn prepare(&self, repo: &Repo) {
+        let far = |url: &str| url.starts_with("http");
+        let native = matches!(repo.native_location(), Native::Url { url, .. } if far(&url));
+        if native || repo.link_prefixes().iter().any(|prefix| far(prefix)) {
+            let _made_again_where_it_failed = icecore_catalog::runtime().spawn_blocking(http::client);
         }
     }
 
