@@ -7,13 +7,13 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from icecore import errors, selection
 from icecore.nodes import Node, shape_label
 from icecore.plan import Plan
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from icecore import _icecore
     from icecore.repo import Repo
 
@@ -99,6 +99,8 @@ class Array:
     @property
     def fill(self) -> Any:
         """The value of elements that were never written."""
+        import numpy as np
+
         raw = self._native.fill
         if self.dtype.kind == "O":
             return raw.decode("utf-8", "replace") if self._node.dtype_label == "string" else raw
@@ -192,6 +194,8 @@ class Array:
         Returns:
             n elements, in the order asked for.
         """
+        import numpy as np
+
         points = np.asarray(coordinates)
         if points.size == 0:
             points = points.reshape(0, self.ndim).astype("i8")

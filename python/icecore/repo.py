@@ -8,8 +8,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from icecore import errors, reference, selection
 from icecore.array import Array, precision
 from icecore.group import Group
@@ -17,6 +15,8 @@ from icecore.nodes import Node, hidden, nearest
 from icecore.plan import Plan
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from icecore import _icecore
     from icecore.tables.table import Table
     from icecore.writer import Writer

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
@@ -50,7 +52,9 @@ def scalar(sel: tuple[Any, ...], ndim: int) -> bool:
 
 def is_int(item: Any) -> bool:
     """Whether an index takes one element and drops the axis."""
-    return isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))
+    return isinstance(item, Integral) and not isinstance(
+        item, bool
+    )  # NumPy's integers are Integral, its bool is not
 
 
 def per_axis(sel: tuple[Any, ...], ndim: int) -> list[Any]:
@@ -92,6 +96,8 @@ def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]
     """For each axis of an array of ``shape``, the index along it of every selected element, in the result's
     shape.
     """
+    import numpy as np
+
     indexes = []
     for axis, length in enumerate(shape):
         column = np.arange(length).reshape([-1 if i == axis else 1 for i in range(len(shape))])
