@@ -12,6 +12,14 @@ impl Chain {
     ///
     /// Errors: `Mismatch` for a `raw` of another length, `Codec` or `Unsupported` where a codec cannot encode it.
     pub fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let mut out = scratch.spare();
+        self.encode_into(raw, shape, &mut out, scratch)?;
+        Ok(exact(out, scratch))
+    }
+
+    /// The same into `out`, whose memory is used again: fresh memory costs the kernel as much as a fast codec takes.
+    /// What `out` held is replaced; after an error it may hold anything.
+    pub fn encode_into(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let len = self.raw_len(shape)?;
         if raw.len() != len || self.dtype.is_vlen() {
             let what = format!("{} bytes given for a chunk of {len} bytes of {}", raw.len(), self.dtype.to_json());
@@ -20,25 +28,23 @@ impl Chain {
         let changed = self.apply_array_steps(raw, shape)?;
         let data = changed.as_deref().unwrap_or(raw);
         match &self.serializer {
-            Serializer::Bytes(swap) if swap.is_none() => self.pack(data, scratch),
+            Serializer::Bytes(swap) if swap.is_none() => return self.pack_into(data, out, scratch),
             Serializer::Bytes(swap) => {
                 let mut swapped = data.to_vec();
                 swap.apply(&mut swapped, 0..len);
-                self.pack(&swapped, scratch)
+                return self.pack_into(&swapped, out, scratch);
             }
-            Serializer::Pco(pco) => {
-                let mut packed = Vec::new();
-                pco.encode(data, &mut packed)?;
-                self.pack_owned(packed, scratch)
-            }
+            Serializer::Pco(pco) => pco.encode(data, out)?,
             Serializer::Own(codec) => {
                 let shapes = self.shapes(shape)?;
-                let packed = codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), scratch)?;
-                self.pack_owned(packed, scratch)
+                codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), out, scratch)?;
             }
-            Serializer::Foreign(foreign) => self.pack_owned(foreign.encode(data, shape)?, scratch),
-            Serializer::Vlen { .. } => Err(Error::new(ErrorKind::Mismatch, "numbers given for a chunk of strings")),
+            Serializer::Foreign(foreign) => *out = foreign.encode(data, shape)?,
+            Serializer::Vlen { .. } => {
+                return Err(Error::new(ErrorKind::Mismatch, "numbers given for a chunk of strings"));
+            }
         }
+        go_on(&self.bytes, out, scratch)
     }
 
     /// The array after the array→array codecs; `None` where they change nothing.
@@ -61,29 +67,56 @@ impl Chain {
         Ok(changed)
     }
 
-    fn pack_owned(&self, data: Vec<u8>, scratch: &mut Scratch) -> Result<Vec<u8>> {
-        if self.bytes.is_empty() { Ok(data) } else { self.pack(&data, scratch) }
+    /// Applies the bytes→bytes codecs.
+    pub(crate) fn pack(&self, data: &[u8], scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let mut out = scratch.spare();
+        self.pack_into(data, &mut out, scratch)?;
+        Ok(exact(out, scratch))
     }
 
-    /// Applies the bytes→bytes codecs. What they put out in between lies in memory that is reused: fresh memory costs the
-    /// kernel as much as a fast codec takes.
-    pub(crate) fn pack(&self, data: &[u8], scratch: &mut Scratch) -> Result<Vec<u8>> {
-        if self.bytes.is_empty() {
-            return Ok(data.to_vec());
-        }
-        let (mut packed, mut out) = (scratch.spare(), scratch.spare());
-        for (number, step) in self.bytes.iter().enumerate() {
-            let input: &[u8] = if number == 0 { data } else { &packed };
-            out.clear();
-            match step {
-                ByteStep::Codec(codec) => codec.encode(input, &mut out, scratch)?,
-                ByteStep::Checksum(checksum) => checksum.encode(input, &mut out),
+    fn pack_into(&self, data: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        match self.bytes.split_first() {
+            None => {
+                out.clear();
+                out.extend_from_slice(data);
+                Ok(())
             }
-            std::mem::swap(&mut packed, &mut out);
+            Some((first, rest)) => {
+                apply(first, data, out, scratch)?;
+                go_on(rest, out, scratch)
+            }
         }
-        let result = packed.as_slice().to_vec();
-        scratch.keep(packed);
-        scratch.keep(out);
-        Ok(result)
     }
+}
+
+/// `out` in memory of its own, as long as it is.
+fn exact(out: Vec<u8>, scratch: &mut Scratch) -> Vec<u8> {
+    let exact = out.as_slice().to_vec();
+    scratch.keep(out);
+    exact
+}
+
+fn apply(step: &ByteStep, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+    out.clear();
+    match step {
+        ByteStep::Codec(codec) => codec.encode(input, out, scratch)?,
+        ByteStep::Checksum(checksum) => checksum.encode(input, out),
+    }
+    Ok(())
+}
+
+/// Applies steps to what `out` holds. A checksum behind the data needs no other memory.
+fn go_on(steps: &[ByteStep], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+    for step in steps {
+        match step {
+            ByteStep::Checksum(checksum) if checksum.is_behind() => checksum.append(out),
+            _ => {
+                let before = std::mem::replace(out, scratch.spare());
+                let done = apply(step, &before, out, scratch);
+                scratch.keep(before);
+                done?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::array_codec::ArrayCodec;
 use super::byteplanes_escape::{Escapes, Rule};
 use super::byteplanes_float::Float;
-use super::byteplanes_head::{Head, head_len, join};
+use super::byteplanes_head::{Head, head_len, write_table};
 use super::byteplanes_merge::{Layer, UNITS, merge, split};
 use super::byteplanes_raw::is_noise;
 use super::planes::Planes;
@@ -196,21 +196,33 @@ impl Plane {
         Layer { data, width: self.width, shift: self.shift }
     }
 
-    /// (stored bytes, whether they are raw).
-    fn encode(&self, numbers: &[u8], unit: usize, shape: &[u64], scratch: &mut Scratch) -> Result<(Vec<u8>, bool)> {
-        let mut plane = Vec::new();
-        grow(&mut plane, numbers.len() / unit * self.width)?;
-        split(unit, numbers, self.width, self.shift, &mut plane);
-        if self.packs && !is_noise(&plane, self.width) {
-            let packed = self.chain.encode(&plane, shape, scratch)?;
-            if packed.len() < plane.len() {
-                return Ok((packed, false));
+    /// Appends the plane to `out`; whether it is raw.
+    fn encode(
+        &self,
+        numbers: &[u8],
+        unit: usize,
+        shape: &[u64],
+        out: &mut Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let (start, len) = (out.len(), numbers.len() / unit * self.width);
+        grow(out, start + len)?;
+        split(unit, numbers, self.width, self.shift, &mut out[start..]);
+        let mut packed = scratch.spare();
+        let worth = self.packs && !is_noise(&out[start..], self.width);
+        if worth {
+            self.chain.encode_into(&out[start..], shape, &mut packed, scratch)?;
+        }
+        let raw = !worth || packed.len() >= len;
+        if !raw || cfg!(target_endian = "big") {
+            if raw {
+                self.raw.encode_into(&out[start..], shape, &mut packed, scratch)?;
             }
+            out.truncate(start);
+            out.extend_from_slice(&packed);
         }
-        match cfg!(target_endian = "little") {
-            true => Ok((plane, true)),
-            false => Ok((self.raw.encode(&plane, shape, scratch)?, true)),
-        }
+        scratch.keep(packed);
+        Ok(raw)
     }
 }
 
@@ -248,15 +260,22 @@ impl ArrayCodec for BytePlanes {
         Ok(())
     }
 
-    fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+    fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let shape = self.plane_shape(shape);
-        let planes = self.planes.iter().map(|plane| plane.encode(raw, self.unit, &shape, scratch));
-        let planes = planes.collect::<Result<Vec<_>>>()?;
-        let escapes = match &self.rule {
+        out.clear();
+        out.resize(head_len(self.planes.len()), 0);
+        let (escapes, stands) = match &self.rule {
             Some(rule) => rule.encode(raw, scratch)?,
             None => Default::default(),
         };
-        Ok(join(escapes, planes))
+        out.extend_from_slice(&escapes);
+        let mut parts = vec![(out.len(), stands)];
+        for plane in &self.planes {
+            let raw = plane.encode(raw, self.unit, &shape, out, scratch)?;
+            parts.push((out.len(), raw));
+        }
+        write_table(out, &parts);
+        Ok(())
     }
 
     fn planes(&self) -> Option<&dyn Planes> {

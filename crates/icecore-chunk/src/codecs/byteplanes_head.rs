@@ -94,19 +94,18 @@ impl Head {
     }
 }
 
-/// A chunk: the table, the escapes, then the planes (stored bytes, raw).
-pub(crate) fn join(escapes: (Vec<u8>, bool), planes: Vec<(Vec<u8>, bool)>) -> Vec<u8> {
-    let parts = || std::iter::once(&escapes).chain(&planes).map(|(bytes, raw)| (bytes, *raw));
-    let total: usize = parts().map(|(bytes, _)| bytes.len()).sum();
-    let mut out = Vec::with_capacity(head_len(planes.len()) + total);
-    for (bytes, raw) in parts() {
-        out.extend((bytes.len() as u64).to_le_bytes());
-        out.extend(crc32c::crc32c(bytes).to_le_bytes());
-        out.extend([u8::from(raw), 0, 0, 0]);
+/// Fills in the table in front of a chunk, whose room is there already: where the escapes and then each plane end, and
+/// whether they are raw.
+pub(crate) fn write_table(chunk: &mut [u8], parts: &[(usize, bool)]) {
+    let (table, _) = chunk.split_at(head_len(parts.len().saturating_sub(1)));
+    let mut head = Vec::with_capacity(table.len());
+    let mut start = table.len();
+    for (end, raw) in parts {
+        head.extend(((end - start) as u64).to_le_bytes());
+        head.extend(crc32c::crc32c(&chunk[start..*end]).to_le_bytes());
+        head.extend([u8::from(*raw), 0, 0, 0]);
+        start = *end;
     }
-    out.extend(crc32c::crc32c(&out).to_le_bytes());
-    for (bytes, _) in parts() {
-        out.extend_from_slice(bytes);
-    }
-    out
+    head.extend(crc32c::crc32c(&head).to_le_bytes());
+    chunk[..head.len()].copy_from_slice(&head);
 }

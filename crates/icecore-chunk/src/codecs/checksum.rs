@@ -59,10 +59,22 @@ impl Checksum {
         Ok(data)
     }
 
+    /// Does the sum lie behind the data?
+    pub fn is_behind(&self) -> bool {
+        !self.at_start
+    }
+
+    /// Puts the sum of `data` behind them.
+    pub fn append(&self, data: &mut Vec<u8>) {
+        let sum = self.sum(data).to_le_bytes();
+        data.extend(sum);
+    }
+
     /// Replaces `out` by the data with their checksum.
     pub fn encode(&self, data: &[u8], out: &mut Vec<u8>) {
         let sum = self.sum(data).to_le_bytes();
         out.clear();
+        out.reserve(data.len() + sum.len());
         if self.at_start {
             out.extend(sum);
         }

@@ -56,24 +56,25 @@ impl ArrayCodec for Choice {
     }
 
     /// The shortest of all. A list that can't encode this chunk (values that a codec can't hold) is passed over.
-    fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
-        let mut best: Option<(u8, Vec<u8>)> = None;
+    fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        out.clear();
         let mut failed: Option<Error> = None;
+        let mut packed = scratch.spare();
         for (which, chain) in (0u8..=255).zip(&self.chains) {
-            match chain.encode(raw, shape, scratch) {
-                Ok(bytes) if best.as_ref().is_none_or(|(_, shortest)| bytes.len() < shortest.len()) => {
-                    best = Some((which, bytes));
+            match chain.encode_into(raw, shape, &mut packed, scratch) {
+                Ok(()) if out.is_empty() || packed.len() + 1 < out.len() => {
+                    out.clear();
+                    out.push(which);
+                    out.extend_from_slice(&packed);
                 }
-                Ok(_) => {}
+                Ok(()) => {}
                 Err(error) => failed = Some(error),
             }
         }
-        let Some((which, bytes)) = best else {
-            return Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Internal, "icecore.choice without choices")));
-        };
-        let mut out = Vec::with_capacity(bytes.len() + 1);
-        out.push(which);
-        out.extend_from_slice(&bytes);
-        Ok(out)
+        scratch.keep(packed);
+        match out.is_empty() {
+            false => Ok(()),
+            true => Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Internal, "icecore.choice without choices"))),
+        }
     }
 }

@@ -133,12 +133,12 @@ impl ArrayCodec for Decimal {
         Ok(())
     }
 
-    fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+    fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let count = raw.len() / if self.double { 8 } else { 4 };
         let mut integers = Vec::new();
         grow(&mut integers, count * self.inner.dtype().size())?;
         for_types!(self, to_integers(self, raw, &mut integers)).map_err(|index| self.misfit(raw, index))?;
-        self.inner.encode(&integers, shape, scratch)
+        self.inner.encode_into(&integers, shape, out, scratch)
     }
 }
 

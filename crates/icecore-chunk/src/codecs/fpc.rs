@@ -67,9 +67,10 @@ impl ArrayCodec for Fpc {
         Ok(())
     }
 
-    fn encode(&self, raw: &[u8], shape: &[u64], _: &mut Scratch) -> Result<Vec<u8>> {
+    fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
         let (apart, run) = self.apart(shape)?;
-        Ok(if self.double { pack::<u64, 8>(raw, apart, run) } else { pack::<u32, 4>(raw, apart, run) })
+        *out = if self.double { pack::<u64, 8>(raw, apart, run) } else { pack::<u32, 4>(raw, apart, run) };
+        Ok(())
     }
 }
 

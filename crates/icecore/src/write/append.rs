@@ -7,6 +7,8 @@ use bytes::Bytes;
 use icecore_catalog::{ChunkPlace, Writer};
 use icecore_grid::Result;
 
+use super::buffers::Lent;
+
 /// Up to this many bytes a chunk is kept in its reference (Icechunk's own threshold).
 pub(crate) const INLINE: usize = 512;
 /// Up to this many bytes a chunk shares an object with others …
@@ -68,7 +70,7 @@ pub(crate) fn fate(encoded: &[u8]) -> Fate {
 }
 
 /// A chunk alone in its object.
-pub(crate) fn object(writer: &Writer, encoded: Vec<u8>) -> Result<ChunkPlace> {
+pub(crate) fn object(writer: &Writer, encoded: Lent) -> Result<ChunkPlace> {
     let length = encoded.len() as u64;
-    Ok(ChunkPlace::Object { id: writer.put_object(Bytes::from(encoded))?, offset: 0, length })
+    Ok(ChunkPlace::Object { id: writer.put_object(Bytes::from_owner(encoded))?, offset: 0, length })
 }

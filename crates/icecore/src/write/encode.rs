@@ -1,11 +1,14 @@
 //! encode: a box of data → the stored bytes of one chunk or one shard of it.
 
 use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 
 use icecore_chunk::{ArrayMeta, Scratch};
 use icecore_grid::{Error, ErrorKind, Region, Result};
 use rayon::prelude::*;
 
+use super::assemble::Assembly;
+use super::buffers::{Lent, Memory};
 use super::data::Data;
 use super::gather::{Window, all_fill, hangs_over, pad, runs};
 
@@ -18,25 +21,32 @@ struct Worker {
 thread_local!(static WORKER: Cell<Option<Box<Worker>>> = const { Cell::new(None) });
 
 /// The stored bytes of chunk (or shard) number `flat`, or None when it is all fill value.
-pub(crate) fn encode(meta: &ArrayMeta, flat: u64, region: &Region, data: &Data) -> Result<Option<Vec<u8>>> {
+pub(crate) fn encode(
+    meta: &ArrayMeta,
+    flat: u64,
+    region: &Region,
+    data: &Data,
+    memory: &Memory,
+) -> Result<Option<Lent>> {
     let coords = meta.grid.coords(flat);
     let start: Vec<u64> =
         meta.grid.region(&coords).start.iter().zip(&region.start).map(|(a, b)| a.saturating_sub(*b)).collect();
     let shape = meta.grid.chunk_shape(&coords);
     let Some(shard) = &meta.shard else {
-        return chunk(meta, &start, &shape, region, data);
+        return chunk(meta, &start, &shape, region, data, memory);
     };
     let counts = shard.counts(&shape);
     let total = counts.iter().product::<u64>();
-    let encoded = (0..total)
-        .into_par_iter()
-        .map(|inner| {
-            let offset = unflatten(inner, &counts);
-            let at: Vec<u64> = start.iter().zip(offset).zip(&shard.chunk).map(|((s, o), c)| s + o * c).collect();
-            chunk(meta, &at, &shard.chunk, region, data)
-        })
-        .collect::<Result<Vec<_>>>()?;
-    assemble(shard, &encoded)
+    let assembly = Mutex::new(Assembly::new(shard, total as usize, memory.shards.take()));
+    // One after the other as threads are free, so that few of them wait for their turn.
+    (0..total).par_bridge().try_for_each(|inner| {
+        let offset = unflatten(inner, &counts);
+        let at: Vec<u64> = start.iter().zip(offset).zip(&shard.chunk).map(|((s, o), c)| s + o * c).collect();
+        let encoded = chunk(meta, &at, &shard.chunk, region, data, memory)?;
+        assembly.lock().unwrap_or_else(PoisonError::into_inner).add(inner as usize, encoded);
+        Ok(())
+    })?;
+    assembly.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
 }
 
 fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
@@ -48,49 +58,27 @@ fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
     coords
 }
 
-fn assemble(shard: &icecore_chunk::Shard, encoded: &[Option<Vec<u8>>]) -> Result<Option<Vec<u8>>> {
-    if encoded.iter().all(Option::is_none) {
-        return Ok(None);
-    }
-    let head = if shard.index_at_end { 0 } else { shard.index_bytes(encoded.len()) as u64 };
-    let mut at = head;
-    let entries: Vec<Option<(u64, u64)>> = encoded
-        .iter()
-        .map(|chunk| {
-            chunk.as_ref().map(|bytes| {
-                let entry = (at, bytes.len() as u64);
-                at += entry.1;
-                entry
-            })
-        })
-        .collect();
-    let index = shard.encode_index(&entries)?;
-    let mut bytes = Vec::with_capacity((at - head) as usize + index.len());
-    if !shard.index_at_end {
-        bytes.extend_from_slice(&index);
-    }
-    for chunk in encoded.iter().flatten() {
-        bytes.extend_from_slice(chunk);
-    }
-    if shard.index_at_end {
-        bytes.extend_from_slice(&index);
-    }
-    Ok(Some(bytes))
-}
-
 /// One chunk that starts at `start` of the region.
-fn chunk(meta: &ArrayMeta, start: &[u64], shape: &[u64], region: &Region, data: &Data) -> Result<Option<Vec<u8>>> {
+fn chunk(
+    meta: &ArrayMeta,
+    start: &[u64],
+    shape: &[u64],
+    region: &Region,
+    data: &Data,
+    memory: &Memory,
+) -> Result<Option<Lent>> {
     if start.iter().zip(&region.shape).any(|(s, n)| s >= n) {
         return Ok(None); // wholly behind the array's edge
     }
     let mut worker = WORKER.take().unwrap_or_default(); // taken, not borrowed: see `read::decode`
     let window = Window { shape: &region.shape, start, chunk: shape };
+    let mut out = memory.chunks.take();
     let result = match data {
-        Data::Fixed(bytes) => fixed(meta, &window, (**bytes).as_ref(), &mut worker),
-        Data::Variable { blob, ends } => variable(meta, &window, blob, ends, &mut worker),
+        Data::Fixed(bytes) => fixed(meta, &window, (**bytes).as_ref(), &mut worker, &mut out.bytes),
+        Data::Variable { blob, ends } => variable(meta, &window, blob, ends, &mut worker, &mut out.bytes),
     };
     WORKER.set(Some(worker));
-    result
+    Ok(result?.then_some(out))
 }
 
 fn elements(shape: &[u64]) -> Result<usize> {
@@ -99,7 +87,14 @@ fn elements(shape: &[u64]) -> Result<usize> {
         .ok_or_else(|| Error::new(ErrorKind::Memory, format!("a chunk of {shape:?} elements does not fit into memory")))
 }
 
-fn fixed(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], worker: &mut Worker) -> Result<Option<Vec<u8>>> {
+/// Encodes into `encoded`; false where there is nothing but fill values.
+fn fixed(
+    meta: &ArrayMeta,
+    window: &Window<'_>,
+    bytes: &[u8],
+    worker: &mut Worker,
+    encoded: &mut Vec<u8>,
+) -> Result<bool> {
     let itemsize = meta.dtype.size();
     let size = elements(window.chunk)?
         .checked_mul(itemsize)
@@ -113,9 +108,9 @@ fn fixed(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], worker: &mut Worke
         out[to * itemsize..(to + n) * itemsize].copy_from_slice(&bytes[from * itemsize..(from + n) * itemsize]);
     });
     if all_fill(out, &meta.fill) {
-        return Ok(None);
+        return Ok(false);
     }
-    meta.chain.encode(out, window.chunk, &mut worker.scratch).map(Some)
+    meta.chain.encode_into(out, window.chunk, encoded, &mut worker.scratch).map(|()| true)
 }
 
 fn variable(
@@ -124,7 +119,8 @@ fn variable(
     blob: &[u8],
     ends: &[usize],
     worker: &mut Worker,
-) -> Result<Option<Vec<u8>>> {
+    encoded: &mut Vec<u8>,
+) -> Result<bool> {
     let mut parts: Vec<&[u8]> = vec![&meta.fill; elements(window.chunk)?];
     runs(window, |from, to, n| {
         for i in 0..n {
@@ -133,7 +129,8 @@ fn variable(
         }
     });
     if parts.iter().all(|p| *p == meta.fill.as_slice()) {
-        return Ok(None);
+        return Ok(false);
     }
-    meta.chain.encode_vlen(&parts, &mut worker.scratch).map(Some)
+    *encoded = meta.chain.encode_vlen(&parts, &mut worker.scratch)?;
+    Ok(true)
 }

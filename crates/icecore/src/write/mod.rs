@@ -4,6 +4,8 @@
 //! while the caller makes the next ones, and it waits when more than a budget of bytes is on its way.
 
 mod append;
+mod assemble;
+mod buffers;
 mod data;
 mod encode;
 mod gather;

@@ -9,6 +9,7 @@ use icecore_chunk::ArrayMeta;
 use icecore_grid::{Error, Region, Result};
 
 use super::append::{Fate, Packer, Placed, Target, fate, object};
+use super::buffers::{Lent, Memory};
 use super::data::Data;
 use super::keep::Keeper;
 use super::{encode, plan};
@@ -54,6 +55,7 @@ pub struct Writing {
 struct Shared {
     writer: Arc<Writer>,
     keeper: Keeper,
+    memory: Memory,
     state: Mutex<State>,
     done: Condvar,
 }
@@ -78,7 +80,7 @@ impl Shared {
 
     /// Encodes one chunk and finds it a place.
     fn chunk(&self, target: Target, meta: &ArrayMeta, region: &Region, data: &Data) -> Result<()> {
-        let encoded = encode::encode(meta, target.chunk, region, data)?;
+        let encoded = encode::encode(meta, target.chunk, region, data, &self.memory)?;
         if self.keeper.holds(&self.writer, &target, encoded.as_deref()) {
             let mut state = self.lock();
             state.written.kept += 1;
@@ -100,9 +102,11 @@ impl Shared {
     }
 
     /// Finds a place for encoded bytes.
-    fn store(&self, target: Target, encoded: Vec<u8>) -> Result<()> {
+    fn store(&self, target: Target, encoded: Lent) -> Result<()> {
         match fate(&encoded) {
-            Fate::Inline => self.lock().placed.push((target, Some(ChunkPlace::Inline(Bytes::from(encoded))))),
+            Fate::Inline => {
+                self.lock().placed.push((target, Some(ChunkPlace::Inline(Bytes::copy_from_slice(&encoded)))))
+            }
             Fate::Object => {
                 let place = object(&self.writer, encoded)?;
                 self.lock().placed.push((target, Some(place)));
@@ -129,7 +133,8 @@ impl Writing {
     /// Starts writing through `writer`.
     pub fn new(writer: Arc<Writer>, options: WriteOptions) -> Self {
         let (keeper, state, done) = (Keeper::default(), Mutex::default(), Condvar::new());
-        Self { shared: Arc::new(Shared { writer, keeper, state, done }), options }
+        let memory = Memory::new(options.memory);
+        Self { shared: Arc::new(Shared { writer, keeper, memory, state, done }), options }
     }
 
     /// The catalog writer below.
@@ -204,7 +209,9 @@ impl Writing {
 
     /// Stores bytes that are one chunk's, encoded already.
     pub fn write_encoded(&self, path: &str, chunk: u64, encoded: Vec<u8>) -> Result<()> {
-        self.shared.store(Target { path: path.to_owned(), chunk, turn: self.shared.turn() }, encoded)
+        let mut lent = self.shared.memory.chunks.take();
+        lent.bytes = encoded;
+        self.shared.store(Target { path: path.to_owned(), chunk, turn: self.shared.turn() }, lent)
     }
 
     /// Waits until everything queued is stored, and registers it with the catalog's writer.

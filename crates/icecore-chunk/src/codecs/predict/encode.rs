@@ -7,6 +7,7 @@ use super::list::List;
 use super::mode::{Mode, Plan, Recipe};
 use super::search::{search, with_mask};
 use super::source::Source;
+use super::straight;
 use super::values::Space;
 use crate::codecs::word::Word;
 use crate::scratch::Scratch;
@@ -14,17 +15,21 @@ use crate::scratch::Scratch;
 /// Recipes of a search that go on to the lists behind the first.
 const FINALISTS: usize = 2;
 
-/// The shortest of what all `modes` and `lists` make of a chunk.
+/// Replaces `out` by the shortest of what all `modes` and `lists` make of a chunk.
 pub(super) fn encode<W: Word>(
     raw: &[u8],
     shape: &[u64],
     float: bool,
     (modes, mask): (&[Mode], bool),
     lists: &[List],
-    scratch: &mut Scratch,
-) -> Result<Vec<u8>> {
+    (out, scratch): (&mut Vec<u8>, &mut Scratch),
+) -> Result<()> {
+    if straight::encode::<W>(raw, shape, float, (modes, mask), lists, (out, scratch))? {
+        return Ok(());
+    }
+    out.clear();
     let mut source = Source::<W>::new(raw, shape, float, mask);
-    let mut shortest = Shortest { lists, best: Vec::new() };
+    let mut shortest = Shortest { lists, best: out };
     for mode in modes {
         match mode {
             Mode::Auto { slow } => {
@@ -41,7 +46,7 @@ pub(super) fn encode<W: Word>(
                 }
             }
             mode => {
-                for recipe in with_mask(&source, mode.recipe(shape, true)) {
+                for recipe in with_mask(source.mask.as_ref(), mode.recipe(shape, true)) {
                     shortest.offer(source.coded(&recipe)?, scratch)?;
                 }
             }
@@ -50,7 +55,7 @@ pub(super) fn encode<W: Word>(
     if shortest.best.is_empty() {
         shortest.offer(source.coded(&plain())?, scratch)?;
     }
-    Ok(shortest.best)
+    Ok(())
 }
 
 /// Elements as they are.
@@ -60,14 +65,14 @@ fn plain() -> Recipe {
 
 struct Shortest<'a> {
     lists: &'a [List],
-    best: Vec<u8>,
+    best: &'a mut Vec<u8>,
 }
 
 impl Shortest<'_> {
     fn take(&mut self, packed: Vec<u8>) {
         // A chunk is never empty: there is a header.
         if self.best.is_empty() || packed.len() < self.best.len() {
-            self.best = packed;
+            *self.best = packed;
         }
     }
 

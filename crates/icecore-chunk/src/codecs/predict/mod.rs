@@ -13,6 +13,7 @@ mod search;
 mod side;
 mod source;
 mod stencil;
+mod straight;
 mod sums;
 mod values;
 
@@ -92,10 +93,12 @@ impl ArrayCodec for Predict {
         for_size!(self.size, decode(stored, shape, self.float, &self.lists, out, scratch))
     }
 
-    fn encode(&self, raw: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<Vec<u8>> {
+    fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         if raw.is_empty() {
-            return Ok(Vec::new());
+            out.clear();
+            return Ok(());
         }
-        for_size!(self.size, encode(raw, shape, self.float, (&self.modes, self.mask), &self.lists, scratch))
+        let modes = (self.modes.as_slice(), self.mask);
+        for_size!(self.size, encode(raw, shape, self.float, modes, &self.lists, (out, scratch)))
     }
 }

@@ -4,6 +4,7 @@ use icecore_grid::Result;
 
 use super::frame::Coded;
 use super::lpc::MAX_TAPS;
+use super::mask::Mask;
 use super::mode::{Plan, Recipe, long_axes, lorenzo};
 use super::source::Source;
 use super::values::Space;
@@ -48,10 +49,10 @@ fn best<'a, W: Word>(source: &mut Source<W>, recipes: impl Iterator<Item = &'a R
 }
 
 /// With and without the mask, where the chunk has one.
-pub(super) fn with_mask<W: Word>(source: &Source<W>, recipe: Option<Recipe>) -> Vec<Recipe> {
+pub(super) fn with_mask<W>(mask: Option<&Mask<W>>, recipe: Option<Recipe>) -> Vec<Recipe> {
     let Some(recipe) = recipe else { return Vec::new() };
     let plain = Recipe { mask: false, ..recipe.clone() };
-    if recipe.mask && source.mask.is_some() { vec![recipe, plain] } else { vec![plain] }
+    if recipe.mask && mask.is_some() { vec![recipe, plain] } else { vec![plain] }
 }
 
 /// Differences along all combinations of axes, in every kind of values.
@@ -62,7 +63,7 @@ fn quick_recipes<W: Word>(source: &Source<W>) -> Vec<Recipe> {
     for space in [Space::Bits, Space::Lattice, Space::Rank] {
         for set in 1u32..1 << axes.len() {
             let chosen: Vec<usize> = (0..axes.len()).filter(|i| set >> i & 1 == 1).map(|i| axes[i]).collect();
-            out.extend(with_mask(source, Some(Recipe { space, plan: lorenzo(&chosen), mask: true })));
+            out.extend(with_mask(source.mask.as_ref(), Some(Recipe { space, plan: lorenzo(&chosen), mask: true })));
         }
     }
     out

@@ -1,0 +1,58 @@
+//! assemble: encoded chunks → the bytes of their shard, with its index.
+
+use icecore_chunk::Shard;
+use icecore_grid::Result;
+
+use super::buffers::Lent;
+
+/// A shard in the making. Its chunks may come out of order and lie in order; `None` is nothing but fill values.
+pub(crate) struct Assembly<'a> {
+    shard: &'a Shard,
+    out: Lent,
+    entries: Vec<Option<(u64, u64)>>,
+    /// Chunks that came before their turn, by number.
+    early: Vec<(usize, Option<Lent>)>,
+    count: usize,
+}
+
+impl<'a> Assembly<'a> {
+    /// A shard of `count` chunks, in the memory of `out`.
+    pub fn new(shard: &'a Shard, count: usize, mut out: Lent) -> Self {
+        out.bytes.clear();
+        if !shard.index_at_end {
+            out.bytes.resize(shard.index_bytes(count), 0); // filled in at the end
+        }
+        Self { shard, out, entries: Vec::with_capacity(count), early: Vec::new(), count }
+    }
+
+    /// Takes chunk number `nth`.
+    pub fn add(&mut self, nth: usize, chunk: Option<Lent>) {
+        if nth != self.entries.len() {
+            return self.early.push((nth, chunk));
+        }
+        self.append(chunk);
+        while let Some(at) = self.early.iter().position(|(nth, _)| *nth == self.entries.len()) {
+            let (_, chunk) = self.early.swap_remove(at);
+            self.append(chunk);
+        }
+    }
+
+    fn append(&mut self, chunk: Option<Lent>) {
+        self.entries.push(chunk.as_ref().map(|bytes| (self.out.len() as u64, bytes.len() as u64)));
+        self.out.bytes.extend_from_slice(chunk.as_deref().unwrap_or_default());
+    }
+
+    /// The shard, once it has all its chunks; `None` where none of them holds anything.
+    pub fn finish(mut self) -> Result<Option<Lent>> {
+        debug_assert_eq!(self.entries.len(), self.count);
+        if self.entries.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let index = self.shard.encode_index(&self.entries)?;
+        match self.shard.index_at_end {
+            true => self.out.bytes.extend_from_slice(&index),
+            false => self.out.bytes[..index.len()].copy_from_slice(&index),
+        }
+        Ok(Some(self.out))
+    }
+}
