@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -80,18 +81,20 @@ class Adapting:
         return None if found is None else (found.codecs or [], {"drift": found.note})
 
     def _decide(self, shape: Sequence[int], read: Reader, nbytes: int) -> tuple[list[Codec], dict[str, Any]]:
+        began = time.perf_counter()
         planned = plan(self._kind, shape, self._chunk, read, self._goal, self._portable)
         found = planned.codecs
         if self._grows and planned.record and not is_choice(found):
             found = choice([found])
         self._decided = self._written = nbytes
         if planned.record:
-            self._look_from(found)
+            self._look_from(found, time.perf_counter() - began)
         return found, planned.record
 
-    def _look_from(self, found: list[Codec]) -> None:
+    def _look_from(self, found: list[Codec], spent: float = 0.0) -> None:
         # What has no list can't take in another codec, and a note would help nobody who writes right now.
-        self._watch = Watch(self._kind, self._chunk, found, self._goal) if is_choice(found) else None
+        watch = Watch(self._kind, self._chunk, found, self._goal, spent=spent)
+        self._watch = watch if is_choice(found) else None
 
 
 def wish(goal: Goal, portable: bool) -> dict[str, Any]:

@@ -135,5 +135,6 @@ fn chosen(choice: Choice) -> Value {
         "stored": choice.stored,
         "encode": choice.encode,
         "decode": choice.decode,
+        "cost": choice.cost,
     })
 }

@@ -120,6 +120,7 @@ fn ours(shape: &[u64], size: usize) -> Vec<(String, Value)> {
     ]);
     let steps = |axes: Vec<usize>| json!({"mode": "lorenzo", "axes": axes});
     let last = shape.len() - 1;
+    let two = json!(["lorenzo", steps(vec![last])]);
     let quick = json!(["none", "lorenzo", steps(vec![last]), steps((last.saturating_sub(1)..=last).collect())]);
     for (name, list) in [
         ("blosc bit lz4", blosc("lz4", 5, "bitshuffle")),
@@ -131,6 +132,7 @@ fn ours(shape: &[u64], size: usize) -> Vec<(String, Value)> {
         ("pco-8", pco(8)),
     ] {
         out.push((format!("speed {name}"), predict(json!(["lorenzo"]), json!([list]))));
+        out.push((format!("two {name}"), predict(two.clone(), json!([list]))));
         out.push((format!("quick {name}"), predict(quick.clone(), json!([list]))));
     }
     out.extend(

@@ -43,6 +43,8 @@ pub struct Choice {
     pub stored: u64,
     pub encode: f64,
     pub decode: f64,
+    /// What the goal weighs, for a byte of data: of two choices for one goal the smaller is the better.
+    pub cost: f64,
 }
 
 /// The best of the measurements that are complete; `None` where nothing was measured.
@@ -63,7 +65,7 @@ pub fn choose(measured: &[Measured], goal: Goal, adaptive: bool) -> Option<Choic
         (false, _) | (_, Goal::Speed) => vec![first],
         _ => grow(measured, &whole, first, goal),
     };
-    Some(describe(measured, picks))
+    Some(describe(measured, picks, goal))
 }
 
 /// Indexes of the measurements that no other beats in both bytes and decoding time.
@@ -90,7 +92,6 @@ fn costs(measured: &[&Measured], goal: Goal) -> Vec<f64> {
     let any_writes = measured.iter().any(|m| writes(m));
     let any_fast = measured.iter().any(|m| fast(m));
     let in_class = |m: &Measured| !any_fast || fast(m);
-    let lacking = |m: &Measured| (m.decode() * SPEED / m.raw() as f64).max(1.0);
     measured
         .iter()
         .map(|m| match goal {
@@ -98,7 +99,7 @@ fn costs(measured: &[&Measured], goal: Goal) -> Vec<f64> {
             Goal::Balanced { .. } if any_writes && !writes(m) => f64::INFINITY,
             Goal::Balanced { bandwidth } => balanced(m.stored() as f64, m.encode(), m.decode(), bandwidth),
             Goal::Speed if !in_class(m) => f64::INFINITY,
-            Goal::Speed => m.stored() as f64 * lacking(m).powf(LACKING),
+            Goal::Speed => speedy(m.stored() as f64, m.decode(), m.raw() as f64),
         })
         .collect()
 }
@@ -163,15 +164,20 @@ fn mixed_cost(measured: &[Measured], picks: &[usize], goal: Goal) -> f64 {
     match goal {
         Goal::Balanced { .. } if picks.len() > 1 && (raw as f64) < encode * WRITE_SPEED => f64::INFINITY,
         Goal::Balanced { bandwidth } => balanced(stored, encode, decode, bandwidth),
-        _ => stored,
+        Goal::Speed => speedy(stored, decode, raw as f64),
+        Goal::Archive => stored,
     }
+}
+
+fn speedy(stored: f64, decode: f64, raw: f64) -> f64 {
+    stored * (decode * SPEED / raw).max(1.0).powf(LACKING)
 }
 
 fn balanced(stored: f64, encode: f64, decode: f64, bandwidth: f64) -> f64 {
     stored / bandwidth + decode + encode / READS
 }
 
-fn describe(measured: &[Measured], picks: Vec<usize>) -> Choice {
+fn describe(measured: &[Measured], picks: Vec<usize>, goal: Goal) -> Choice {
     let figures = mixed(measured, &picks);
     let sum = |value: fn(&Figure) -> f64| figures.iter().map(value).sum::<f64>();
     let labels: Vec<&str> = picks.iter().map(|i| measured[*i].candidate.label.as_str()).collect();
@@ -189,6 +195,7 @@ fn describe(measured: &[Measured], picks: Vec<usize>) -> Choice {
         stored: figures.iter().map(|f| f.stored).sum(),
         encode: sum(|f| f.encode),
         decode: sum(|f| f.decode),
+        cost: mixed_cost(measured, &picks, goal) / figures.iter().map(|f| f.raw).sum::<u64>().max(1) as f64,
         picks,
     }
 }

@@ -14,11 +14,14 @@ use crate::choose::{Goal, hopeless};
 use crate::class::Class;
 use crate::clock::timed;
 use crate::dtype::DType;
-use crate::measured::{Figure, Measured, State, median};
+use crate::measured::{Figure, Measured, State};
 use crate::scratch::Scratch;
 
-/// Anything that takes longer than this is timed once; shorter things three times, and the median counts.
+/// Anything that takes longer than this is timed once; shorter things several times until that time is over, and the
+/// least counts: whatever else the machine does only ever adds.
 const ONCE: f64 = 5e-3;
+const FEWEST_TIMES: usize = 3;
+const MOST_TIMES: usize = 7;
 /// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
 const FAR: f64 = 1.4;
 /// Where the least bytes are all that counts: a few fields repeat so far apart that only the slow ones see it.
@@ -144,18 +147,15 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode })
 }
 
-/// The median of `first` and two more, unless one takes long.
+/// The least of `first` and some more, unless one takes long.
 fn repeated(first: f64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
-    if first > ONCE {
-        return Ok(first);
-    }
-    let mut seconds = vec![first];
-    for _ in 0..2 {
-        let (second, result) = timed(&mut work);
+    let (mut least, mut spent, mut times) = (first, first, 1);
+    while first <= ONCE && (times < FEWEST_TIMES || times < MOST_TIMES && spent < ONCE / 4.0) {
+        let (seconds, result) = timed(&mut work);
         result?;
-        seconds.push(second);
+        (least, spent, times) = (least.min(seconds), spent + seconds, times + 1);
     }
-    Ok(median(seconds.into_iter()))
+    Ok(least)
 }
 
 /// Leaves out slow candidates before they are run at all, where a quick relative needs `far` times the bytes of the best.

@@ -97,7 +97,7 @@ class Candidate:
 @dataclass(frozen=True)
 class Choice:
     """The codecs that a goal chooses: one chain, or ``icecore.choice`` of several. Figures as for a
-    candidate.
+    candidate; ``cost`` is what the goal weighs, for a byte of data.
     """
 
     goal: Goal
@@ -107,6 +107,7 @@ class Choice:
     write: float
     read: float
     blocks: int
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,9 @@ def _choices(
         blocks = max(len(m["stored"]) for m in found["measured"])
         write, read = item["raw"] / item["encode"] / 1e6, item["raw"] / item["decode"] / 1e6
         ratio = _ratio(sample, item["stored"], blocks, entry)
-        result[goal.name] = Choice(goal, item["label"], item["codecs"], ratio, write, read, blocks)
+        result[goal.name] = Choice(
+            goal, item["label"], item["codecs"], ratio, write, read, blocks, item["cost"]
+        )
     return result
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors, layout, text
-from icecore.analyzer.measure import Choice, Goal, Measurement, measure
+from icecore.analyzer.measure import Choice, Goal, measure
 from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
 from icecore.codecspec import Codec
 
@@ -38,18 +38,25 @@ class Watch:
 
     Where the array's codecs are ``icecore.choice``, a codec that saves 5 % of the cost joins its list (of
     four at most); chunks that were written before stay readable. Otherwise the drift is only noted. All of it
-    takes at most 5 % of the time since it began, but for the first look.
+    takes at most 5 % of the time since it began, in which the choice that it watches over counts too.
     """
 
     def __init__(
-        self, kind: Kind, chunk: Sequence[int], codecs: list[Codec], goal: Goal, portable: bool = False
+        self,
+        kind: Kind,
+        chunk: Sequence[int],
+        codecs: list[Codec],
+        goal: Goal,
+        portable: bool = False,
+        spent: float = 0.0,
     ) -> None:
+        """``spent``: seconds that the choice has just taken."""
         self._portable = portable
         self._kind, self._chunk, self._goal = kind, tuple(chunk), goal
         self._quick = goal.name == "speed"
         self._codecs = codecs
-        self._began, self._spent = time.perf_counter(), 0.0
-        self._looks = self._behind = 0
+        self._began, self._spent = time.perf_counter() - spent, spent
+        self._behind = 0
         self._random = np.random.default_rng(1)
         self._over = False
 
@@ -59,9 +66,8 @@ class Watch:
         ``before`` is how many bytes of the array were written already.
         """
         began = time.perf_counter()
-        if self._over or (self._looks and self._spent > _SHARE * (began - self._began)):
+        if self._over or self._spent > _SHARE * (began - self._began):
             return None
-        self._looks += 1
         found = self._measure(shape, read, before)
         self._spent += time.perf_counter() - began
         return found
@@ -73,17 +79,20 @@ class Watch:
         lists = _lists(self._codecs)
         present = [{"label": str(i), "codecs": codecs} for i, codecs in enumerate(lists)]
         options: dict[str, Any] = {"adaptive": False, "threads": 1}
-        now = _least(measure(self._kind, sample, [self._goal], only=present, **options), self._goal)
+        now = self._least(sample, only=present, **options)
         options |= {"effort": "fast" if self._quick else "short", "portable": self._portable}
-        best = _least(measure(self._kind, sample, [self._goal], **options), self._goal)
-        if now is None or best is None or best[0] > now[0] * (1 - _WORTH):
+        best = self._least(sample, **options)
+        if now is None or best is None or best.codecs in lists or best.cost > now.cost * (1 - _WORTH):
             self._behind = 0
             return None
         self._behind += 1
         if self._behind < _IN_A_ROW:
             return None
         self._behind = 0
-        return self._drift(sample, best[1], 1 - best[0] / now[0], before)
+        return self._drift(sample, best, 1 - best.cost / now.cost, before)
+
+    def _least(self, sample: Sample, **options: Any) -> Choice | None:
+        return measure(self._kind, sample, [self._goal], **options).choices.get(self._goal.name)
 
     def _drift(self, sample: Sample, better: Choice, saved: float, before: int) -> Drift:
         what = f"after {text.size(before)} {better.label} costs {saved:.0%} less"
@@ -92,8 +101,9 @@ class Watch:
             self._over = True
             return Drift(None, f"{what}: pack it again")
         effort = "full" if self._goal.name == "archive" else "fast" if self._quick else "usual"
-        chosen = measure(self._kind, sample, [self._goal], effort=effort, adaptive=False).choices
-        best = chosen.get(self._goal.name, better)
+        best = self._least(sample, effort=effort, adaptive=False) or better
+        if best.codecs in lists:
+            best = better
         self._codecs = choice([*lists, best.codecs])
         return Drift(self._codecs, f"{what}: {best.label} joined the list")
 
@@ -136,15 +146,3 @@ def goal_of(record: Any) -> Goal | None:
 def _lists(codecs: list[Codec]) -> list[list[Codec]]:
     found: list[list[Codec]] = codecs[0]["configuration"]["choices"] if is_choice(codecs) else [codecs]
     return found
-
-
-def _least(found: Measurement, goal: Goal) -> tuple[float, Choice] | None:
-    chosen = found.choices.get(goal.name)
-    return None if chosen is None else (_cost(chosen, goal), chosen)
-
-
-def _cost(found: Choice, goal: Goal) -> float:
-    """Seconds a byte, or stored bytes a byte, as far as the goal counts them."""
-    if goal.name == "balanced":
-        return 1 / (found.ratio * goal.bandwidth) + 1 / (found.read * 1e6) + 1 / (found.write * 1e8)
-    return 1 / found.ratio

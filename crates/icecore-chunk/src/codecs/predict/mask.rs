@@ -15,16 +15,34 @@ pub(super) struct Mask<W> {
     pub others: usize,
 }
 
+/// Counters that values share: whether one of them is frequent shows sooner than which.
+const COUNTERS: usize = 4096;
 /// Elements looked at to find the most frequent one.
 const SAMPLE: usize = 2048;
 /// A mask is worth its runs where one element of this many has the value.
 const RARE: usize = 32;
+
+/// Could one of these values be frequent enough? Several that share a counter may look like one.
+fn is_any_frequent<W: Word>(sample: &[W]) -> bool {
+    let mut counts = [0u16; COUNTERS];
+    let mut most = 0;
+    for word in sample {
+        let place = word.to_u64().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - COUNTERS.trailing_zeros());
+        let count = &mut counts[place as usize];
+        *count = count.saturating_add(1);
+        most = most.max(*count);
+    }
+    usize::from(most) * RARE > sample.len()
+}
 
 impl<W: Word> Mask<W> {
     /// The mask of the most frequent value; `None` where no value is frequent, or nothing else is there.
     pub fn find(words: &[W]) -> Option<Mask<W>> {
         let step = (words.len() / SAMPLE).max(1);
         let mut sample: Vec<W> = words.iter().copied().step_by(step).collect();
+        if !is_any_frequent(&sample) {
+            return None;
+        }
         sample.sort_unstable();
         let longest = sample.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;
         let value = *longest.first().filter(|_| longest.len() * RARE > sample.len() && longest.len() > 1)?;
