@@ -130,7 +130,7 @@ def pack(
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))
-            options = TableOptions(restore, trust, portable)
+            options = TableOptions(restore, trust, portable, goal == "archive")
             long = pack_tables(writer, tables, options, report, keep_going, progress)
             write_for(writer, [*long, *(step.path for step in assembly.steps if summaries)])
             if then is not None:

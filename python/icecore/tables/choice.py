@@ -11,6 +11,7 @@ import numpy as np
 from icecore import errors
 from icecore.sources.dtypes import data_type
 from icecore.tables.codecs import dtype
+from icecore.tables.job import TableOptions
 
 Codec = dict[str, Any]
 #: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
@@ -18,8 +19,9 @@ Codec = dict[str, Any]
 CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
 #: rows that are measured of a table of several chunks, and the longest step at which it may repeat itself
 _ROWS, _LONGEST = 1 << 13, 1024
-#: a column that shrinks this much with the first codecs is not measured any further
-_ENOUGH = 200
+#: a column that shrinks this much with the first codecs is not measured any further: of columns that repeat
+#: each value, with those that take a tenth of pco's time; of any
+_REPEATS, _ENOUGH = 100, 200
 #: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
 _SAME, _FEW = 1.001, 24
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -27,23 +29,27 @@ _PCO: Codec = {"name": "numcodecs.pcodec", "configuration": {"level": 8}}
 _CRC: Codec = {"name": "crc32c"}
 
 
-def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, portable: bool) -> list[Codec]:
+def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: TableOptions) -> list[Codec]:
     """The codecs of a column's chunks.
 
     Args:
         column: of the print format.
         values: its first values.
         whole: whether they are all, and one chunk.
-        portable: use only codecs that other Zarr readers have.
+        options: whether only codecs will do that other Zarr readers have, or only the least bytes.
     """
     kind = dtype(column)
     if kind.kind == "S":
         # The arrangement that suits a fast level suits a slow one.
         *arranged, _ = _smallest(_texts(kind.itemsize), values if whole else values[:_ROWS])
         return [*arranged, _zstd(19 if whole else 9), _CRC]
-    if portable:
+    if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole else values[:_ROWS]
+    if not whole and not options.smallest:
+        quick = _smallest([[_BYTES, _zstd(1)], [_BYTES, _shuffle(kind.itemsize), _zstd(1)]], sample)
+        if _stored(quick, sample) * _REPEATS < sample.nbytes:
+            return [*quick, _CRC]
     best = _smallest(_numbers(column, values, whole), sample)
     if not whole and kind.kind in "iufMm" and _stored(best, sample) * _FEW > sample.nbytes:
         best = _smallest([best, *_settled(column, values)], sample)

@@ -15,11 +15,13 @@ class TableOptions:
         keep: whether what is needed to print the text again is kept, and checked.
         trust: ``data`` where the record lengths of the data count, not those of labels.
         portable: use only codecs that other Zarr readers have.
+        smallest: the least bytes, whatever time they take.
     """
 
     keep: bool = True
     trust: str | None = None
     portable: bool = False
+    smallest: bool = False
 
 
 @dataclass(frozen=True)

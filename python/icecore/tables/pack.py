@@ -277,7 +277,7 @@ class _TablePack:
                 dims=("row",),
                 chunks=(chunk,),
                 shards=(shard,),
-                codec=choice.codecs(column, values, whole, self._options.portable),
+                codec=choice.codecs(column, values, whole, self._options),
                 attrs=item.attrs,
             )
             self._arrays.append(array)
