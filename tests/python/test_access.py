@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import access, layout
-from icecore.cli import app
+from icecore.cli import table
 from typer.testing import CliRunner
 
 RNG = np.random.default_rng(23)
@@ -81,7 +81,7 @@ def test_chunks_follow_the_reads(cube: str, tmp_path: Path) -> None:
 
 def test_on_the_command_line(cube: str, tmp_path: Path) -> None:
     more = ["--access", f"{MAPS}:0.9; {SERIES}:0.1", "--measure", "--codec", "lz4", "--json"]
-    done = CliRunner().invoke(app, ["pack", cube, "--into", str(tmp_path / "r"), *more])
+    done = CliRunner().invoke(table(), ["pack", cube, "--into", str(tmp_path / "r"), *more])
     assert done.exit_code == 0, done.output
     chunks = icecore.open(tmp_path / "r")["/t2m"].chunks
     assert chunks is not None
@@ -127,7 +127,7 @@ def test_explain(cube: str, tmp_path: Path) -> None:
     chunk, shard = {"time": 8, "y": 20, "x": 25}, {"time": 48, "y": 80, "x": 100}
     icecore.pack(cube, tmp_path / "r", chunk=chunk, shard=shard, codec="none")
     spec = f"{MAPS}:0.75; {SERIES}:0.25"
-    done = CliRunner().invoke(app, ["explain", str(tmp_path / "r"), "/t2m", "--access", spec, "--json"])
+    done = CliRunner().invoke(table(), ["explain", str(tmp_path / "r"), "/t2m", "--access", spec, "--json"])
     assert done.exit_code == 0, done.output
     maps, series = json.loads(done.output)
     size = 8 * 20 * 25 * 4
@@ -137,8 +137,8 @@ def test_explain(cube: str, tmp_path: Path) -> None:
     assert maps["requests"] == 1
     assert (series["chunks"], series["expected_chunks"]) == (12, 12)
     assert series["bytes_fetched"] >= 12 * size
-    done = CliRunner().invoke(app, ["explain", str(tmp_path / "r"), "/t2m", "--access", spec])
+    done = CliRunner().invoke(table(), ["explain", str(tmp_path / "r"), "/t2m", "--access", spec])
     assert done.output.splitlines()[2].split()[:3] == ["time=1,y=all,x=all", "0.75", "1.0"]
     assert done.output.splitlines()[-1].startswith("all ")
-    bad = CliRunner().invoke(app, ["explain", str(tmp_path / "r"), "/t2m", "0:1", "--access", spec])
+    bad = CliRunner().invoke(table(), ["explain", str(tmp_path / "r"), "/t2m", "0:1", "--access", spec])
     assert bad.exit_code == 1

@@ -204,13 +204,13 @@ def test_a_failed_pack_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_command_line(tmp_path: Path) -> None:
-    from icecore.cli import app
+    from icecore.cli import table
 
     label, text, _ = labelled(tmp_path)
     run = CliRunner().invoke
     repo = str(tmp_path / "r")
-    assert run(app, ["pack", str(label), "--into", repo]).exit_code == 0
-    done = run(app, ["restore", repo, "/t", "-o", str(tmp_path / "again.tab")])
+    assert run(table(), ["pack", str(label), "--into", repo]).exit_code == 0
+    done = run(table(), ["restore", repo, "/t", "-o", str(tmp_path / "again.tab")])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "again.tab").read_bytes() == text
     with pytest.raises(Error, match="no source nothing"):

@@ -9,7 +9,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.cli import app
+from icecore.cli import table
 from typer.testing import CliRunner
 
 RNG = np.random.default_rng(17)
@@ -119,10 +119,10 @@ def test_diff_on_the_command_line(repo_path: str) -> None:
     icecore.open(repo_path).tag("old")
     with icecore.open(repo_path).writer() as w:
         w["/x"][0:10, 0:10] = 3.0
-    done = CliRunner().invoke(app, ["diff", repo_path, "old", "--values"])
+    done = CliRunner().invoke(table(), ["diff", repo_path, "old", "--values"])
     assert done.exit_code == 0, done.output
     assert "~ /x: 1 chunk written, 100 elements, 100 differ\n    [0:10, 0:10]" in done.output
-    done = CliRunner().invoke(app, ["diff", repo_path, "old", "--json"])
+    done = CliRunner().invoke(table(), ["diff", repo_path, "old", "--json"])
     assert json.loads(done.output)["chunks"]["/x"]["boxes"] == [[[0, 0], [10, 10]]]
 
 

@@ -6,7 +6,7 @@ use crate::column::View;
 use crate::digits::{Digits, Printed};
 use crate::escapes::Escapes;
 use crate::grid::{Grid, STRIP, Slot};
-use crate::number::from_double;
+use crate::number::{from_double, from_doubles};
 
 /// Prints strips of one table after the other.
 pub(crate) struct Printer<'a> {
@@ -77,38 +77,44 @@ impl<'a> Printer<'a> {
         let length = self.line.len();
         let text = text.unwrap_or(&mut self.line);
         self.unfit[i] = match (&slot.digits, self.columns[i]) {
-            (Some(digits), View::Int(v)) => numbers(slot, digits, &v[rows], text, length, |v| *v as u64, |v| Some(*v)),
+            (Some(digits), View::Int(v)) => numbers(slot, digits, &v[rows], text, length),
             (Some(digits), View::Real(v)) => {
-                let scale = slot.column.scale;
-                numbers(slot, digits, &v[rows], text, length, |v| v.to_bits(), |v| from_double(*v, scale))
+                let (values, mut wholes) = (&v[rows], [0; STRIP]);
+                let unfit = wholes_of(values, slot.column.scale, &mut wholes);
+                unfit | numbers(slot, digits, &wholes[..values.len()], text, length)
             }
             (_, values) => others(slot, self.grid.separator, values, rows, text, length, &mut self.scratch),
         };
     }
 }
 
-/// Numbers, each into its row; those that have no room as bits. A value that is `key`'s same as the one before isn't
-/// printed again.
+/// The numbers that are printed for doubles; those for which there is none as bits.
+fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
+    if from_doubles(values, scale, wholes) {
+        return 0;
+    }
+    let mut unfit = 0;
+    for (row, (value, whole)) in values.iter().zip(wholes).enumerate() {
+        match from_double(*value, scale) {
+            Some(k) => *whole = k,
+            None => unfit |= 1 << row,
+        }
+    }
+    unfit
+}
+
+/// Numbers, each into its row; those that have no room as bits. One that is the same as the one before isn't printed again.
 #[inline]
-fn numbers<T>(
-    slot: &Slot<'_>,
-    digits: &Digits,
-    values: &[T],
-    text: &mut [u8],
-    length: usize,
-    key: impl Fn(&T) -> u64,
-    whole: impl Fn(&T) -> Option<i64>,
-) -> u64 {
+fn numbers(slot: &Slot<'_>, digits: &Digits, values: &[i64], text: &mut [u8], length: usize) -> u64 {
     let (start, end) = slot.body();
-    let mut before: Option<(u64, Printed)> = None;
+    let mut before: Option<(i64, Printed)> = None;
     let mut unfit = 0;
     for (row, (value, line)) in values.iter().zip(text.chunks_exact_mut(length)).enumerate() {
-        let now = key(value);
-        let known = before.filter(|(then, _)| *then == now).map(|(_, printed)| printed);
-        match known.or_else(|| whole(value).and_then(|k| digits.print(k))) {
+        let known = before.filter(|(then, _)| then == value).map(|(_, printed)| printed);
+        match known.or_else(|| digits.print(*value)) {
             Some(printed) => {
                 printed.put(&mut line[start..end]);
-                before = Some((now, printed));
+                before = Some((*value, printed));
             }
             None => unfit |= 1 << row,
         }

@@ -155,3 +155,46 @@ pub fn from_double(value: f64, scale: u8) -> Option<i64> {
     // The product is off by one unit at most.
     [near, near - 1, near + 1].into_iter().find(|k| (*k as f64 / power).to_bits() == value.to_bits())
 }
+
+/// Half of what a double counts in ones: added and taken away again it rounds, and its sum has the integer in its low bits.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+/// Beyond that it doesn't.
+const ROUNDED: f64 = 2_251_799_813_685_248.0;
+
+/// What [`from_double`] gives for each of `values`, all at once; false where it is not that simple for one of them.
+#[inline]
+pub fn from_doubles(values: &[f64], scale: u8, wholes: &mut [i64]) -> bool {
+    let Some(power) = POW10.get(scale as usize).map(|power| *power as f64) else { return false };
+    let both = values.iter().zip(wholes);
+    both.fold(true, |all, (value, whole)| {
+        let sum = value * power + ROUNDER;
+        let near = sum - ROUNDER;
+        *whole = sum.to_bits().wrapping_sub(ROUNDER.to_bits()) as i64;
+        all & ((near / power).to_bits() == value.to_bits()) & (near.abs() < ROUNDED)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_doubles_are_what_each_is() {
+        let mut state = 1u64;
+        for round in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (scale, k) = ((round % 13) as u8, (state as i64) >> (11 + state % 50));
+            let value = k as f64 / POW10[scale as usize] as f64;
+            let value = if round % 5 == 0 { f64::from_bits(value.to_bits() ^ 1) } else { value };
+            let mut whole = [0];
+            if from_doubles(&[value], scale, &mut whole) {
+                assert_eq!(Some(whole[0]), from_double(value, scale), "{value} {scale}");
+            } else {
+                assert!(k.abs() >= 1 << 51 || from_double(value, scale) != Some(k), "{value} {scale}");
+            }
+        }
+        for odd in [f64::NAN, f64::INFINITY, -0.0, 1e300, 0.123_456] {
+            assert!(!from_doubles(&[1.5, odd], 1, &mut [0; 2]));
+        }
+    }
+}

@@ -69,7 +69,7 @@ impl Misfits {
 /// # Errors
 /// `Unsupported` for blocks of 2^32 bytes and more.
 pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
-    parse_with(format, text, |part, last| Ok(part_of(format, part, last)), last)
+    parse_with(format, text, |part, last, room| Ok(part_of(format, part, last, room)), last)
 }
 
 /// The same, and all of it is printed again and compared with the text.
@@ -77,7 +77,7 @@ pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
 /// # Errors
 /// Also `Internal` where that is not the same.
 pub fn parse_checked(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
-    parse_with(format, text, |part, last| checked(format, part, part_of(format, part, last)), last)
+    parse_with(format, text, |part, last, room| checked(format, part, part_of(format, part, last, room)), last)
 }
 
 fn checked(format: &Format, text: &[u8], parsed: Parsed) -> Result<Parsed> {
@@ -93,7 +93,7 @@ fn checked(format: &Format, text: &[u8], parsed: Parsed) -> Result<Parsed> {
 fn parse_with(
     format: &Format,
     text: &[u8],
-    each: impl Fn(&[u8], bool) -> Result<Parsed> + Sync,
+    each: impl Fn(&[u8], bool, usize) -> Result<Parsed> + Sync,
     last: bool,
 ) -> Result<Parsed> {
     if u32::try_from(text.len()).is_err() {
@@ -101,8 +101,15 @@ fn parse_with(
     }
     let parts = shares(format, text);
     let count = parts.len();
-    let parsed: Vec<Parsed> =
-        parts.into_par_iter().enumerate().map(|(i, part)| each(part, last && i + 1 == count)).collect::<Result<_>>()?;
+    let parsed: Vec<Parsed> = parts
+        .into_par_iter()
+        .enumerate()
+        .map(|(i, part)| {
+            // The first takes in the others.
+            let room = if i == 0 { text.len() } else { part.len() };
+            each(part, last && i + 1 == count, room)
+        })
+        .collect::<Result<_>>()?;
     Ok(join(format, parsed))
 }
 
@@ -162,8 +169,9 @@ struct Before {
     text: u32,
 }
 
-fn part_of(format: &Format, text: &[u8], last: bool) -> Parsed {
-    let guess = text.len() / guess_row(format).max(1) + 1;
+/// Parses one part, with room for the rows of so many bytes.
+fn part_of(format: &Format, text: &[u8], last: bool, room: usize) -> Parsed {
+    let guess = room / guess_row(format).max(1) + 1;
     let mut parsed = Parsed {
         columns: format.columns.iter().map(|c| c.values(guess)).collect(),
         escapes: Escapes::default(),

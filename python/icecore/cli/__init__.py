@@ -1,4 +1,4 @@
-"""The command line: one file a verb. ``main`` runs it, ``app`` is the table of verbs."""
+"""The command line: one file a verb. ``main`` runs it, ``table`` makes the table of verbs."""
 
 from __future__ import annotations
 
@@ -6,67 +6,54 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
 
-from icecore.cli import (
-    assay,
-    bench,
-    branch,
-    demo,
-    diff,
-    explain,
-    gc,
-    info,
-    link,
-    log,
-    ls,
-    pack,
-    plot,
-    query,
-    read,
-    restore,
-    tag,
-    verify,
-)
 from icecore.cli.failure import describe
 from icecore.cli.process import settle
 
-app = typer.Typer(
-    name="icecore",
-    help="Cut exactly the part you need out of an archive of any size.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+#: in the order of the list that ``icecore --help`` prints; each has a module of its name
+VERBS = (
+    "demo",
+    "link",
+    "pack",
+    "assay",
+    "ls",
+    "info",
+    "read",
+    "query",
+    "restore",
+    "explain",
+    "plot",
+    "log",
+    "diff",
+    "tag",
+    "branch",
+    "gc",
+    "verify",
+    "bench",
 )
-for verb in (
-    demo,
-    link,
-    pack,
-    assay,
-    ls,
-    info,
-    read,
-    query,
-    restore,
-    explain,
-    plot,
-    log,
-    diff,
-    tag,
-    branch,
-    gc,
-    verify,
-    bench,
-):
-    verb.register(app)
-
 _SELECTING = ("read", "explain", "plot")
 
 
-@app.callback(invoke_without_command=True)
+def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
+    """The table of some verbs."""
+    app = typer.Typer(
+        name="icecore",
+        help="Cut exactly the part you need out of an archive of any size.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for verb in verbs:
+        import_module(f"icecore.cli.{verb}").register(app)
+    return app
+
+
 def _options(
     version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
     debug: bool = typer.Option(False, "--debug", help="Show tracebacks of errors."),
@@ -91,8 +78,10 @@ def run(arguments: list[str]) -> int:
     if arguments and arguments[0] in _SELECTING:
         # "-1" and "-5:" are selections, not options.
         arguments = [" " + item if re.match(r"-\d", item) else item for item in arguments]
+    # A command needs no other verb's options, which take their time to read.
+    verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
     try:
-        return _status(app(arguments, prog_name="icecore", standalone_mode=False))
+        return _status(table(verbs)(arguments, prog_name="icecore", standalone_mode=False))
     except BrokenPipeError:
         # The reader of our output left (as `head` does): no error, but Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

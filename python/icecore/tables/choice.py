@@ -41,18 +41,20 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     kind = dtype(column)
     if kind.kind == "S":
         # The arrangement that suits a fast level suits a slow one.
-        *arranged, _ = _smallest(_texts(kind.itemsize), values if whole else values[:_ROWS])
+        (*arranged, _), _ = _smallest(
+            _arranged({"name": "bytes"}, kind.itemsize, 3), values if whole else values[:_ROWS]
+        )
         return [*arranged, _zstd(19 if whole else 9), _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole else values[:_ROWS]
     if not whole and not options.smallest:
-        quick = _smallest([[_BYTES, _zstd(1)], [_BYTES, _shuffle(kind.itemsize), _zstd(1)]], sample)
-        if _stored(quick, sample) * _REPEATS < sample.nbytes:
+        quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
+        if size * _REPEATS < sample.nbytes:
             return [*quick, _CRC]
-    best = _smallest(_numbers(column, values, whole), sample)
-    if not whole and kind.kind in "iufMm" and _stored(best, sample) * _FEW > sample.nbytes:
-        best = _smallest([best, *_settled(column, values)], sample)
+    best, size = _smallest(_numbers(column, values, whole), sample)
+    if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
+        best, _ = _smallest([best, *_settled(column, values)], sample)
     return [*best, _CRC]
 
 
@@ -88,14 +90,16 @@ def _integers(column: dict[str, Any]) -> list[Codec]:
     return [{"name": "icecore.decimal", "configuration": scaled}]
 
 
-def _texts(width: int) -> list[list[Codec]]:
-    """Text of fixed width: by rows, or by the characters' places."""
-    plain: list[Codec] = [{"name": "bytes"}, _zstd(3)]
-    return [plain, [{"name": "bytes"}, _shuffle(width), _zstd(3)]] if width > 1 else [plain]
+def _arranged(first: Codec, width: int, level: int) -> list[list[Codec]]:
+    """zstd of elements as they are, or by the places of their bytes."""
+    plain: list[Codec] = [first, _zstd(level)]
+    return [plain, [first, _shuffle(width), _zstd(level)]] if width > 1 else [plain]
 
 
-def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> list[Codec]:
-    """The candidate that makes least of a sample; one that does not take its values is passed over."""
+def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> tuple[list[Codec], int]:
+    """The candidate that makes least of a sample, and of how many bytes; one that does not take its values is
+    passed over.
+    """
     best: list[Codec] = []
     size = 0
     for candidate in candidates:
@@ -108,7 +112,7 @@ def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> list[Cod
             best, size = candidate, stored
         if size * _ENOUGH < sample.nbytes:
             break
-    return best
+    return best, size
 
 
 def _stored(candidate: list[Codec], sample: np.ndarray) -> int:

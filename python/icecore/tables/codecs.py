@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from icecore.sources.tables.binary import binary
-
 
 def dtype(column: dict[str, Any]) -> np.dtype[Any]:
     """The NumPy dtype of a column of a print format."""
@@ -17,6 +15,8 @@ def dtype(column: dict[str, Any]) -> np.dtype[Any]:
     if style == "real" or (style == "number" and column["scale"]):
         return np.dtype("f8")
     if style == "binary":
+        from icecore.sources.tables.binary import binary
+
         return binary(how["type"], how["length"]).dtype
     if style == "time":
         return np.dtype(f"{'M8' if '%Y' in how['pattern'] else 'm8'}[{_unit(how['pattern'])}]")

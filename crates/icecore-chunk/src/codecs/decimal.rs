@@ -146,6 +146,8 @@ impl ArrayCodec for Decimal {
 trait Float: Copy {
     fn of(decimals: Decimals, k: i64) -> Self;
     fn index(decimals: Decimals, bits: u64) -> Option<i64>;
+    fn nearest(decimals: Decimals, bits: u64) -> i64;
+    fn bits(self) -> u64;
     fn read(element: &[u8]) -> u64;
     fn write(self, element: &mut [u8]);
     fn from_bits64(bits: u64) -> Self;
@@ -156,6 +158,8 @@ trait Integer: Copy + TryFrom<i64> {
     const MIN: i64;
     fn read(element: &[u8]) -> i64;
     fn write(self, element: &mut [u8]);
+    fn cut(k: i64) -> Self;
+    fn long(self) -> i64;
 }
 
 macro_rules! float {
@@ -167,6 +171,14 @@ macro_rules! float {
             }
             fn index(decimals: Decimals, bits: u64) -> Option<i64> {
                 decimals.$index(<$float>::from_bits(bits as $bits))
+            }
+            #[inline(always)]
+            fn nearest(decimals: Decimals, bits: u64) -> i64 {
+                decimals.nearest(f64::from(<$float>::from_bits(bits as $bits)))
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.to_bits())
             }
             #[inline(always)]
             fn read(element: &[u8]) -> u64 {
@@ -198,6 +210,14 @@ macro_rules! integer {
             #[inline(always)]
             fn write(self, element: &mut [u8]) {
                 element.copy_from_slice(&self.to_ne_bytes());
+            }
+            #[inline(always)]
+            fn cut(k: i64) -> Self {
+                k as $t
+            }
+            #[inline(always)]
+            fn long(self) -> i64 {
+                i64::from(self)
             }
         }
     )* };
@@ -232,6 +252,35 @@ fn to_floats<F: Float, I: Integer>(codec: &Decimal, integers: &[u8], out: &mut [
 /// Fails with the index of the first element that has no integer.
 fn to_integers<F: Float, I: Integer>(codec: &Decimal, raw: &[u8], out: &mut [u8]) -> std::result::Result<(), usize> {
     let first = I::MIN.wrapping_add(codec.escapes.len() as i64);
+    // An escape that is a decimal as well must be looked for in each element.
+    let apart = codec.escapes.iter().all(|bits| F::index(codec.decimals, *bits).is_none());
+    let (wide, size) = (BLOCK * size_of::<F>(), BLOCK * size_of::<I>());
+    for (number, (block, out)) in raw.chunks(wide).zip(out.chunks_mut(size)).enumerate() {
+        if !apart || !all_decimals::<F, I>(codec, first, block, out) {
+            escaped::<F, I>(codec, first, block, out).map_err(|index| number * BLOCK + index)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether all elements are decimals, no escapes; without a branch for each.
+fn all_decimals<F: Float, I: Integer>(codec: &Decimal, first: i64, raw: &[u8], out: &mut [u8]) -> bool {
+    let elements = raw.chunks_exact(size_of::<F>()).zip(out.chunks_exact_mut(size_of::<I>()));
+    elements.fold(true, |all, (element, out)| {
+        let bits = F::read(element);
+        let k = F::nearest(codec.decimals, bits);
+        let short = I::cut(k);
+        short.write(out);
+        all & (F::of(codec.decimals, k).bits() == bits) & (k >= first) & (I::long(short) == k)
+    })
+}
+
+fn escaped<F: Float, I: Integer>(
+    codec: &Decimal,
+    first: i64,
+    raw: &[u8],
+    out: &mut [u8],
+) -> std::result::Result<(), usize> {
     let elements = raw.chunks_exact(size_of::<F>()).zip(out.chunks_exact_mut(size_of::<I>()));
     for (index, (element, out)) in elements.enumerate() {
         let bits = F::read(element);

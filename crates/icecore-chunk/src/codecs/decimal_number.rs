@@ -42,13 +42,21 @@ impl Decimals {
     /// The k whose value is `v` bit for bit.
     #[inline]
     pub fn index(self, v: f64) -> Option<i64> {
-        // Mostly the nearest integer is the one; found without the library's rounding, which is a call.
-        let scaled = if self.multiples { v / self.power } else { v * self.power };
-        let k = (scaled + 0.5f64.copysign(scaled)) as i64;
-        if scaled.abs() < EXACT && self.value(k).to_bits() == v.to_bits() {
+        // Mostly the nearest integer is the one.
+        let k = self.nearest(v);
+        if k != i64::MIN && self.value(k).to_bits() == v.to_bits() {
             return Some(k);
         }
         self.near(v)?.into_iter().find(|k| self.value(*k).to_bits() == v.to_bits())
+    }
+
+    /// The integer nearest to v·10ᵈ, the smallest one where there is none; found without the library's rounding, which is a
+    /// call.
+    #[inline(always)]
+    pub fn nearest(self, v: f64) -> i64 {
+        let scaled = if self.multiples { v / self.power } else { v * self.power };
+        let k = (scaled + 0.5f64.copysign(scaled)) as i64;
+        if scaled.abs() < EXACT { k } else { i64::MIN }
     }
 
     /// The k whose float32 value is `v` bit for bit.
