@@ -19,7 +19,7 @@ DATA = np.random.default_rng(4).normal(size=(40, 1000))
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one file; ``quirks`` say what it does wrong."""
+    """Serves one file, or what lies in a folder; ``quirks`` say what it does wrong."""
 
     daemon_threads = True
 
@@ -28,6 +28,8 @@ class Server(ThreadingHTTPServer):
         self.path = path
         self.modified = 1_700_000_000
         self.quirks: set[str] = set()
+        #: path and the header X-Key of each request
+        self.seen: list[tuple[str, str | None]] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/x.h5"
 
 
@@ -47,7 +49,12 @@ class Answer(BaseHTTPRequestHandler):
         self.answer(head=False)
 
     def answer(self, head: bool) -> None:
-        quirks, content = self.server.quirks, self.server.path.read_bytes()
+        self.server.seen.append((self.path, self.headers.get("X-Key")))
+        place = self.server.path if self.server.path.is_file() else self.server.path / self.path.strip("/")
+        if not place.is_file():
+            self.send_error(404)
+            return
+        quirks, content = self.server.quirks, place.read_bytes()
         if "forbidden" in quirks:
             self.send_error(403)
             return
@@ -151,3 +158,27 @@ def attempt(work: Callable[[], object]) -> str:
     except icecore.Error as error:
         return error.kind
     return "done"
+
+
+def test_headers_are_for_the_repositorys_own_host(server: Server, tmp_path: Path) -> None:
+    """What a repository is opened with goes with requests for data too, but not to hosts that it links to."""
+    made = icecore.create(tmp_path / "r.icecore")
+    with made.writer() as writer:
+        writer.array("/a", dtype="f8", shape=DATA.shape, chunks=(10, 1000))[...] = DATA
+    other = Server(tmp_path / "x.h5")
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    icecore.link(other.url, tmp_path / "r.icecore", group="/f")
+    server.path = tmp_path
+    other.seen.clear()
+    repo = icecore.open(
+        f"http://127.0.0.1:{server.server_address[1]}/r.icecore", storage={"header.x-key": "k"}
+    )
+    assert zoo.same(repo["/a"].read(), DATA)
+    assert zoo.same(repo["/f/plain"].read(), DATA)
+    other.shutdown()
+    other.server_close()
+    chunks = [key for path, key in server.seen if "/chunks/" in path]
+    assert chunks
+    assert set(chunks) == {"k"}
+    assert other.seen
+    assert {key for _, key in other.seen} == {None}

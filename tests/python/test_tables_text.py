@@ -122,6 +122,28 @@ def test_many_files_are_one_table(tmp_path: Path) -> None:
         icecore.pack(tmp_path / "f1.csv", into=tmp_path / "r", group="/t", concat="rows", append=True)
 
 
+def test_a_column_of_one_value_needs_no_chunk(tmp_path: Path) -> None:
+    def text(first: int, last: int, more: bytes) -> bytes:
+        same = b"-7,1.50,1.5e-30,on,2015-12-19T00:00:00,"
+        return b"i,n,d,r,w,t,blank\n" + b"".join(b"%d," % i + same + more + b"\n" for i in range(first, last))
+
+    (tmp_path / "a.csv").write_bytes(text(0, 300, b""))
+    icecore.pack(tmp_path / "a.csv", into=tmp_path / "r", group="/t", concat="rows")
+    repo = icecore.open(tmp_path / "r")
+    stored = [name for name in repo.table("/t") if repo[f"/t/{name}"].storage["missing"] == 0]
+    assert stored == ["i"]
+    assert repo["/t/n"][5] == repo["/t/n"].fill == -7
+    assert repo["/t/w"][299] == b"on"
+    # Other values later, in the same chunk and behind it.
+    (tmp_path / "b.csv").write_bytes(text(300, 400, b"").replace(b"-7", b"-8").replace(b"on", b"no"))
+    icecore.pack(tmp_path / "b.csv", into=tmp_path / "r", group="/t", concat="rows", append=True)
+    repo = icecore.open(tmp_path / "r")
+    np.testing.assert_array_equal(repo["/t/n"].read(), [-7] * 300 + [-8] * 100)
+    restore(repo, "/t", tmp_path / "all")
+    for name in ("a.csv", "b.csv"):
+        assert (tmp_path / "all" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
 def test_a_wrong_record_length_names_both(tmp_path: Path) -> None:
     _, text, values = labelled(tmp_path)
     wrong = PDS3.format(record=25, rows=500, file="T.TAB", columns=COLUMNS)

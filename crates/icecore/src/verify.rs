@@ -1,14 +1,14 @@
 //! verify: is everything that a snapshot points to there, unchanged and readable?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use icecore_catalog::{Location, Native, Place, Repo, Snapshot};
+use icecore_catalog::{Location, Place, Repo, Snapshot};
 use icecore_grid::{Error, Index, Mode, Region, Result, Selection};
 
 use crate::pool::for_each;
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
-use crate::store::{Source, probe, stores};
+use crate::store::{Source, link_options, probe, stores};
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,11 +99,7 @@ fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64
     match stores().open(view.repo(), view.snapshot(), object)? {
         Source::Local(file) => Ok(Some(file.size())),
         Source::Remote(remote) if remote.name().contains("://") => {
-            let options = match view.repo().native_location() {
-                Native::Url { options, .. } => options,
-                _ => BTreeMap::new(),
-            };
-            let now = probe(remote.name(), &options)?;
+            let now = probe(remote.name(), &link_options(view.repo(), remote.name()))?;
             if let Location::Link(url) = &object.location
                 && let Some(was) = view.snapshot().source_identity(url)
                 && (was.size != now.size || was.etag.is_some() && was.etag != now.etag)

@@ -47,6 +47,8 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         return [*arranged, _zstd(19 if whole else 9), _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
+    if constant(values) is not None:
+        return [*next(_numbers(column, values, whole)), _CRC]  # nothing to tell them apart by
     sample = values if whole else values[:_ROWS]
     if not whole and not options.smallest:
         quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
@@ -56,6 +58,17 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
         best, _ = _smallest([best, *_settled(column, values)], sample)
     return [*best, _CRC]
+
+
+def constant(values: np.ndarray) -> Any:
+    """The value of a column that has only one, bit for bit, else None.
+
+    As the fill value it needs no chunks: in tables of many columns a reference weighs more than its chunk.
+    """
+    if not len(values):
+        return None
+    bits = np.ascontiguousarray(values).view("u1").reshape(len(values), -1)
+    return values[0] if (bits == bits[0]).all() else None
 
 
 def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterator[list[Codec]]:

@@ -278,6 +278,7 @@ class _TablePack:
                 chunks=(chunk,),
                 shards=(shard,),
                 codec=choice.codecs(column, values, whole, self._options),
+                fill=choice.constant(values),
                 attrs=item.attrs,
             )
             self._arrays.append(array)

@@ -13,4 +13,5 @@ pub use cost::Cost;
 pub use local::LocalFile;
 pub use remote::{RangeGet, probe};
 pub use source::Source;
+pub(crate) use stores::link_options;
 pub use stores::{Stores, Wrap, stores};

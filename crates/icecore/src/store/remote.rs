@@ -165,13 +165,7 @@ pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(A
         }
         return Ok((Arc::new(builder.build().map_err(fail)?), path));
     }
-    let store = object_store::http::HttpBuilder::new()
-        .with_url(base)
-        .with_client_options(http::options())
-        .with_http_connector(http::Shared)
-        .with_retry(retry)
-        .build()
-        .map_err(fail)?;
+    let store = http::builder(options)?.with_url(base).with_retry(retry).build().map_err(fail)?;
     Ok((Arc::new(store), path))
 }
 

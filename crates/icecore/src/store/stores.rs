@@ -83,13 +83,7 @@ impl Stores {
                 }
                 Ok(Source::Local(file))
             }
-            None => {
-                let options = match repo.native_location() {
-                    Native::Url { options, .. } => options,
-                    _ => BTreeMap::new(),
-                };
-                Ok(Source::Remote(Arc::new(self.object(url, &options, identity, true)?)))
-            }
+            None => Ok(Source::Remote(Arc::new(self.object(url, &link_options(repo, url), identity, true)?))),
         }
     }
 
@@ -136,6 +130,12 @@ impl Stores {
     pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
         lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
     }
+}
+
+/// The options for an object that a repository links to. Headers may be secrets: they are for the repository's own host.
+pub(crate) fn link_options(repo: &Repo, url: &str) -> BTreeMap<String, String> {
+    let theirs = url.starts_with("http") && host(url) != host(repo.url());
+    if theirs { BTreeMap::new() } else { repo.storage_options() }
 }
 
 fn list(prefixes: &[String]) -> String {
