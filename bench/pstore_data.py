@@ -53,11 +53,3 @@ def repository(quick: bool, name: str, **options: Any) -> str:
     stamp = f"{VERSION} {options} {Path(engine.__file__).stat().st_mtime_ns}"
     built(here / name, stamp, write)
     return str(here / name)
-
-
-def touch(array: Any) -> None:
-    """Fill as much memory as the whole array takes, and give it back.
-
-    A host may have taken the machine's free memory: whoever asks for it first would wait for it.
-    """
-    np.empty(array.shape, array.dtype).fill(0)

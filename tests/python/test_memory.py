@@ -135,26 +135,24 @@ def test_threads_share_it(pool: None, array: icecore.Array) -> None:
 
 
 FORKED = """
-import os, sys, threading, warnings
+import os, sys, warnings
 import icecore
+from icecore import _icecore
 warnings.simplefilter("ignore", DeprecationWarning)
 array = icecore.open(sys.argv[1])["/x"]
-expected = array[...].tobytes()
-run = threading.Event()
-def churn():  # so that a fork may find the pool locked
-    while not run.is_set():
-        array[1:]
-thread = threading.Thread(target=churn)
-thread.start()
-wrong = 0
-for _ in range(10):
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if array[...].tobytes() == expected and array[...].tobytes() == expected else 1)
-    wrong += os.waitpid(child, 0)[1] != 0
-run.set()
-thread.join()
-sys.exit(wrong)
+held = array[...]
+expected = held.tobytes()
+array[...]  # leaves an idle block behind
+child = os.fork()
+reused = _icecore.memory_info()["reused"]
+mine = array[...]
+right = mine.tobytes() == expected and _icecore.memory_info()["reused"] == reused + 1
+mine[...] = -1
+del mine
+right = right and array[...].tobytes() == expected == held.tobytes()
+if child == 0:
+    os._exit(0 if right else 1)
+sys.exit(0 if os.waitpid(child, 0)[1] == 0 and right else 1)
 """
 
 
