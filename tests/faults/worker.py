@@ -92,17 +92,21 @@ def outcome(path: str, expected: dict[str, Any] | None) -> str:
 
 
 def damage(job: dict[str, Any]) -> None:
-    """Each edit gets a copy of the repository of its own, so that nothing cached hides it."""
+    """Each edit is done to a copy of the repository, at a path of its own so that nothing cached hides it.
+
+    One copy moves on from path to path: making and removing its folders for each edit took most of the time.
+    """
     repo, target = Path(job["repo"]), Path(job["file"])
     expected, content = everything(str(repo)), target.read_bytes()
+    copy = repo.with_name("copy")
+    shutil.copytree(repo, copy, copy_function=os.link)
     for number, edit in enumerate(job["edits"]):
-        copy = repo.with_name(f"copy{number}")
-        shutil.copytree(repo, copy, copy_function=os.link)
+        copy = copy.rename(repo.with_name(f"copy{number}"))
         hurt = copy / target.relative_to(repo)
         hurt.unlink()
         hurt.write_bytes(edited(content, edit))
         print(json.dumps([edit, outcome(str(copy), expected)]), flush=True)
-        shutil.rmtree(copy)
+    shutil.rmtree(copy)
 
 
 def one_by_one(path: str) -> None:
