@@ -97,7 +97,12 @@ fn intervals<T: Number>(values: impl Iterator<Item = T>, low: T, high: T) -> [(T
     }
     let scale = (BUCKETS - 1) as f64 / width;
     let mut buckets = [(high, low); BUCKETS]; // the wrong way round while empty
+    let mut before = None;
     for v in values {
+        if before == Some(v) {
+            continue; // what is written once a sample comes often
+        }
+        before = Some(v);
         let number = ((v.float() - from) * scale) as usize; // saturates; never falls when v rises
         if let Some((least, most)) = buckets.get_mut(number.min(BUCKETS - 1)) {
             *least = if v < *least { v } else { *least };

@@ -197,7 +197,8 @@ impl Printed {
                 *byte = self.before;
             }
         } else if length >= 8 {
-            let start = (self.text >> (8 * (ROOM - length))) as u64;
+            // Of 8 bytes both halves are the same place, and the second one counts.
+            let start = (self.text >> ((8 * (ROOM - length)) & 63)) as u64;
             cell[..8].copy_from_slice(&start.to_le_bytes());
             cell[length - 8..].copy_from_slice(&((self.text >> 64) as u64).to_le_bytes());
         } else if length >= 4 {

@@ -105,9 +105,9 @@ impl Grid<'_> {
     }
 }
 
-/// Numbers of so many rows from `at` on; how many of them are exact.
+/// Numbers of so many rows from `at` on, [`STRIP`] at most; how many of them are exact.
 #[inline]
-fn numbers<T: Copy>(
+fn numbers<T: Copy + Default>(
     slot: &Slot<'_>,
     digits: &Digits,
     text: &[u8],
@@ -117,14 +117,18 @@ fn numbers<T: Copy>(
 ) -> usize {
     let end = at + slot.body().1;
     let mut before: Option<(u128, T)> = None;
-    for row in 0..rows {
-        let Some(cell) = digits.load(text, end + row * length) else { return row };
+    let mut found = [T::default(); STRIP];
+    let mut exact = 0;
+    for (row, place) in found.iter_mut().enumerate().take(rows) {
+        let Some(cell) = digits.load(text, end + row * length) else { break };
         let known = before.filter(|(then, _)| *then == cell).map(|(_, value)| value);
-        let Some(value) = known.or_else(|| digits.value(cell).and_then(&take)) else { return row };
-        values.push(value);
+        let Some(value) = known.or_else(|| digits.value(cell).and_then(&take)) else { break };
+        *place = value;
         before = Some((cell, value));
+        exact = row + 1;
     }
-    rows
+    values.extend_from_slice(&found[..exact]);
+    exact
 }
 
 /// Whether two cells have the same bytes; short ones are compared as words.

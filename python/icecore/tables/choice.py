@@ -54,9 +54,10 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
         if size * _REPEATS < sample.nbytes:
             return [*quick, _CRC]
-    best, size = _smallest(_numbers(column, values, whole), sample)
+    step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
+    best, size = _smallest(_numbers(column, step, whole), sample)
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
-        best, _ = _smallest([best, *_settled(column, values)], sample)
+        best, _ = _smallest([best, *_settled(column, step)], sample)
     return [*best, _CRC]
 
 
@@ -71,11 +72,10 @@ def constant(values: np.ndarray) -> Any:
     return values[0] if (bits == bits[0]).all() else None
 
 
-def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterator[list[Codec]]:
+def _numbers(column: dict[str, Any], step: int, whole: bool) -> Iterator[list[Codec]]:
     """The fastest first. What tries many ways on each chunk, or is slow, is for tables of one chunk."""
     kind, first = dtype(column), _integers(column)
     yield [*first, _PCO]
-    step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
     if step > 1:
         yield [*first, _predict({"mode": "lag", "lag": step}, _PCO)]
     if whole or kind.kind not in "iufMm":
@@ -86,11 +86,11 @@ def _numbers(column: dict[str, Any], values: np.ndarray, whole: bool) -> Iterato
         yield [*first, _BYTES, shuffle, _zstd(19)]
 
 
-def _settled(column: dict[str, Any], values: np.ndarray) -> Iterator[list[Codec]]:
+def _settled(column: dict[str, Any], step: int) -> Iterator[list[Codec]]:
     """The same with one order of differences for all chunks: looking for it in each takes longer than the
     rest, but serves numbers that are mostly foreseen.
     """
-    first, step = _integers(column), lag(values, column["scale"])
+    first = _integers(column)
     yield from ([*first, _differences(order)] for order in (1, 0, 2))
     if step > 1:
         yield [*first, _predict({"mode": "lag", "lag": step}, _differences(0))]
