@@ -47,13 +47,13 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         return [*arranged, _zstd(19 if whole else 9), _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
-    if constant(values) is not None:
-        return [*next(_numbers(column, values, whole)), _CRC]  # nothing to tell them apart by
     sample = values if whole else values[:_ROWS]
     if not whole and not options.smallest:
         quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
         if size * _REPEATS < sample.nbytes:
             return [*quick, _CRC]
+    if constant(values) is not None:
+        return [*next(_numbers(column, 1, whole)), _CRC]  # nothing to tell them apart by
     step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
     best, size = _smallest(_numbers(column, step, whole), sample)
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
