@@ -252,3 +252,19 @@ def test_values_that_come_back_otherwise_are_refused(tmp_path: Path, monkeypatch
     with pytest.raises(Error, match="could not be printed again") as caught:
         icecore.pack(label, into=tmp_path / "r", group="/t")
     assert caught.value.kind == "internal"
+
+
+def test_gzip_members_headers_and_damage(tmp_path: Path) -> None:
+    parts = [CSV[:5000], CSV[5000:], b""]
+    named = gzip.compress(parts[0])
+    named = named[:3] + bytes([4 | 8 | 16 | 2]) + named[4:10] + b"\3\0abc" + b"x.csv\0note\0\0\0" + named[10:]
+    whole = b"".join([named, *(gzip.compress(part) for part in parts[1:])]) + b"\0" * 7
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(whole)
+    _, _, again = round_trip(path, tmp_path)
+    assert again == CSV
+    for damaged in (whole[:-40], whole[:20], whole[:-12] + b"\1" + whole[-11:], whole + b"more"):
+        path.write_bytes(damaged)
+        with pytest.raises(Error) as caught:
+            icecore.pack(path, into=tmp_path / "damaged")
+        assert caught.value.kind == "corrupt"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import lzma
 import os
 import zipfile
@@ -13,12 +12,13 @@ from functools import partial
 from typing import IO, Any, cast
 
 from icecore import errors
+from icecore.sources.tables.gunzip import gunzip
 from icecore.sources.tables.zipmember import deflated
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _OPENERS: dict[bytes, Callable[[str], Any]] = {
-    b"\x1f\x8b": gzip.open,
+    b"\x1f\x8b": gunzip,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
