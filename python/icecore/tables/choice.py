@@ -48,7 +48,8 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole else values[:_ROWS]
-    if not whole and not options.smallest:
+    # What a few rows repeat may well vary behind them.
+    if len(sample) == _ROWS and not whole and not options.smallest:
         quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
         if size * _REPEATS < sample.nbytes:
             return [*quick, _CRC]
