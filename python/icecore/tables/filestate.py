@@ -18,6 +18,7 @@ class FileState:
         self.spec: TableSpec | None = None
         self.native: Any = None
         self.small = False
+        self.rows: int | None = None
         self.limit: int | None = None
         self.escaped = self.lines = self.odd = 0
         self.shown = ""

@@ -182,7 +182,9 @@ class _TablePack:
         state.source["format"] = self._formats.index(fmt)
         state.begin(fmt, spec)
         self._proofs[-1].begin(fmt)
-        state.small = last and len(self._job.files) == 1 and not self._kept
+        # A label may say that more blocks are but one chunk.
+        state.rows = spec.rows if not last and spec.rows is not None else None
+        state.small = (last or state.rows is not None) and len(self._job.files) == 1 and not self._kept
 
     def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> list[dict[str, Any]]:
         """The columns with the data types of their arrays; begins anew where those must be widened."""
@@ -267,7 +269,7 @@ class _TablePack:
         path, writer = self._job.path, self._writer
         assert state.spec is not None
         writer.group(path, state.spec.attrs)
-        rows = len(columns[0])
+        rows = max(len(columns[0]), state.rows or 0)
         whole = state.small and rows <= choice.WHOLE
         chunk, shard = (max(rows, 1),) * 2 if whole else (choice.CHUNK, choice.SHARD)
         for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
