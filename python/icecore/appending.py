@@ -24,9 +24,12 @@ class Tail:
             capacity: rows up to the next boundary, or what memory allows.
             aligned: whether ``start`` is a boundary. If not, shards are read, patched and written again.
         """
+        from icecore import _icecore
+
         self.start = start
         self.aligned = aligned
-        self._rows = np.empty((capacity, *rows.shape[1:]), rows.dtype)
+        # Rows that were encoded leave their memory to later ones.
+        self._rows = _icecore.empty_array((capacity, *rows.shape[1:]), rows.dtype)
         self._rows[: len(rows)] = rows
         self._filled = self._stored = len(rows)
 

@@ -14,6 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(empty_array, module)?)?;
     module.add_function(wrap_pyfunction!(memory_info, module)?)?;
     module.add_function(wrap_pyfunction!(set_result_pool, module)?)
 }
@@ -148,6 +149,19 @@ unsafe extern "C" fn free(_: *mut c_void, start: *mut c_void, _: usize) {
         // SAFETY: NumPy gives back what it got from these functions, once.
         unsafe { memory::release(start) };
     }
+}
+
+/// `numpy.empty(shape, dtype)` in memory of dropped results, where it is large.
+#[pyfunction]
+fn empty_array<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyTuple>,
+    dtype: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let extents: Vec<usize> = shape.extract()?;
+    let itemsize: usize = dtype.getattr("itemsize")?.extract()?;
+    let bytes = extents.iter().fold(itemsize, |bytes, extent| bytes.saturating_mul(*extent));
+    Ok(empty(py, shape, dtype, bytes)?.array)
 }
 
 /// Bytes of dropped results that are kept for the next ones, the most that may be, and how often one of them served.

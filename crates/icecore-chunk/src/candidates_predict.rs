@@ -57,21 +57,22 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
     let zstds = [blosc("zstd", 9, "bitshuffle"), shuffled(dtype, zstd(19))];
     let lzmas = [shuffled(dtype, lzma()), json!([bytes(), lzma()])];
     let all: Vec<Value> = [pco(8), pco(12)].into_iter().chain(zstds).chain(lzmas).collect();
-    // Where fields are rough, more neighbours bring more noise.
-    let mut two = vec![json!("lorenzo")];
-    two.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
+    // Where fields are rough, more neighbours bring more noise: each chunk takes all axes, a map's two or the last.
+    let mut few = vec![json!("lorenzo")];
+    few.extend((rank > 2).then(|| json!({"mode": "lorenzo", "axes": [rank - 2, rank - 1]})));
+    few.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
     let mut found = vec![
         item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
         item("auto+pco|zstd|lzma", Class::Slow, false, json!(["auto"]), json!(all)),
         item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
-        item("lorenzo+lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "shuffle")])),
-        item("lorenzo+bitshuffle lz4", Class::Fast, false, json!(two), json!([blosc("lz4", 5, "bitshuffle")])),
+        item("lorenzo+lz4", Class::Fast, false, json!(few), json!([blosc("lz4", 5, "shuffle")])),
+        item("lorenzo+bitshuffle lz4", Class::Fast, false, json!(few), json!([blosc("lz4", 5, "bitshuffle")])),
         item("rank+pco-8", Class::Usual, false, json!(["rank"]), json!([pco(8)])),
     ];
     let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);
     for (name, low) in [("bwc", true), ("top bwc", false)].iter().filter(|_| dtype.size() >= 4) {
         let list = json!([[quick_planes(dtype.size(), *low)]]);
-        found.push(item(&format!("lorenzo+{name} zstd-1"), Class::Fast, false, json!(["lorenzo"]), list));
+        found.push(item(&format!("lorenzo+{name} zstd-1"), Class::Fast, false, json!(few), list));
     }
     for mode in if float { ["lorenzo", "lattice"].as_slice() } else { &["lorenzo"] } {
         for (place, axes) in neighbours(rank) {

@@ -17,11 +17,11 @@ use crate::dtype::DType;
 use crate::measured::{Figure, Measured, State};
 use crate::scratch::Scratch;
 
-/// Anything that takes longer than this is timed once; shorter things several times until that time is over, and the
-/// least counts: whatever else the machine does only ever adds.
+/// Anything that takes longer than this is timed once; shorter things several times, and the least counts: whatever else the
+/// machine does only ever adds. Decoding, which the choice hangs on, is timed more often.
 const ONCE: f64 = 5e-3;
-const FEWEST_TIMES: usize = 3;
-const MOST_TIMES: usize = 7;
+const ENCODINGS: usize = 2;
+const DECODINGS: usize = 6;
 /// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
 const FAR: f64 = 1.4;
 /// Where the least bytes are all that counts: a few fields repeat so far apart that only the slow ones see it.
@@ -134,7 +134,7 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     let (first, stored) = timed(|| block.encode(chain, &mut worker.scratch));
     let stored = stored?;
     let Worker { scratch, decoded } = worker;
-    let encode = repeated(first, || block.encode(chain, scratch).map(drop))?;
+    let encode = repeated(first, ENCODINGS, || block.encode(chain, scratch).map(drop))?;
     // The first decoding also brings the output's memory in: it is not timed.
     block.decode(chain, &stored, decoded, scratch)?;
     if !block.equals(decoded) {
@@ -143,17 +143,17 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     }
     let (first, result) = timed(|| block.decode(chain, &stored, decoded, scratch));
     result?;
-    let decode = repeated(first, || block.decode(chain, &stored, decoded, scratch))?;
+    let decode = repeated(first, DECODINGS, || block.decode(chain, &stored, decoded, scratch))?;
     Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode })
 }
 
-/// The least of `first` and some more, unless one takes long.
-fn repeated(first: f64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
-    let (mut least, mut spent, mut times) = (first, first, 1);
-    while first <= ONCE && (times < FEWEST_TIMES || times < MOST_TIMES && spent < ONCE / 4.0) {
+/// The least of `first` and others, so many times in all, unless one takes long.
+fn repeated(first: f64, times: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut least = first;
+    for _ in 1..if first > ONCE { 1 } else { times } {
         let (seconds, result) = timed(&mut work);
         result?;
-        (least, spent, times) = (least.min(seconds), spent + seconds, times + 1);
+        least = least.min(seconds);
     }
     Ok(least)
 }
