@@ -276,10 +276,11 @@ mod tests {
 
     #[test]
     fn a_part_shows_the_mode() {
-        // Rows that go on from one to the next, but have nothing to do with each other: the second mode is the better one.
+        // Each row begins anywhere and has a step of its own: differences within rows repeat, those between rows do not.
         let count = (SHARE * LEAST) as u64 / 4 + 64;
         let rows = made::<u32>(count / 64);
-        let words: Vec<u32> = (0..count).map(|i| (rows[i as usize / 64] >> 2) + i as u32 % 64 * 3).collect();
+        let element = |i: u64| (rows[i as usize / 64] >> 2).wrapping_add(i as u32 % 64 * (rows[i as usize / 64] >> 16));
+        let words: Vec<u32> = (0..count).map(element).collect();
         let codecs = serde_json::json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}]);
         let lists = [List::parse(&codecs, &crate::dtype::DType::UInt32).unwrap()];
         let mode = |axes: &[usize]| Mode::Lorenzo { axes: Some(axes.to_vec()), space: Space::Bits };
