@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -38,6 +39,8 @@ _stderr = os.dup(2)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers; keep quiet about names of dtypes and codecs that Zarr v3 has not settled."""
+    # A shell's background job ignores Ctrl-C, and so would the children that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than ten seconds (leave out with -m 'not slow')")
     unsettled = ("The data type .* does not have a Zarr V3", "Numcodecs codecs are not in the Zarr version 3")
     for text in unsettled:

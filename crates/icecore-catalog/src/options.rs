@@ -29,8 +29,9 @@ const S3_OPTIONS: [&str; 8] = [
     "allow_http",
     "force_path_style",
 ];
-/// Chunks along the first axis whose references share a manifest: 30 bytes each, and one request to load them all.
-const STRETCH: u32 = 8192;
+/// Chunks along the first axis whose references share a manifest: 30 bytes each, and one request to load them all. A commit
+/// passes once over all references of a new array for each stretch (50 ns each): short stretches cost the square of the length.
+const STRETCH: u32 = 1 << 17;
 const HEADER: &str = "header.";
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
