@@ -124,6 +124,13 @@ EVERY = (
             "filters": [zn.FixedScaleOffset(offset=3, scale=10, dtype="<f8", astype="<i4")],
             "dtype": "f8",
         },
+        quantize={"filters": [zn.Quantize(digits=3, dtype="<f8")], "dtype": "f8"},
+        astype={"filters": [zn.AsType(encode_dtype="<i2", decode_dtype="<i4")], "dtype": "i4"},
+        packbits={"filters": [zn.PackBits()], "dtype": "?"},
+        scale_offset={"filters": [zc.ScaleOffset(offset=1, scale=4)], "dtype": "f8"},
+        scale_offset_narrow={"filters": [zc.ScaleOffset(offset=0.1, scale=0.3)], "dtype": "f4"},
+        scale_offset_half={"filters": [zc.ScaleOffset(offset=0.1, scale=0.3)], "dtype": "f2"},
+        scale_offset_whole={"filters": [zc.ScaleOffset(offset=-7, scale=3)], "dtype": "i2"},
         index_at_start={
             "chunks": (14, 15),
             "serializer": zc.ShardingCodec(chunk_shape=CHUNKS, index_location="start"),
@@ -180,10 +187,7 @@ OPTIONAL = _codecs(
     crc32={"compressors": [zn.CRC32()]},
     numcodecs_crc32c={"compressors": [zn.CRC32C()]},
     jenkins={"compressors": [zn.JenkinsLookup3()]},
-    quantize={"filters": [zn.Quantize(digits=3, dtype="<f8")], "dtype": "f8"},
     bitround={"filters": [zn.BitRound(keepbits=9)]},
-    astype={"filters": [zn.AsType(encode_dtype="<i2", decode_dtype="<i4")], "dtype": "i4"},
-    scale_offset={"filters": [zc.ScaleOffset(offset=1, scale=2)], "dtype": "f8"},
 )
 
 

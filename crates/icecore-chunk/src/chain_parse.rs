@@ -1,12 +1,12 @@
 //! The `codecs` list of the metadata, to a chain.
 
-use std::sync::Arc;
-
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
-use crate::codecs::{BitRound, ByteStep, Decimal, Delta, Pco, Swap, Transpose, array_table, is_array_codec, table};
+use crate::codecs::{
+    BitRound, ByteStep, Delta, Pco, Swap, Transpose, array_table, convert_table, is_array_codec, is_converting, table,
+};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, unsupported};
 use crate::foreign::Foreign;
@@ -23,8 +23,8 @@ impl Chain {
         let list = codecs.as_array().filter(|l| !l.is_empty() && l.len() <= MAX_CODECS).ok_or_else(|| {
             Error::new(ErrorKind::Format, format!("`codecs` is not a list of 1 to {MAX_CODECS} codecs"))
         })?;
-        if let Some(at) = list.iter().position(changes_type) {
-            return parse_decimal(codecs, list, at, dtype);
+        if let Some(at) = list.iter().position(converts) {
+            return parse_converting(codecs, list, at, dtype, fill);
         }
         let mut front = Vec::new();
         let mut bytes = Vec::new();
@@ -49,24 +49,25 @@ impl Chain {
     }
 }
 
-fn changes_type(codec: &Value) -> bool {
-    Extension::parse(codec, "codec").is_ok_and(|ext| ext.name == "icecore.decimal")
+fn converts(codec: &Value) -> bool {
+    Extension::parse(codec, "codec").is_ok_and(|ext| is_converting(ext.name))
 }
 
-/// A chain whose codec number `at` changes the element type: the codecs behind it are a chain of their own.
-fn parse_decimal(codecs: &Value, list: &[Value], at: usize, dtype: &DType) -> Result<Chain> {
+/// A chain whose codec number `at` changes values or their type: the codecs behind it are a chain of their own.
+fn parse_converting(codecs: &Value, list: &[Value], at: usize, dtype: &DType, fill: &[u8]) -> Result<Chain> {
     let front = list[..=at].iter().map(|value| Extension::parse(value, "codec")).collect::<Result<Vec<_>>>()?;
-    let decimal = Decimal::parse(&front[at], dtype, &list[at + 1..])?;
-    let mut names: Vec<String> = front.iter().map(|ext| ext.name.to_string()).collect();
-    names.extend(decimal.names());
     let arrays = parse_array_steps(&front[..at], dtype)?;
-    let serializer = Serializer::Own(Arc::new(decimal));
+    let Some((codec, inner)) = convert_table(&front[at], dtype, fill, &list[at + 1..])? else {
+        return Err(unsupported("codec", front[at].name));
+    };
+    let names = front.iter().map(|ext| ext.name.to_string()).chain(inner).collect();
+    let serializer = Serializer::Own(codec);
     Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes: Vec::new(), codecs: codecs.clone(), names })
 }
 
 /// Array codecs that are implemented here.
 fn known(name: &str) -> bool {
-    array_codec(name) || serializer_codec(name)
+    array_codec(name) || serializer_codec(name) || is_converting(name)
 }
 
 fn array_codec(name: &str) -> bool {

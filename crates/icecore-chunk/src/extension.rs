@@ -55,6 +55,16 @@ fn missing(ext: &Extension, key: &str, expected: &str) -> Error {
     Error::new(ErrorKind::Format, format!("{}: {key} is {found}, expected {expected}", ext.name))
 }
 
+/// Refuses settings that the codec's definition doesn't have.
+pub(crate) fn only_keys(ext: &Extension, allowed: &[&str]) -> Result<()> {
+    let strange = ext.configuration.and_then(|c| c.keys().find(|key| !allowed.contains(&key.as_str())));
+    match strange {
+        None => Ok(()),
+        Some(key) => Err(Error::new(ErrorKind::Format, format!("{}: no setting {key:?} is defined", ext.name))
+            .hint(format!("it has {}", allowed.join(", ")))),
+    }
+}
+
 /// A required non-negative integer of the configuration.
 pub(crate) fn config_u64(ext: &Extension, key: &str) -> Result<u64> {
     ext.get(key).and_then(Value::as_u64).ok_or_else(|| missing(ext, key, "a non-negative integer"))

@@ -76,7 +76,7 @@ impl Delta {
 }
 
 /// Whether `text` is one of NumPy's names of the type, in native order.
-fn names(dtype: &DType, text: &str) -> bool {
+pub(super) fn names(dtype: &DType, text: &str) -> bool {
     let numpy = dtype.numpy();
     let code = numpy.as_str().unwrap_or_default();
     text == code || Some(text) == code.get(1..) || dtype.to_json().as_str() == Some(text)

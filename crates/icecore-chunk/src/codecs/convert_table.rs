@@ -1,0 +1,56 @@
+//! The table of array→array codecs that change values or their type, so that they hold the rest of their chain.
+
+use std::sync::Arc;
+
+use icecore_grid::Result;
+use serde_json::Value;
+
+use super::array_codec::ArrayCodec;
+use super::converted::Converted;
+use super::decimal::Decimal;
+use super::packbits::PackBits;
+use super::{cast_value, numpy_cast, scale_offset};
+use crate::dtype::DType;
+use crate::extension::Extension;
+
+/// The codec with all that follows it, and the names of what follows.
+pub(crate) type Converting = (Arc<dyn ArrayCodec>, Vec<String>);
+
+/// Is this name in the table?
+pub(crate) fn is_converting(name: &str) -> bool {
+    matches!(
+        name,
+        "icecore.decimal"
+            | "cast_value"
+            | "scale_offset"
+            | "numcodecs.astype"
+            | "numcodecs.quantize"
+            | "numcodecs.packbits"
+    )
+}
+
+/// The codec of this name for elements of `dtype`; `rest` is the list of codecs that follow. `None` for a name that is not
+/// in the table.
+pub(crate) fn convert_table(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Option<Converting>> {
+    let converted = |codec: Converted| -> Converting {
+        let names = codec.names();
+        (Arc::new(codec), names)
+    };
+    Ok(Some(match ext.name {
+        "icecore.decimal" => {
+            let codec = Decimal::parse(ext, dtype, rest)?;
+            let names = codec.names();
+            (Arc::new(codec), names)
+        }
+        "numcodecs.packbits" => {
+            let codec = PackBits::parse(ext, dtype, rest)?;
+            let names = codec.names();
+            (Arc::new(codec), names)
+        }
+        "cast_value" => converted(cast_value::parse(ext, dtype, fill, rest)?),
+        "scale_offset" => converted(scale_offset::parse(ext, dtype, fill, rest)?),
+        "numcodecs.astype" => converted(numpy_cast::parse_astype(ext, dtype, fill, rest)?),
+        "numcodecs.quantize" => converted(numpy_cast::parse_quantize(ext, dtype, fill, rest)?),
+        _ => return Ok(None),
+    }))
+}
