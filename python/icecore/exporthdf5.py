@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import h5py
@@ -99,13 +100,19 @@ def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray
 
 
 def _set_attribute(target: h5py.Group | h5py.Dataset, key: str, value: Any) -> None:
-    import json
-
-    if isinstance(value, dict) or value is None:
+    if isinstance(value, list):
+        value = _array(value)
+    if isinstance(value, (dict, list)) or value is None:
         value = json.dumps(value)
-    elif isinstance(value, list):
-        texts = bool(value) and all(isinstance(item, str) for item in value)
-        value = np.array(value, "O" if texts else None) if texts or value else np.empty(0)
-        if value.dtype.kind in "OU" and not texts:
-            value = json.dumps(value.tolist())
     target.attrs[key] = value
+
+
+def _array(value: list[Any]) -> Any:
+    """A list as an array of numbers or of text; itself where it is neither, or ragged."""
+    if value and all(isinstance(item, str) for item in value):
+        return np.array(value, "O")
+    try:
+        array = np.array(value) if value else np.empty(0)
+    except ValueError:  # lists of unlike lengths
+        return value
+    return value if array.dtype.kind in "OU" else array

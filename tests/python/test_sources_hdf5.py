@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import h5py
+import icecore
 import numpy as np
 import pytest
-from icecore import errors
+from icecore import errors, link, pack
+from icecore.export import save
 from icecore.sources import keep_open, open_source
 from sources_kit import everything, foreign, same, stored_chunks, through_zarr, zarr_store
 
@@ -258,6 +260,33 @@ def test_fill_value_nan_and_infinity_are_strict_json(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [
+        ("f2", [0xFE00]),
+        ("f4", [0x7FC12345]),
+        (">f4", [0xFFC00000]),
+        ("f8", [0xFFF8000000000007]),
+        ("c8", [0x7FC12345, 0xFFC00000]),
+        ("f8", [0x8000000000000000]),
+    ],
+)
+def test_fill_values_keep_every_bit(tmp_path, dtype, bits):
+    """The sign and the payload of a NaN too."""
+    native = np.dtype(dtype).newbyteorder("=")
+    value = np.array(bits, f"u{native.itemsize // len(bits)}").view(native)[0]
+
+    def fill(file):
+        file.create_dataset("x", (5,), dtype, chunks=(2,), fillvalue=value)[:1] = 1
+
+    path, _ = indexed(tmp_path, fill)
+    link(path, into=tmp_path / "r.icecore", group="/")
+    found = icecore.open(tmp_path / "r.icecore")["/x"]
+    assert found[2:].tobytes() == np.full(3, value).tobytes()
+    pack(path, into=tmp_path / "r.icecore", group="/p")
+    assert icecore.open(tmp_path / "r.icecore")["/p/x"][2:].tobytes() == np.full(3, value).tobytes()
+
+
+@pytest.mark.parametrize(
     ("shape", "dtype"),
     [
         ((5,), "f8"),
@@ -291,10 +320,12 @@ def test_user_block(tmp_path):
     def fill(file):
         file.create_dataset("c", data=data)
         file.create_dataset("x", data=data, chunks=(16, 16), compression="gzip")
+        file.create_dataset("never", (7,), "i4", fillvalue=-3)
 
     path, amap = indexed(tmp_path, fill, userblock_size=1024)
     check(path, amap, "/c")
     check(path, amap, "/x")
+    assert len(check(path, amap, "/never").links) == 0
 
 
 def test_compact_scalar_null_and_empty(tmp_path):
@@ -457,6 +488,18 @@ def test_numbers_of_odd_layout_are_copied(tmp_path):
     assert "converts" in check(path, amap, "/x", linked=False).note
 
 
+def test_bit_fields(tmp_path):
+    def fill(file):
+        for name, kind in [("b8", h5py.h5t.STD_B8LE), ("b32", h5py.h5t.STD_B32BE)]:
+            h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple((4,)))
+            memory = np.array([1, 2, 255, 7], "u1" if name == "b8" else ">u4")
+            file[name].id.write(h5py.h5s.ALL, h5py.h5s.ALL, memory, kind)
+
+    path, amap = indexed(tmp_path, fill)
+    for name in ("/b8", "/b32"):
+        assert check(path, amap, name).read((slice(0, 4),)).tolist() == [1, 2, 255, 7]
+
+
 def test_external_and_virtual_data_are_copied(tmp_path):
     (tmp_path / "raw.bin").write_bytes(np.arange(20, dtype="<i4").tobytes())
     with h5py.File(tmp_path / "part.h5", "w") as part:
@@ -564,10 +607,37 @@ def test_attributes_of_every_type(tmp_path):
         "nan": ["NaN", "Infinity"],
         "enum": 1,
     }
-    for found in (amap.groups["/"], amap.groups["/g"], amap.arrays["/x"].attrs):
-        assert found == wanted
+    types = {"icecore": {"attr_types": {"nan": "<f8"}}}
+    for found in (amap.groups["/"], amap.groups["/g"], {**amap.arrays["/x"].attrs, **types}):
+        assert found == {**wanted, **types}
     assert amap.arrays["/x"].attr_types["single"] == "<f4"
     assert amap.arrays["/x"].attr_types["big"] == "<u8"
+
+
+def test_attributes_of_any_shape_are_written_again(tmp_path):
+    def fill(file):
+        ragged = np.empty(2, object)
+        ragged[:] = [np.arange(3, dtype="i4"), np.arange(1, dtype="i4")]
+        dataset = file.create_dataset("x", data=np.arange(4.0))
+        for target in (file, dataset):
+            target.attrs.create("ragged", ragged, dtype=h5py.vlen_dtype("i4"))
+            target.attrs.create("record", np.array([(1, 2.5)] * 2, [("a", "i4"), ("b", "f8")]))
+            target.attrs["nan"] = np.array([np.nan, 1])
+            target.attrs["mixed"] = np.array([[1, 2], [3, 4]], ">i2")
+            target.attrs["empty"] = h5py.Empty("f4")
+
+    path, _ = indexed(tmp_path, fill)
+    link(path, into=tmp_path / "r.icecore", group="/")
+    array = icecore.open(tmp_path / "r.icecore")["/x"]
+    for target in (tmp_path / "out.h5", tmp_path / "out.nc"):
+        save(array, (), str(target))
+        with h5py.File(target) as file:
+            for attrs in (file.attrs, file["x"].attrs):
+                assert attrs["ragged"] == "[[0, 1, 2], [0]]"
+                assert np.isnan(attrs["nan"][0])
+                assert attrs["nan"][1] == 1
+                assert attrs["mixed"].tolist() == [[1, 2], [3, 4]]
+                assert len(attrs["empty"]) == 0
 
 
 def test_names_that_zarr_cannot_hold(tmp_path):

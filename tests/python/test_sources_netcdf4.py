@@ -10,6 +10,7 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+from icecore import link
 from icecore.sources import open_source
 from sources_kit import everything, same, through_zarr, zarr_store
 
@@ -112,9 +113,11 @@ def test_variables_shorter_than_the_unlimited_dimension_are_filled_up(tmp_path):
         )
         file.createVariable("time", "f8", ("time",))[:] = np.arange(2)
         file.createVariable("never", "i4", ("time",))
+        unfilled = file.createVariable("unfilled", "i8", ("time", "x"), fill_value=False, chunksizes=(2, 3))
+        unfilled[:] = np.ones((2, 3))
 
     path, amap = written(tmp_path, fill)
-    for name in ("short", "time", "never", "long"):
+    for name in ("short", "time", "never", "long", "unfilled"):
         entry = amap.arrays[f"/{name}"]
         assert entry.shape[0] == 7
         with netCDF4.Dataset(path) as file:
@@ -124,6 +127,22 @@ def test_variables_shorter_than_the_unlimited_dimension_are_filled_up(tmp_path):
         assert same(through_zarr(amap, f"/{name}"), wanted)
     assert amap.arrays["/short"].read((slice(2, 5), slice(1, 2))).tolist() == [[1], [-5], [-5]]
     check_xarray(path, amap)
+
+
+def test_attributes_that_are_no_numbers_in_json_stay_numbers(tmp_path):
+    def fill(file):
+        file.nothing = np.nan
+        file.createDimension("x", 3)
+        variable = file.createVariable("v", "f8", ("x",))
+        variable[:] = [1, 2, 3]
+        variable.missing_value = np.nan
+        variable.range = np.array([-np.inf, 5.0])
+
+    path, _ = written(tmp_path, fill)
+    link(path, into=tmp_path / "r.icecore", group="/")
+    found = xr.load_dataset(tmp_path / "r.icecore", engine="icecore")
+    xr.testing.assert_identical(found, xr.load_dataset(path))
+    assert found.v.encoding["missing_value"] != found.v.encoding["missing_value"]
 
 
 def test_groups_and_their_dimensions(tmp_path):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from icecore.nodes import OURS
 from icecore.sources.dtypes import number
 
 
@@ -49,11 +51,24 @@ def to_json(value: Any) -> Any:
 
 
 def attribute_type(value: Any) -> str | None:
-    """The NumPy dtype of a numeric attribute that JSON would widen, else None."""
+    """The NumPy dtype of a numeric attribute that JSON would widen, or has no number for, else None."""
     dtype = getattr(value, "dtype", None)
-    if dtype is None or dtype.kind not in "iuf" or dtype in (np.dtype("f8"), np.dtype("i8")):
+    if dtype is None or dtype.kind not in "iuf" or dtype == np.dtype("i8"):
+        return None
+    if dtype == np.dtype("f8") and bool(np.isfinite(value).all()):
         return None
     return str(dtype.str)
+
+
+def group_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """A group's attributes as JSON, with the dtypes of those without numbers in JSON (NaN, infinities)."""
+    types = {
+        name: attribute_type(value)
+        for name, value in attrs.items()
+        if getattr(value, "dtype", np.dtype("O")).kind == "f" and not np.isfinite(value).all()
+    }
+    plain = {name: to_json(value) for name, value in attrs.items()}
+    return {**plain, OURS: {"attr_types": types}} if types else plain
 
 
 def fill_attribute(value: Any, dtype: np.dtype) -> Any:

@@ -61,15 +61,22 @@ def fill_json(value: Any, dtype: np.dtype) -> Any:
         return bool(value)
     if kind in "iu":
         return int(value)
-    if kind == "f":
-        return number(float(value))
-    if kind == "c":
-        return [number(float(value.real)), number(float(value.imag))]
+    if kind in "fc":
+        parts = np.asarray(value, dtype).reshape(1).view(f"f{dtype.itemsize // (1 if kind == 'f' else 2)}")
+        return _bits(parts[0]) if kind == "f" else [_bits(part) for part in parts]
     if kind in "mM":
         return int(np.asarray(value, dtype).view("i8"))
     if kind == "U":
         return str(value)
     return base64.standard_b64encode(bytes(value)).decode()
+
+
+def _bits(value: np.floating[Any]) -> Any:
+    """Strict JSON that keeps every bit of a float: a NaN with sign or payload as Zarr's ``"0x7fc00001"``."""
+    plain = np.asarray(np.nan, value.dtype).tobytes() == value.tobytes()
+    if not np.isnan(value) or plain or value.dtype.itemsize > 8:
+        return number(float(value))
+    return f"0x{int(value.view(f'u{value.dtype.itemsize}')):0{2 * value.dtype.itemsize}x}"
 
 
 def number(value: float) -> Any:

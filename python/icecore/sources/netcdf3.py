@@ -8,27 +8,15 @@ from typing import Any
 import numpy as np
 
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note, default_chunks
-from icecore.sources.attributes import attribute_type, fill_attribute, to_json
+from icecore.sources.attributes import attribute_type, fill_attribute, group_attributes, to_json
 from icecore.sources.bytesource import open_bytes
 from icecore.sources.cdf_header import Header, Variable, read_header
 from icecore.sources.contiguous import Located, contiguous, grid_of, split
 from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
 from icecore.sources.identity import Identity, identity, unchanged
+from icecore.sources.netcdffill import default_fill
 from icecore.sources.rawread import RawReader
 
-# NC_FILL_* of netcdf.h, by NumPy kind and size: what the library shows where nothing was written.
-_FILLS: dict[str, Any] = {
-    "i1": -127,
-    "i2": -32767,
-    "i4": -2147483647,
-    "f4": np.float32(9.969209968386869e36),
-    "f8": 9.969209968386869e36,
-    "u1": 255,
-    "u2": 65535,
-    "u4": 4294967295,
-    "i8": -9223372036854775806,
-    "u8": 18446744073709551614,
-}
 _SMALL_RECORD = 4096
 _SMALL = 16 << 20
 
@@ -46,7 +34,7 @@ def open(source: str) -> ArrayMap:
     finally:
         data.close()
     result = ArrayMap(source)
-    result.groups["/"] = {name: to_json(value) for name, value in header.attrs.items()}
+    result.groups["/"] = group_attributes(header.attrs)
     for item in header.variables:
         if item.name in ("", ".", "..", "zarr.json") or "/" in item.name or f"/{item.name}" in result.arrays:
             result.dropped.append(
@@ -65,7 +53,7 @@ def _entry(source: str, ident: Identity, header: Header, item: Variable, notes: 
         source, ident, item.begin, item.shape, item.dtype, dtype, header.record_bytes if interleaved else 0
     )
     attrs, types = _attrs(item, dtype, notes)
-    fill = np.asarray(item.attrs.get("_FillValue", _FILLS.get(dtype.str[1:])))
+    fill = np.asarray(item.attrs.get("_FillValue", default_fill(dtype)))
     entry = ArrayEntry(
         path=f"/{item.name}",
         shape=item.shape,

@@ -13,7 +13,7 @@ import numpy as np
 from h5py import h5g
 
 from icecore.sources.arraymap import ArrayMap, Note
-from icecore.sources.attributes import to_json
+from icecore.sources.attributes import group_attributes
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.dataset import RawDataset, build
 from icecore.sources.hdf5.dimensions import (
@@ -53,7 +53,7 @@ def open(source: str) -> ArrayMap:
 def _assemble(source: str, walk: Walk) -> ArrayMap:
     result = ArrayMap(source, dropped=walk.notes)
     for path, attrs in walk.groups.items():
-        result.groups[path] = {name: to_json(value) for name, value in attrs.items() if name not in HIDDEN}
+        result.groups[path] = group_attributes({n: value for n, value in attrs.items() if n not in HIDDEN})
     labels: dict[str, list[Labels]] = {}
     for raw in walk.datasets:
         with guard(source, raw.path):

@@ -22,6 +22,7 @@ from icecore.sources.hdf5.filters import codecs_of, filters_of
 from icecore.sources.hdf5.read import DatasetReader, convert
 from icecore.sources.hdf5.types import TypePlan
 from icecore.sources.identity import Identity
+from icecore.sources.netcdffill import default_fill
 
 _SMALL_TEXT = 16 << 20
 
@@ -54,6 +55,8 @@ def build(
             "corrupt", f"{raw.path}: a shape of {shape} can't be", "compare the file with its original"
         )
     fill, unsaid = _fill_value(plist, plan, raw.dsid.get_type())
+    if extended is not None and fill is None and not unsaid:
+        fill, unsaid = _fill_beyond(plist, plan)
     attrs, types = array_attributes(raw, notes)
     reader = DatasetReader(
         raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
@@ -121,6 +124,14 @@ def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
         return None, f"a fill value that can't be read: {error}"
 
 
+def _fill_beyond(plist: Any, plan: TypePlan) -> tuple[Any, str]:
+    """What netCDF shows beyond the end of a dataset without a fill value, and "" or why Zarr can't say it."""
+    fill = default_fill(plan.dtype) if plan.how == "plain" else None
+    if fill is None or plist.get_fill_time() == h5d.FILL_TIME_NEVER:
+        return fill, ""
+    return fill, "chunks that were never written hold zeros, what lies beyond its end netCDF's fill value"
+
+
 def _source_chunks(plist: Any, shape: tuple[int, ...], plan: TypePlan) -> tuple[int, ...]:
     if plist.get_layout() == h5d.CHUNKED:
         return tuple(int(n) for n in plist.get_chunk()) + plan.inner
@@ -154,7 +165,9 @@ def _locate(
     itemsize = raw.plan.dtype.itemsize
     inner = raw.plan.inner
     if plist.get_layout() != h5d.CHUNKED:
-        offset = raw.dsid.get_offset()
+        # Behind a user block the library adds its length to the mark for "nowhere".
+        written = raw.dsid.get_space_status() != h5d.SPACE_STATUS_NOT_ALLOCATED
+        offset = raw.dsid.get_offset() if written else None
         available = max(raw.identity.size - (offset or 0), 0)
         return contiguous(offset, shape, itemsize, available), [], ""
     filters = filters_of(plist)

@@ -65,9 +65,17 @@ def _number(tid: h5t.TypeID) -> TypePlan:
 
 def _bitfield(tid: h5t.TypeID) -> TypePlan:
     dtype = tid.dtype
-    plain = tid.get_offset() == 0 and tid.get_precision() == 8 * dtype.itemsize
+    plain = any(tid.equal(whole) for whole in _BITFIELDS)
     note = "" if plain else "a bit field that only the HDF5 library converts"
     return TypePlan(dtype.newbyteorder("="), linkable=plain, big=_is_big(dtype), note=note)
+
+
+# Bit fields whose every bit counts; the interface can't say which bits of another one do.
+_BITFIELDS = [
+    getattr(h5t, f"STD_B{bits}{order}E")  # the names of the HDF5 library
+    for bits in (8, 16, 32, 64)
+    for order in "LB"
+]
 
 
 def _string(tid: h5t.TypeID) -> TypePlan:

@@ -1,0 +1,27 @@
+"""What the netCDF library shows where nothing was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# NC_FILL_* of netcdf.h, by NumPy kind and size.
+_FILLS: dict[str, Any] = {
+    "i1": -127,
+    "i2": -32767,
+    "i4": -2147483647,
+    "f4": np.float32(9.969209968386869e36),
+    "f8": 9.969209968386869e36,
+    "u1": 255,
+    "u2": 65535,
+    "u4": 4294967295,
+    "i8": -9223372036854775806,
+    "u8": 18446744073709551614,
+}
+
+
+def default_fill(dtype: np.dtype) -> Any:
+    """The fill value of a variable that has none of its own; None where netCDF has no such type."""
+    value = _FILLS.get(dtype.str[1:])
+    return None if value is None else dtype.type(value)
