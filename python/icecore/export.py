@@ -62,9 +62,19 @@ def columns(array: Array, sel: Sel, data: np.ndarray) -> dict[str, np.ndarray]:
     return result
 
 
-def _npy(_array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
+def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
     # Text of any length becomes fixed-size text: a file that unpickles objects would be a trap.
-    np.save(path, data.astype("U") if data.dtype.kind == "O" else data, allow_pickle=False)
+    data = np.asarray(data)
+    if data.dtype.kind == "O":
+        fixed = data.astype("S" if array._node.dtype_label == "variable_length_bytes" else "U")
+        if not np.array_equal(fixed.astype("O"), data):
+            raise errors.make(
+                "dtype",
+                f"{array.path}: items end with NULs, which .npy drops",
+                "-o out.parquet",
+            )
+        data = fixed
+    np.save(path, data, allow_pickle=False)
 
 
 def _csv(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:

@@ -153,6 +153,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         unlimited=tuple(node.ours.get("unlimited", ())),
         note="already in a repository",
         attr_types=node.ours.get("attr_types", {}),
+        enum=node.ours.get("enum", []),
     )
 
 
@@ -165,6 +166,8 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     if entry.attr_types:
         kept["attr_types"] = dict(entry.attr_types)
+    if entry.enum:
+        kept["enum"] = list(entry.enum)
     if entry.unlimited:
         kept["unlimited"] = list(entry.unlimited)
     return kept

@@ -201,6 +201,8 @@ class _Store(AbstractDataStore):
         attrs = typed(array._node)
         if "_FillValue" in attrs:
             attrs["_FillValue"] = fill(attrs["_FillValue"], array.dtype)
+        for name in array._node.ours.get("enum", ()):
+            attrs.pop(name, None)  # what the source says in its type, and xarray's netCDF backends don't
         unit = array._native.shards or array._native.chunks
         encoding: dict[str, Any] = {
             "chunks": array.chunks,
@@ -211,6 +213,9 @@ class _Store(AbstractDataStore):
             },
             "source": array.repo.url,
         }
+        if "least_significant_digit" in attrs:
+            # As xarray's netCDF backends: a hint to writers.
+            encoding["least_significant_digit"] = attrs.pop("least_significant_digit")
         if array.dtype.kind != "O":
             # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
             encoding["dtype"] = array.dtype

@@ -188,6 +188,7 @@ def test_enum_and_user_types(tmp_path):
         file.createDimension("x", 3)
         kind = file.createEnumType(np.uint8, "cloud", {"clear": 0, "cumulus": 1, "missing": 255})
         file.createVariable("clouds", kind, "x", fill_value=255)[:] = np.array([0, 1, 255])
+        file.createVariable("rough", "f4", "x", least_significant_digit=1)[:] = [1, 2, 3]
         ragged = file.createVLType(np.int32, "ragged_t")
         file.createVariable("ragged", ragged, "x")
         record = file.createCompoundType(np.dtype([("a", "i4"), ("b", "f8")]), "record_t")
@@ -195,7 +196,10 @@ def test_enum_and_user_types(tmp_path):
         data["a"] = [1, 2, 3]
         file.createVariable("records", record, "x")[:] = data
 
-    _, amap = written(tmp_path, fill)
+    path, amap = written(tmp_path, fill)
+    link(path, into=tmp_path / "r.icecore", group="/")
+    wanted = xr.load_dataset(path, engine="netcdf4", drop_variables="ragged")
+    xr.testing.assert_identical(xr.load_dataset(tmp_path / "r.icecore", engine="icecore"), wanted)
     clouds = amap.arrays["/clouds"]
     assert clouds.read((slice(0, 3),)).tolist() == [0, 1, 255]
     assert clouds.attrs["flag_meanings"] == "clear cumulus missing"

@@ -9,7 +9,9 @@ import netCDF4
 import numpy as np
 import pytest
 import zarr
-from icecore import errors
+from icecore import errors, pack
+from icecore import open as open_repo
+from icecore.export import save
 from icecore.sources import expand, format_of, open_source
 from sources_kit import everything, same
 
@@ -122,6 +124,42 @@ def test_zarr_folders(tmp_path, version):
     assert amap.arrays["/words"].read((slice(0, 3),)).tolist() == ["a", "grüße", ""]
     assert amap.arrays["/flag"].read(())[()] == np.True_
     assert all(not e.linked and e.note for e in amap.arrays.values())
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr_in_a_zip_archive(tmp_path, version):
+    path = tmp_path / "x.zarr.zip"
+    data = np.arange(60.0).reshape(6, 10)
+    with zarr.storage.ZipStore(path, mode="w") as store:
+        root = zarr.create_group(store, zarr_format=version, attributes={"title": "t"})
+        root.create_array("g/a", shape=(6, 10), chunks=(4, 3), dtype="f8")[...] = data
+    report = pack(path, into=tmp_path / "r.icecore", group="/")
+    assert [row.path for row in report.rows] == ["/g/a"]
+    repo = open_repo(tmp_path / "r.icecore")
+    assert repo.attrs == {"title": "t"}
+    assert same(repo["/g/a"][...], data)
+
+
+def test_byte_strings_of_any_length_as_npy(tmp_path):
+    root = zarr.create_group(tmp_path / "x.zarr")
+    for name, items in [("fits", [b"a", b"\xff\x00q", b""]), ("cut", [b"a", b"b\x00", b""])]:
+        array = root.create_array(name, shape=(3,), dtype="variable_length_bytes")
+        array[...] = np.array(items, object)
+    pack(tmp_path / "x.zarr", into=tmp_path / "r.icecore", group="/")
+    repo = open_repo(tmp_path / "r.icecore")
+    save(repo["/fits"], (), str(tmp_path / "fits.npy"))
+    assert np.load(tmp_path / "fits.npy").tolist() == [b"a", b"\xff\x00q", b""]
+    with pytest.raises(errors.Error, match="NUL"):
+        save(repo["/cut"], (), str(tmp_path / "cut.npy"))
+
+
+def test_zarr_that_is_written_anew_is_read_anew(tmp_path):
+    for dtype, shape in [("i4", (6,)), ("f8", (3, 4))]:
+        data = np.ones(shape, dtype)
+        root = zarr.create_group(tmp_path / "x.zarr", overwrite=True)
+        root.create_array("a", shape=shape, dtype=dtype)[...] = data
+        entry = open_source(tmp_path / "x.zarr").arrays["/a"]
+        assert same(entry.read(everything(entry)), data)
 
 
 def test_zarr_rectilinear_and_sharded(tmp_path):

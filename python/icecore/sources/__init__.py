@@ -69,6 +69,19 @@ def _is_hdf5(source: ByteSource, start: bytes) -> bool:
     return False
 
 
+def _is_zarr_zip(source: ByteSource, start: bytes) -> bool:
+    """A zip archive that names Zarr's metadata at its root, in the directory at its end."""
+    if not start.startswith(b"PK\x03\x04") or is_remote(source.identity.url):
+        return False
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(local_path(source.identity.url)) as archive:
+            return any(name in archive.NameToInfo for name in _ZARR)
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return False
+
+
 def _is_npz(source: ByteSource, start: bytes) -> bool:
     """A zip archive that names arrays (in the directory at its end), or nothing at all."""
     if not start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -93,6 +106,7 @@ FORMATS = [
         "netCDF-3", (".nc", ".cdf"), _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"
     ),
     Format("NumPy .npy", (".npy",), _starts(b"\x93NUMPY"), "icecore.sources.npy"),
+    Format("Zarr in a zip archive", (".zip",), _is_zarr_zip, "icecore.sources.zarr_store"),
     Format("NumPy .npz", (".npz",), _is_npz, "icecore.sources.npz"),
     # Behind those: its signature may lie anywhere behind a user block.
     Format("HDF5 or netCDF-4", (".h5", ".hdf5", ".nc", ".he5", ".nc4"), _is_hdf5, "icecore.sources.hdf5"),

@@ -111,6 +111,7 @@ class ArrayEntry:
         unlimited: axes that the source says can grow.
         note: why it isn't linked, or what a reader should know about it.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
+        enum: names of the attributes that say what the source says in an enumeration type.
     """
 
     path: str
@@ -128,6 +129,7 @@ class ArrayEntry:
     unlimited: tuple[int, ...] = ()
     note: str = ""
     attr_types: dict[str, str] = field(default_factory=dict)
+    enum: list[str] = field(default_factory=list)
 
     @property
     def linked(self) -> bool:

@@ -1,9 +1,11 @@
-"""Zarr v2 and v3 folders, read through zarr-python (the ``zarr`` extra): for packing; nothing is linked."""
+"""Zarr v2 and v3, folders and zip archives, through zarr-python (the ``zarr`` extra): copied, never linked."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,37 +15,44 @@ from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, default
 from icecore.sources.attributes import fill_attribute, to_json
 from icecore.sources.dtypes import ZSTD, copy_codecs, data_type, fill_json
 
+_STAMPS = count()
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
 def open(source: str) -> ArrayMap:
-    """Index a Zarr folder: every group and array below it.
+    """Index a Zarr folder or zip archive: every group and array below it.
 
     Raises:
         Error: ``unsupported`` without zarr-python; ``corrupt`` where zarr-python can't make sense of it.
     """
     zarr = _zarr()
     try:
-        root = zarr.open(source, mode="r")
+        root = _root(source)
         members = list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else []
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         raise _broken(source, error) from error
+    stamp = next(_STAMPS)
     result = ArrayMap(source)
     result.groups["/"] = to_json(dict(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
-        members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zarr"), root)]
+        members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".zarr"), root)]
     for name, node in sorted(members, key=lambda item: item[0]):
         if isinstance(node, zarr.Group):
             result.groups[f"/{name}"] = to_json(dict(node.attrs))
             continue
         try:
-            result.add(_entry(source, f"/{name}", "" if node is root else name, node))
+            reader = ZarrReader(source, "" if node is root else name, stamp, _dtype(node))
+            result.add(_entry(f"/{name}", node, reader))
         except errors.Error as error:
             result.dropped.append(Note(f"/{name}", "unsupported", error.message))
     return result
 
 
-def _entry(source: str, path: str, inside: str, array: Any) -> ArrayEntry:
+def _dtype(array: Any) -> np.dtype:
+    return np.dtype(object) if array.dtype.kind in "OT" else np.dtype(array.dtype).newbyteorder("=")
+
+
+def _entry(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
     metadata = array.metadata
     attrs = dict(array.attrs)
     declared = metadata.to_dict().get("data_type")
@@ -57,7 +66,7 @@ def _entry(source: str, path: str, inside: str, array: Any) -> ArrayEntry:
     else:
         dims = tuple(metadata.dimension_names or (None,) * array.ndim)
         kind = declared
-    dtype = np.dtype(object) if array.dtype.kind in "OT" else np.dtype(array.dtype).newbyteorder("=")
+    dtype = reader.dtype
     binary = kind == "variable_length_bytes"
     return ArrayEntry(
         path=path,
@@ -69,7 +78,7 @@ def _entry(source: str, path: str, inside: str, array: Any) -> ArrayEntry:
         codecs=[{"name": "vlen-bytes", "configuration": {}}, dict(ZSTD)] if binary else copy_codecs(dtype),
         fill_value="" if binary else fill_json(array.fill_value, dtype),
         attrs=to_json(attrs),
-        read=ZarrReader(source, inside, dtype),
+        read=reader,
         note="already Zarr: pack it, or open it as it is",
     )
 
@@ -84,16 +93,19 @@ def _chunks(array: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ZarrReader:
-    """Reads regions of one array of a store through zarr-python."""
+    """Reads regions of one array of a store through zarr-python; ``stamp`` tells apart the times at which the
+    store was indexed, as it may have been written anew since.
+    """
 
     source: str
     path: str
+    stamp: int
     dtype: np.dtype
 
     def __call__(self, region: Region) -> np.ndarray:
         """The elements of ``region``, C-contiguous, in native byte order."""
         try:
-            values = np.asarray(_array(self.source, self.path)[region])
+            values = np.asarray(_array(self.source, self.path, self.stamp)[region])
             return np.ascontiguousarray(values.astype(self.dtype, copy=False)).reshape(
                 [s.stop - s.start for s in region]
             )
@@ -102,9 +114,15 @@ class ZarrReader:
 
 
 @lru_cache(maxsize=64)
-def _array(source: str, path: str) -> Any:
-    node = _zarr().open(source, mode="r")
+def _array(source: str, path: str, _stamp: int) -> Any:
+    node = _root(source)
     return node[path] if path else node
+
+
+def _root(source: str) -> Any:
+    zarr = _zarr()
+    store = zarr.storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
+    return zarr.open(store, mode="r")
 
 
 def _zarr() -> Any:
@@ -112,7 +130,7 @@ def _zarr() -> Any:
         import zarr
     except ModuleNotFoundError as error:
         raise errors.make(
-            "unsupported", "Zarr folders need the package zarr", "pip install 'icecore[zarr]'"
+            "unsupported", "Zarr stores need the package zarr", "pip install 'icecore[zarr]'"
         ) from error
     zarr.config.set({"array.rectilinear_chunks": True})
     return zarr

@@ -74,6 +74,7 @@ def build(
         read=reader,
         unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
         attr_types=types,
+        enum=[name for name in plan.attrs if name not in raw.attrs],
     )
     why = _unlinkable(raw, plist, shape) or unsaid
     located = None
