@@ -101,8 +101,8 @@ impl Repo {
     }
 
     #[getter]
-    fn link_prefixes(&self) -> Vec<String> {
-        self.repo.link_prefixes().to_vec()
+    fn link_prefixes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.detach(|| self.repo.link_prefixes()).or_raise()
     }
 
     fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, bool, String)>> {

@@ -1,7 +1,9 @@
 //! A scan in progress, batch by batch.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use icecore::catalog::Mine;
+use icecore::grid::Result;
 use icecore::read::Report;
 use icecore::scan::{self, Batch, Table, arrows};
 use numpy::PyArray1;
@@ -12,7 +14,7 @@ use crate::error::OrRaise;
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Scan {
-    scan: Mutex<scan::Scan>,
+    scan: Mine<Mutex<scan::Scan>>,
     table: Arc<Table>,
     columns: Vec<usize>,
 }
@@ -26,11 +28,15 @@ type Buffers<'py> = (Option<Bound<'py, PyArray1<u8>>>, Option<Bound<'py, PyArray
 impl Scan {
     pub fn new(scan: scan::Scan, table: Arc<Table>) -> Self {
         let columns = scan.columns().to_vec();
-        Self { scan: Mutex::new(scan), table, columns }
+        Self { scan: Mine::new(Mutex::new(scan)), table, columns }
     }
 
-    fn batch(&self) -> icecore::grid::Result<Option<Batch>> {
-        self.scan.lock().unwrap_or_else(PoisonError::into_inner).next_batch()
+    fn scan(&self) -> Result<MutexGuard<'_, scan::Scan>> {
+        Ok(self.scan.of("a scan")?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn batch(&self) -> Result<Option<Batch>> {
+        self.scan()?.next_batch()
     }
 }
 
@@ -57,14 +63,14 @@ impl Scan {
     }
 
     /// The (start, stop) of rows of which every one matches by the summaries alone.
-    fn whole(&self) -> Vec<(u64, u64)> {
-        let scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
-        scan.whole().iter().map(|rows| (rows.start, rows.end)).collect()
+    fn whole(&self) -> PyResult<Vec<(u64, u64)>> {
+        let scan = self.scan().or_raise()?;
+        Ok(scan.whole().iter().map(|rows| (rows.start, rows.end)).collect())
     }
 
     /// What it took so far.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let report = self.scan.lock().unwrap_or_else(PoisonError::into_inner).report();
+        let report = self.scan().or_raise()?.report();
         let dict = PyDict::new(py);
         let counts = [
             ("rows", report.rows),

@@ -1,11 +1,11 @@
 //! A commit in the making.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use icecore::catalog::{self, LinkIdentity};
+use icecore::catalog::{self, LinkIdentity, Mine};
 use icecore::chunk::{ArrayMeta, DType};
-use icecore::grid::{Error, ErrorKind, Region};
+use icecore::grid::{Error, ErrorKind, Region, Result};
 use icecore::write::{Data, WriteOptions, Writing};
 use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -17,6 +17,10 @@ use crate::read::{data_pointer, numpy_dtype};
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Writer {
+    state: Mine<State>,
+}
+
+struct State {
     writing: Writing,
     metas: Mutex<HashMap<String, Arc<ArrayMeta>>>,
 }
@@ -24,26 +28,36 @@ pub struct Writer {
 impl Writer {
     pub fn new(writer: catalog::Writer, memory: Option<usize>) -> Self {
         let options = memory.map_or_else(WriteOptions::default, |memory| WriteOptions { memory });
-        Self { writing: Writing::new(Arc::new(writer), options), metas: Mutex::default() }
+        let writing = Writing::new(Arc::new(writer), options);
+        Self { state: Mine::new(State { writing, metas: Mutex::default() }) }
     }
 
     /// The snapshot that would be committed now.
-    pub fn pending(&self) -> icecore::grid::Result<catalog::Snapshot> {
-        self.writing.flush()?;
-        self.catalog().snapshot()
+    pub fn pending(&self) -> Result<catalog::Snapshot> {
+        let writing = self.writing()?;
+        writing.flush()?;
+        writing.writer().snapshot()
     }
 
-    fn catalog(&self) -> &catalog::Writer {
-        self.writing.writer()
+    fn writing(&self) -> Result<&Writing> {
+        Ok(&self.state.of("a writer")?.writing)
+    }
+
+    fn catalog(&self) -> Result<&catalog::Writer> {
+        Ok(self.writing()?.writer())
+    }
+
+    fn metas(&self) -> Result<MutexGuard<'_, HashMap<String, Arc<ArrayMeta>>>> {
+        Ok(self.state.of("a writer")?.metas.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The array's metadata, parsed once.
     fn meta(&self, path: &str) -> PyResult<Arc<ArrayMeta>> {
-        let mut metas = self.metas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut metas = self.metas().or_raise()?;
         if let Some(meta) = metas.get(path) {
             return Ok(Arc::clone(meta));
         }
-        let document = self.catalog().array_document(path).or_raise()?;
+        let document = self.catalog().and_then(|c| c.array_document(path)).or_raise()?;
         let document = document
             .ok_or_else(|| raise(Error::new(ErrorKind::NotFound, format!("there is no array {path} to write to"))))?;
         let meta = Arc::new(ArrayMeta::parse(&document).or_raise()?);
@@ -51,8 +65,9 @@ impl Writer {
         Ok(meta)
     }
 
-    fn forget(&self, path: &str) {
-        self.metas.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+    fn forget(&self, path: &str) -> PyResult<()> {
+        self.metas().or_raise()?.remove(path);
+        Ok(())
     }
 }
 
@@ -126,45 +141,44 @@ fn variable(py: Python<'_>, data: &Bound<'_, PyAny>, text: bool) -> PyResult<(Ve
 impl Writer {
     fn add_group(&self, py: Python<'_>, path: &str, attrs_json: &str) -> PyResult<()> {
         let attributes = json(attrs_json)?;
-        py.detach(|| self.catalog().add_group(path, &attributes)).or_raise()
+        py.detach(|| self.catalog()?.add_group(path, &attributes)).or_raise()
     }
 
     fn add_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
         // Parsed before it is stored, so that nothing is written that can't be read again.
         let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
-        py.detach(|| self.catalog().add_array(path, zarr_json.as_bytes())).or_raise()?;
-        self.metas.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), Arc::new(meta));
+        py.detach(|| self.catalog()?.add_array(path, zarr_json.as_bytes())).or_raise()?;
+        self.metas().or_raise()?.insert(path.to_owned(), Arc::new(meta));
         Ok(())
     }
 
     /// Replaces an array's whole metadata document (a new shape, say); its chunks stay.
     fn update_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
         let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
-        py.detach(|| self.catalog().update_array(path, zarr_json.as_bytes())).or_raise()?;
-        self.metas.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), Arc::new(meta));
+        py.detach(|| self.catalog()?.update_array(path, zarr_json.as_bytes())).or_raise()?;
+        self.metas().or_raise()?.insert(path.to_owned(), Arc::new(meta));
         Ok(())
     }
 
     fn set_attrs(&self, py: Python<'_>, path: &str, attrs_json: &str) -> PyResult<()> {
         let attributes = json(attrs_json)?;
-        py.detach(|| self.catalog().set_attributes(path, &attributes)).or_raise()?;
-        self.forget(path);
-        Ok(())
+        py.detach(|| self.catalog()?.set_attributes(path, &attributes)).or_raise()?;
+        self.forget(path)
     }
 
     fn delete(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.catalog().delete(path)).or_raise()?;
-        self.metas.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        py.detach(|| self.catalog()?.delete(path)).or_raise()?;
+        self.metas().or_raise()?.clear();
         Ok(())
     }
 
     fn exists(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        py.detach(|| self.catalog().exists(path)).or_raise()
+        py.detach(|| self.catalog()?.exists(path)).or_raise()
     }
 
     /// Lets this repository link to what lies below `prefix`.
     fn allow_container(&self, py: Python<'_>, prefix: &str) -> PyResult<()> {
-        py.detach(|| self.catalog().allow_container(prefix)).or_raise()
+        py.detach(|| self.catalog()?.allow_container(prefix)).or_raise()
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -189,7 +203,7 @@ impl Writer {
             .collect();
         let (url_ids, chunks, offsets, lengths) =
             (url_ids.as_slice()?, chunks.as_slice()?, offsets.as_slice()?, lengths.as_slice()?);
-        py.detach(|| self.catalog().set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
+        py.detach(|| self.catalog()?.set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
     }
 
     /// Queues `data` for the box that starts at `start`; it must be made of whole chunks (whole shards, when sharded).
@@ -197,55 +211,55 @@ impl Writer {
     fn write(&self, py: Python<'_>, path: &str, start: Vec<u64>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let meta = self.meta(path)?;
         let (shape, data) = elements(py, &meta.dtype, data)?;
-        py.detach(|| self.writing.write(path, &meta, Region { start, shape }, data)).or_raise()
+        py.detach(|| self.writing()?.write(path, &meta, Region { start, shape }, data)).or_raise()
     }
 
     /// Stores bytes that are one chunk's, encoded already.
     fn write_chunk(&self, py: Python<'_>, path: &str, chunk: u64, data: &[u8]) -> PyResult<()> {
-        py.detach(|| self.writing.write_encoded(path, chunk, data.to_vec())).or_raise()
+        py.detach(|| self.writing()?.write_encoded(path, chunk, data.to_vec())).or_raise()
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.writing.flush()).or_raise()
+        py.detach(|| self.writing()?.flush()).or_raise()
     }
 
     /// Commits everything; the new snapshot's id.
     fn commit(&self, py: Python<'_>, message: &str) -> PyResult<String> {
-        let id = py.detach(|| self.writing.commit(message)).or_raise()?;
+        let id = py.detach(|| self.writing()?.commit(message)).or_raise()?;
         // What comes next builds on the branch's newest version, where others may have changed an array.
-        self.metas.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.metas().or_raise()?.clear();
         Ok(id)
     }
 
     /// From now on chunks of this array that come out the same as what is stored stay where they are; until the commit.
     fn compare(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.writing.compare(path)).or_raise()
+        py.detach(|| self.writing()?.compare(path)).or_raise()
     }
 
     /// The id of the version that changes are made to.
     fn base(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.catalog().base()).or_raise()
+        py.detach(|| self.catalog()?.base()).or_raise()
     }
 
     /// An array's metadata document, uncommitted changes included.
     fn document(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
-        let document = py.detach(|| self.catalog().array_document(path)).or_raise()?;
+        let document = py.detach(|| self.catalog()?.array_document(path)).or_raise()?;
         Ok(document.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     #[getter]
-    fn bytes_raw(&self) -> u64 {
-        self.writing.written().0.bytes_raw
+    fn bytes_raw(&self) -> PyResult<u64> {
+        Ok(self.writing().or_raise()?.written().0.bytes_raw)
     }
 
     #[getter]
-    fn bytes_stored(&self) -> u64 {
-        self.writing.written().0.bytes_stored
+    fn bytes_stored(&self) -> PyResult<u64> {
+        Ok(self.writing().or_raise()?.written().0.bytes_stored)
     }
 
     /// By array: (raw bytes, stored bytes, chunks stored, chunks kept as they were).
-    fn written(&self) -> HashMap<String, (u64, u64, u64, u64)> {
-        let (_, arrays) = self.writing.written();
-        arrays.into_iter().map(|(path, w)| (path, (w.bytes_raw, w.bytes_stored, w.chunks, w.kept))).collect()
+    fn written(&self) -> PyResult<HashMap<String, (u64, u64, u64, u64)>> {
+        let (_, arrays) = self.writing().or_raise()?.written();
+        Ok(arrays.into_iter().map(|(path, w)| (path, (w.bytes_raw, w.bytes_stored, w.chunks, w.kept))).collect())
     }
 }

@@ -181,6 +181,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::handle::Handle;
     use crate::lock::Lock;
     use crate::open;
     use crate::repo::Repo;
@@ -188,9 +189,10 @@ mod tests {
 
     /// A repository in memory has conditional writes as object stores have them, so it stands in for one.
     fn without_a_lock(name: &str) -> Repo {
-        let mut shared = run(open::create(&Storage::new(format!("memory://{name}")))).unwrap();
+        let storage = Storage::new(format!("memory://{name}"));
+        let mut shared = run(open::create(&storage)).unwrap();
         shared.lock = Lock::None;
-        Repo(Arc::new(shared))
+        Repo(Arc::new(Handle::new(&storage, shared)))
     }
 
     fn commit_group(repo: &Repo, path: &str, attributes: &Value) -> Result<String> {

@@ -1,7 +1,6 @@
 //! What changed between two versions.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
 
 use icechunk::diff::Diff as IcechunkDiff;
 use icechunk::format::{Path, SnapshotId};
@@ -12,6 +11,7 @@ use icecore_grid::Result;
 use crate::node::{HIDDEN_GROUP, Node, is_within};
 use crate::repo::Repo;
 use crate::runtime::run;
+use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::sound::{self, Which};
 use crate::table::{ChunkTable, Place};
@@ -39,35 +39,22 @@ impl Repo {
     /// # Errors
     /// NotFound when a reference names nothing; Network, Io, Corrupt.
     pub fn diff(&self, a: &str, b: &str) -> Result<Diff> {
+        let shared = self.shared()?;
         let (from, to) = run(async {
-            Ok((resolve::snapshot_id(&self.0, Some(a)).await?, resolve::snapshot_id(&self.0, Some(b)).await?))
+            Ok((resolve::snapshot_id(shared, Some(a)).await?, resolve::snapshot_id(shared, Some(b)).await?))
         })?;
         if from == to {
             return Ok(Diff::default());
         }
-        match run(self.recorded(from.clone(), to.clone()))? {
+        match run(recorded(shared, from.clone(), to.clone()))? {
             Some(diff) => Ok(diff),
             None => self.compared(from, to),
         }
     }
 
-    async fn recorded(&self, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
-        let history = history::back_from(&self.0, &to, |commit| commit.id == from).await?;
-        if history.last().is_none_or(|commit| commit.id != from) {
-            return Ok(None);
-        }
-        for commit in &history {
-            sound::check(&self.0, &commit.id, &Which::None, &mut HashSet::new()).await?;
-        }
-        match self.0.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
-            Ok(diff) => Ok(Some(Diff::from(diff))),
-            Err(e) if matches!(e.kind, SessionErrorKind::BadSnapshotChainForDiff) => Ok(None),
-            Err(e) => Err(error::session(e)),
-        }
-    }
-
     fn compared(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff> {
-        let open = |id| run(Snapshot::committed(Arc::clone(&self.0), id));
+        let shared = self.shared()?;
+        let open = |id| run(Snapshot::committed(&self.0, shared, id));
         let (from, to) = (open(from)?, open(to)?);
         let mut diff = Diff::default();
         for node in visible(&from).filter(|n| to.node(&n.path).is_none_or(|other| other.is_array != n.is_array)) {
@@ -84,6 +71,22 @@ impl Repo {
             }
         }
         Ok(diff)
+    }
+}
+
+/// What the commits in between recorded; None where the one is no ancestor of the other.
+async fn recorded(shared: &Shared, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
+    let history = history::back_from(shared, &to, |commit| commit.id == from).await?;
+    if history.last().is_none_or(|commit| commit.id != from) {
+        return Ok(None);
+    }
+    for commit in &history {
+        sound::check(shared, &commit.id, &Which::None, &mut HashSet::new()).await?;
+    }
+    match shared.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
+        Ok(diff) => Ok(Some(Diff::from(diff))),
+        Err(e) if matches!(e.kind, SessionErrorKind::BadSnapshotChainForDiff) => Ok(None),
+        Err(e) => Err(error::session(e)),
     }
 }
 

@@ -13,6 +13,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::repo::Repo;
 use crate::runtime::run;
 use crate::seal::FOLDER;
+use crate::shared::Shared;
 use crate::sound::{self, Which};
 use crate::storage::Root;
 use crate::{error, named};
@@ -46,10 +47,11 @@ impl Repo {
     /// ReadOnly, Conflict (someone else holds the repository's lock), Permission, Io, Network, Corrupt.
     pub fn gc(&self, older_than_us: Option<i64>, dry_run: bool) -> Result<GcReport> {
         let before = before(older_than_us)?;
+        let shared = self.shared()?;
         run(async {
-            let held = self.0.lock.hold()?;
-            let repository = self.0.repository();
-            self.sound().await?;
+            let held = shared.lock.hold()?;
+            let repository = shared.repository();
+            check_all(shared).await?;
             let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
             let retries = Some(repository.config().repo_update_retries());
             let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates)
@@ -66,23 +68,12 @@ impl Repo {
                 failed: done.objects_failed_to_delete,
                 errors: done.delete_errors,
             };
-            if let Root::Local(root) = &self.0.root {
+            if let Root::Local(root) = &shared.root {
                 remains(root, before, &mut report);
             }
             drop(held);
             Ok(report)
         })
-    }
-
-    /// Refuses to decide on damaged references what is needed.
-    async fn sound(&self) -> Result<()> {
-        let Some(info) = named::all(&self.0).await?.info else { return Ok(()) };
-        let mut known = HashSet::new();
-        for snapshot in info.all_snapshots().map_err(error::format)? {
-            let id = snapshot.map_err(error::format)?.id;
-            sound::check(&self.0, &id, &Which::All, &mut known).await?;
-        }
-        Ok(())
     }
 
     /// Shortens the histories: versions older than this (microseconds since 1970) that no branch or tag points to itself are
@@ -92,10 +83,11 @@ impl Repo {
     /// As for [`Repo::gc`].
     pub fn expire(&self, older_than_us: i64) -> Result<Vec<String>> {
         let before = before(Some(older_than_us))?;
+        let shared = self.shared()?;
         run(async {
-            let held = self.0.lock.hold()?;
-            let repository = self.0.repository();
-            self.sound().await?;
+            let held = shared.lock.hold()?;
+            let repository = shared.repository();
+            check_all(shared).await?;
             let (retries, updates) =
                 (repository.config().repo_update_retries(), repository.config().num_updates_per_repo_info_file());
             let keep = ExpiredRefAction::Ignore;
@@ -108,6 +100,17 @@ impl Repo {
             Ok(ids)
         })
     }
+}
+
+/// Refuses to decide on damaged references what is needed.
+async fn check_all(shared: &Shared) -> Result<()> {
+    let Some(info) = named::all(shared).await?.info else { return Ok(()) };
+    let mut known = HashSet::new();
+    for snapshot in info.all_snapshots().map_err(error::format)? {
+        let id = snapshot.map_err(error::format)?.id;
+        sound::check(shared, &id, &Which::All, &mut known).await?;
+    }
+    Ok(())
 }
 
 fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::Repository;
@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use crate::error::{self, damaged};
 use crate::frame;
 use crate::node::{self, ArrayEntry, Node};
+use crate::process::PerProcess;
 use crate::runtime;
 use crate::seal::Seal;
 use crate::table::{Checksum, ChunkTable, Location, Object, TableBuilder};
@@ -89,11 +90,12 @@ impl Version {
 }
 
 /// As many as there are cores: a thread for each of a hundred arrays would cost more to start than it has to do.
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(runtime::cores()));
+static TURNS: PerProcess<Semaphore> = PerProcess::new();
 
 /// Runs on a thread where computing does not hold up other requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let _turn = TURNS.acquire().await.map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
+    let turns = TURNS.get_or(|_| Semaphore::new(runtime::cores()));
+    let _turn = turns.acquire().await.map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(e) if e.is_panic() => Err(runtime::tripped(e.into_panic().as_ref())),

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
+use crate::process::PerProcess;
 
 /// The lock's file in the repository's folder; Icechunk leaves it alone.
 pub(crate) const FILE: &str = ".icecore.lock";
@@ -32,23 +33,26 @@ pub(crate) enum Lock {
 /// The lock, held until dropped.
 #[must_use]
 pub(crate) enum Held {
-    File { _file: File },
+    File(File),
     Process(Arc<AtomicBool>),
     None,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Self::Process(held) = self {
-            held.store(false, Ordering::Release);
+        match self {
+            // Said, not left to closing it: a child that was forked meanwhile has the file open, too, for as long as it lives.
+            Self::File(file) => drop(file.unlock()),
+            Self::Process(held) => held.store(false, Ordering::Release),
+            Self::None => {}
         }
     }
 }
 
 /// The flag of a repository in memory, by its name.
 pub(crate) fn of_process(name: &str) -> Arc<AtomicBool> {
-    static FLAGS: LazyLock<Mutex<HashMap<String, Arc<AtomicBool>>>> = LazyLock::new(Mutex::default);
-    let mut flags = FLAGS.lock().unwrap_or_else(PoisonError::into_inner);
+    static FLAGS: PerProcess<Mutex<HashMap<String, Arc<AtomicBool>>>> = PerProcess::new();
+    let mut flags = FLAGS.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(flags.entry(name.to_owned()).or_default())
 }
 
@@ -70,7 +74,7 @@ impl Lock {
                     Err(TryLockError::WouldBlock) => Ok(None),
                     Err(TryLockError::Error(e)) => Err(cannot(path, &e)),
                 })?;
-                Ok(Held::File { _file: file })
+                Ok(Held::File(file))
             }
         }
     }

@@ -41,10 +41,11 @@ impl Repo {
     /// NotFound when the reference names nothing; Network, Io, Corrupt.
     pub fn log(&self, reference: Option<&str>, limit: Option<usize>) -> Result<Vec<Commit>> {
         let limit = limit.unwrap_or(usize::MAX);
+        let shared = self.shared()?;
         run(async {
-            let id = resolve::snapshot_id(&self.0, reference).await?;
+            let id = resolve::snapshot_id(shared, reference).await?;
             let mut count = 0;
-            let commits = history::back_from(&self.0, &id, |_| {
+            let commits = history::back_from(shared, &id, |_| {
                 count += 1;
                 count >= limit
             });

@@ -5,12 +5,15 @@ use std::fmt;
 use bytes::Bytes;
 use icechunk::format::ChunkId;
 
+use crate::process::own_numbers;
+
 /// One object of the repository that holds the bytes of one or more chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectId([u8; 12]);
 
 impl ObjectId {
     pub(crate) fn random() -> Self {
+        own_numbers();
         Self(ChunkId::random().0)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::num::{NonZeroU16, NonZeroU64};
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use icechunk::config::{
     CachingConfig, ManifestConfig, ManifestPreloadConfig, ManifestSplitCondition, ManifestSplitDim,
@@ -17,6 +17,7 @@ use icechunk::storage::{
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
+use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
 
 const S3_OPTIONS: [&str; 8] = [
@@ -40,10 +41,18 @@ pub(crate) type Options = BTreeMap<String, String>;
 pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 
 /// Repositories that live as long as the process, by name.
-static MEMORY: LazyLock<Mutex<HashMap<String, SharedBackend>>> = LazyLock::new(Mutex::default);
+static MEMORY: PerProcess<Mutex<HashMap<String, SharedBackend>>> = PerProcess::new();
 
 /// Those that nobody named go with the last that uses them.
-static UNNAMED: LazyLock<Mutex<HashMap<String, Weak<dyn Backend + Send + Sync>>>> = LazyLock::new(Mutex::default);
+static UNNAMED: PerProcess<Mutex<HashMap<String, Weak<dyn Backend + Send + Sync>>>> = PerProcess::new();
+
+/// A child has its parent's repositories as they were at the fork, unless a thread was just making one.
+fn known<T: Clone>(all: &PerProcess<Mutex<HashMap<String, T>>>) -> MutexGuard<'_, HashMap<String, T>> {
+    let inherit = |parents: Option<&Mutex<HashMap<String, T>>>| {
+        Mutex::new(parents.and_then(|known| known.try_lock().ok().map(|known| known.clone())).unwrap_or_default())
+    };
+    all.get_or(inherit).lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The storage that Icechunk reads and writes.
 pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBackend> {
@@ -80,7 +89,7 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
 async fn memory(name: &str) -> Result<SharedBackend> {
     let fresh = new_in_memory_storage().await.map_err(error::storage)?;
     if name.starts_with(ANONYMOUS) {
-        let mut known = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = known(&UNNAMED);
         if let Some(backend) = known.get(name).and_then(Weak::upgrade) {
             return Ok(backend);
         }
@@ -88,7 +97,7 @@ async fn memory(name: &str) -> Result<SharedBackend> {
         known.insert(name.to_owned(), Arc::downgrade(&fresh));
         return Ok(fresh);
     }
-    let mut known = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = known(&MEMORY);
     Ok(Arc::clone(known.entry(name.to_owned()).or_insert(fresh)))
 }
 

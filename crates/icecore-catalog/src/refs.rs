@@ -15,7 +15,8 @@ impl Repo {
     /// # Errors
     /// Network, Io, Corrupt.
     pub fn branches(&self) -> Result<Vec<(String, String)>> {
-        run(async { Ok(pairs(named::all(&self.0).await?.branches)) })
+        let shared = self.shared()?;
+        run(async { Ok(pairs(named::all(shared).await?.branches)) })
     }
 
     /// The tags and the snapshots they point to, by name.
@@ -23,7 +24,8 @@ impl Repo {
     /// # Errors
     /// Network, Io, Corrupt.
     pub fn tags(&self) -> Result<Vec<(String, String)>> {
-        run(async { Ok(pairs(named::all(&self.0).await?.tags)) })
+        let shared = self.shared()?;
+        run(async { Ok(pairs(named::all(shared).await?.tags)) })
     }
 
     /// Starts a branch at a version.
@@ -32,14 +34,15 @@ impl Repo {
     /// Exists; NotFound when the reference names nothing; ReadOnly.
     pub fn create_branch(&self, name: &str, reference: Option<&str>) -> Result<()> {
         named::check(name)?;
+        let shared = self.shared()?;
         run(async {
-            let held = self.0.lock.hold()?;
-            let known = named::all(&self.0).await?;
+            let held = shared.lock.hold()?;
+            let known = named::all(shared).await?;
             if known.branches.contains_key(name) {
                 return Err(Error::new(ErrorKind::Exists, format!("{}: the branch {name} exists already", self.url())));
             }
-            let id = resolve::snapshot_id(&self.0, reference).await?;
-            let done = self.0.repository().create_branch(name, &id).await.map_err(error::repository);
+            let id = resolve::snapshot_id(shared, reference).await?;
+            let done = shared.repository().create_branch(name, &id).await.map_err(error::repository);
             drop(held);
             done
         })
@@ -50,10 +53,11 @@ impl Repo {
     /// # Errors
     /// NotFound; Invalid for `main`; ReadOnly.
     pub fn delete_branch(&self, name: &str) -> Result<()> {
+        let shared = self.shared()?;
         run(async {
-            let held = self.0.lock.hold()?;
-            named::all(&self.0).await?;
-            let done = self.0.repository().delete_branch(name).await.map_err(error::repository);
+            let held = shared.lock.hold()?;
+            named::all(shared).await?;
+            let done = shared.repository().delete_branch(name).await.map_err(error::repository);
             drop(held);
             done
         })
@@ -65,10 +69,11 @@ impl Repo {
     /// Exists, also when a tag of this name was deleted; NotFound when the reference names nothing; ReadOnly.
     pub fn create_tag(&self, name: &str, reference: Option<&str>) -> Result<()> {
         named::check(name)?;
+        let shared = self.shared()?;
         run(async {
-            let held = self.0.lock.hold()?;
-            let id = resolve::snapshot_id(&self.0, reference).await?;
-            let done = self.0.repository().create_tag(name, &id).await.map_err(error::repository);
+            let held = shared.lock.hold()?;
+            let id = resolve::snapshot_id(shared, reference).await?;
+            let done = shared.repository().create_tag(name, &id).await.map_err(error::repository);
             drop(held);
             done
         })
@@ -79,10 +84,11 @@ impl Repo {
     /// # Errors
     /// NotFound; ReadOnly.
     pub fn delete_tag(&self, name: &str) -> Result<()> {
+        let shared = self.shared()?;
         run(async {
-            let held = self.0.lock.hold()?;
-            named::all(&self.0).await?;
-            let done = self.0.repository().delete_tag(name).await.map_err(error::repository);
+            let held = shared.lock.hold()?;
+            named::all(shared).await?;
+            let done = shared.repository().delete_tag(name).await.map_err(error::repository);
             drop(held);
             done
         })

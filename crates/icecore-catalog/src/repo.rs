@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icecore_grid::Result;
 
+use crate::handle::Handle;
 use crate::options::Options;
 use crate::runtime::run;
 use crate::shared::{Native, Shared};
@@ -15,7 +16,7 @@ use crate::{object, open, prefix, resolve};
 
 /// A repository: versions of a tree of groups and arrays. Cheap to clone; all functions may be called from many threads.
 #[derive(Clone)]
-pub struct Repo(pub(crate) Arc<Shared>);
+pub struct Repo(pub(crate) Arc<Handle>);
 
 impl Repo {
     /// Makes a new repository.
@@ -23,7 +24,7 @@ impl Repo {
     /// # Errors
     /// Exists when there is a repository or anything else at the place; ReadOnly for http(s); Permission, Io, Network.
     pub fn create(storage: &Storage) -> Result<Self> {
-        run(open::create(storage)).map(|shared| Self(Arc::new(shared)))
+        run(open::create(storage)).map(|shared| Self(Arc::new(Handle::new(storage, shared))))
     }
 
     /// Opens a repository.
@@ -31,19 +32,19 @@ impl Repo {
     /// # Errors
     /// NotFound when there is nothing, Format when there is something else; Corrupt, Unsupported, Permission, Io, Network.
     pub fn open(storage: &Storage) -> Result<Self> {
-        run(open::open(storage)).map(|shared| Self(Arc::new(shared)))
+        run(open::open(storage)).map(|shared| Self(Arc::new(Handle::new(storage, shared))))
     }
 
     /// The absolute path or URL.
     #[must_use]
     pub fn url(&self) -> &str {
-        &self.0.url
+        &self.0.storage().url
     }
 
     /// The options that the repository was opened with; secrets included.
     #[must_use]
     pub fn storage_options(&self) -> Options {
-        self.0.options.clone()
+        self.0.storage().options.clone()
     }
 
     /// Where the repository's own objects can be read without the catalog.
@@ -58,9 +59,10 @@ impl Repo {
     /// # Errors
     /// NotFound, with the names that there are.
     pub fn snapshot(&self, reference: Option<&str>) -> Result<Snapshot> {
+        let shared = self.shared()?;
         run(async {
-            let id = resolve::snapshot_id(&self.0, reference).await?;
-            Snapshot::committed(Arc::clone(&self.0), id).await
+            let id = resolve::snapshot_id(shared, reference).await?;
+            Snapshot::committed(&self.0, shared, id).await
         })
     }
 
@@ -69,7 +71,7 @@ impl Repo {
     /// # Errors
     /// ReadOnly for http(s); NotFound when there is no such branch.
     pub fn writer(&self, branch: &str) -> Result<Writer> {
-        Writer::new(Arc::clone(&self.0), branch)
+        Writer::new(Arc::clone(self.shared()?), branch)
     }
 
     /// `length` bytes from `offset` on of one of the repository's own objects.
@@ -77,26 +79,36 @@ impl Repo {
     /// # Errors
     /// Corrupt when the object is missing or shorter.
     pub fn read_object(&self, name: &str, offset: u64, length: u64) -> Result<Bytes> {
-        object::read(&self.0, name, offset, length)
+        object::read(self.shared()?, name, offset, length)
     }
 
     /// May chunks that lie in this file be read? By its URL, under the prefixes of [`Repo::link_prefixes`].
-    #[must_use]
-    pub fn link_allowed(&self, url: &str) -> bool {
-        prefix::normal(url).is_some_and(|url| self.0.prefixes().iter().any(|p| prefix::covers(p, &url)))
+    ///
+    /// # Errors
+    /// Only in a forked process, which opens the repository again: as [`Repo::open`].
+    pub fn link_allowed(&self, url: &str) -> Result<bool> {
+        let prefixes = self.shared()?.prefixes();
+        Ok(prefix::normal(url).is_some_and(|url| prefixes.iter().any(|p| prefix::covers(p, &url))))
     }
 
     /// The prefixes that linked chunks may lie under.
-    #[must_use]
-    pub fn link_prefixes(&self) -> Vec<String> {
-        let mut prefixes = self.0.prefixes();
+    ///
+    /// # Errors
+    /// As for [`Repo::link_allowed`].
+    pub fn link_prefixes(&self) -> Result<Vec<String>> {
+        let mut prefixes = self.shared()?.prefixes();
         prefixes.sort();
-        prefixes
+        Ok(prefixes)
+    }
+
+    /// What all handles of this process share.
+    pub(crate) fn shared(&self) -> Result<&Arc<Shared>> {
+        self.0.shared()
     }
 }
 
 impl std::fmt::Debug for Repo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Repo").field("url", &self.0.url).finish_non_exhaustive()
+        f.debug_struct("Repo").field("url", &self.url()).finish_non_exhaustive()
     }
 }

@@ -3,33 +3,19 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{PoisonError, RwLock};
+use std::sync::OnceLock;
 
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::error::damaged;
+use crate::process::{PerProcess, own_numbers};
 
-/// The runtime and the process that it was made in: threads do not survive a fork, so a child makes its own.
-static CURRENT: RwLock<Option<(u32, &'static Runtime)>> = RwLock::new(None);
+static CURRENT: PerProcess<OnceLock<Runtime>> = PerProcess::new();
 
 /// The runtime that the catalog blocks on; the engine drives its own requests on it too.
 pub fn runtime() -> &'static Runtime {
-    let process = std::process::id();
-    if let Some((owner, runtime)) = *CURRENT.read().unwrap_or_else(PoisonError::into_inner)
-        && owner == process
-    {
-        return runtime;
-    }
-    let mut current = CURRENT.write().unwrap_or_else(PoisonError::into_inner);
-    match *current {
-        Some((owner, runtime)) if owner == process => runtime,
-        _ => {
-            let runtime: &'static Runtime = Box::leak(Box::new(build()));
-            *current = Some((process, runtime));
-            runtime
-        }
-    }
+    CURRENT.get_or(|_| OnceLock::new()).get_or_init(build)
 }
 
 /// Threads that can run at once.
@@ -49,6 +35,7 @@ fn build() -> Runtime {
 
 /// Blocks on a future. A panic below (a damaged file that Icechunk trips over) becomes an error.
 pub(crate) fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    own_numbers();
     let runtime = runtime();
     catch_unwind(AssertUnwindSafe(|| runtime.block_on(future))).unwrap_or_else(|panic| Err(unexpected(panic.as_ref())))
 }

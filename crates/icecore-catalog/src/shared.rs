@@ -140,13 +140,4 @@ impl Shared {
         *self.opened.write().unwrap_or_else(PoisonError::into_inner) = opened;
         Ok(())
     }
-
-    /// Where the repository's own objects lie.
-    pub fn native(&self) -> Native {
-        match &self.root {
-            Root::Local(path) => Native::Local(path.clone()),
-            Root::Memory(_) => Native::Memory,
-            Root::Http(_) | Root::S3 { .. } => Native::Url { url: self.url.clone(), options: self.options.clone() },
-        }
-    }
 }

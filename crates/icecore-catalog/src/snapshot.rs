@@ -1,17 +1,20 @@
 //! One version of a repository: its nodes and their reference tables.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::format::SnapshotId;
 use icechunk::session::Session;
 use icecore_grid::{Error, ErrorKind, Result};
+use once_cell::race::OnceBox;
 use tokio::sync::RwLock;
 
+use crate::handle::Handle;
 use crate::identity::{self, LinkIdentity};
 use crate::load::Version;
 use crate::node::{HIDDEN_GROUP, Node};
+use crate::process::Mine;
 use crate::runtime::{guard, run};
 use crate::seal::Seal;
 use crate::shared::Shared;
@@ -30,26 +33,27 @@ struct Inner {
     id: String,
     nodes: Vec<Node>,
     origin: Origin,
-    shared: Arc<Shared>,
-    sources: OnceLock<HashMap<String, LinkIdentity>>,
+    url: String,
+    /// Made without a lock, which a fork could leave held.
+    sources: OnceBox<HashMap<String, LinkIdentity>>,
 }
 
 enum Origin {
-    Committed { snapshot: Arc<icechunk::format::snapshot::Snapshot>, seal: Arc<Seal> },
-    Live(Arc<RwLock<Session>>),
+    Committed { handle: Arc<Handle>, snapshot: Arc<icechunk::format::snapshot::Snapshot>, seal: Arc<Seal> },
+    Live(Mine<(Arc<Shared>, Arc<RwLock<Session>>)>),
 }
 
 impl Snapshot {
     /// Reads a committed version.
-    pub(crate) async fn committed(shared: Arc<Shared>, id: SnapshotId) -> Result<Self> {
+    pub(crate) async fn committed(handle: &Arc<Handle>, shared: &Shared, id: SnapshotId) -> Result<Self> {
         let during = format!("{}: version {id}", shared.url);
-        let seal = read_seal(&shared, &id).map_err(error::during(&during))?;
+        let seal = read_seal(shared, &id).map_err(error::during(&during))?;
         let fetched = shared.repository().asset_manager().fetch_snapshot(&id).await;
         let snapshot = fetched.map_err(error::repository).map_err(error::during(&during))?;
         let nodes = guard(|| snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect());
         let nodes = nodes.map_err(error::during(&during))?;
-        let origin = Origin::Committed { snapshot, seal: Arc::new(seal) };
-        Ok(Self::new(shared, id.to_string(), nodes, origin, OnceLock::new()))
+        let origin = Origin::Committed { handle: Arc::clone(handle), snapshot, seal: Arc::new(seal) };
+        Ok(Self::new(&shared.url, id.to_string(), nodes, origin, OnceBox::new()))
     }
 
     /// What a writer sees.
@@ -60,18 +64,20 @@ impl Snapshot {
         session: Arc<RwLock<Session>>,
         sources: HashMap<String, LinkIdentity>,
     ) -> Self {
-        Self::new(shared, id, nodes, Origin::Live(session), OnceLock::from(sources))
+        let url = shared.url.clone();
+        let origin = Origin::Live(Mine::new((shared, session)));
+        Self::new(&url, id, nodes, origin, OnceBox::with_value(Box::new(sources)))
     }
 
     fn new(
-        shared: Arc<Shared>,
+        url: &str,
         id: String,
         mut nodes: Vec<Node>,
         origin: Origin,
-        sources: OnceLock<HashMap<String, LinkIdentity>>,
+        sources: OnceBox<HashMap<String, LinkIdentity>>,
     ) -> Self {
         nodes.sort_by(|a, b| a.path.cmp(&b.path));
-        Self(Arc::new(Inner { id, nodes, origin, shared, sources }))
+        Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), sources }))
     }
 
     /// The snapshot's id; a writer's uncommitted state has one that no other state has.
@@ -95,11 +101,8 @@ impl Snapshot {
     /// What a linked file was when it was linked; None when that was not recorded.
     #[must_use]
     pub fn source_identity(&self, url: &str) -> Option<LinkIdentity> {
-        let sources = self
-            .0
-            .sources
-            .get_or_init(|| self.node(HIDDEN_GROUP).map(|node| identity::parse(&node.zarr_json)).unwrap_or_default());
-        sources.get(url).cloned()
+        let parse = || self.node(HIDDEN_GROUP).map(|node| identity::parse(&node.zarr_json)).unwrap_or_default();
+        self.0.sources.get_or_init(|| Box::new(parse())).get(url).cloned()
     }
 
     /// Where the chunks of an array lie. Cached by (snapshot, path), except for uncommitted states.
@@ -115,34 +118,41 @@ impl Snapshot {
     /// # Errors
     /// As for [`Snapshot::table`].
     pub fn tables(&self, paths: &[&str]) -> Result<Vec<Arc<ChunkTable>>> {
-        run(futures::stream::iter(paths.to_vec()).map(|path| self.load(path)).buffered(CONCURRENT).try_collect())
+        let shared = match &self.0.origin {
+            Origin::Committed { handle, .. } => handle.shared()?,
+            Origin::Live(live) => &live.of("an uncommitted version")?.0,
+        };
+        run(futures::stream::iter(paths.to_vec())
+            .map(|path| self.load(shared, path))
+            .buffered(CONCURRENT)
+            .try_collect())
     }
 
-    async fn load(&self, path: &str) -> Result<Arc<ChunkTable>> {
+    async fn load(&self, shared: &Shared, path: &str) -> Result<Arc<ChunkTable>> {
         let inner = &*self.0;
-        let node = self.node(path).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("{}: there is no array {path}", inner.shared.url))
-        })?;
+        let node = self
+            .node(path)
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{}: there is no array {path}", inner.url)))?;
         let Some(entry) = &node.array else {
-            return Err(Error::new(
-                ErrorKind::Mismatch,
-                format!("{}: {path} is a group, not an array", inner.shared.url),
-            ));
+            return Err(Error::new(ErrorKind::Mismatch, format!("{}: {path} is a group, not an array", inner.url)));
         };
-        let repository = inner.shared.repository();
+        let repository = shared.repository();
         match &inner.origin {
-            Origin::Live(session) => Ok(Arc::new(load::live(&repository, &*session.read().await, path).await?)),
-            Origin::Committed { snapshot, seal } => {
-                if let Some(table) = inner.shared.cache.get(&inner.id, path) {
+            Origin::Live(live) => {
+                let (_, session) = live.of("an uncommitted version")?;
+                Ok(Arc::new(load::live(&repository, &*session.read().await, path).await?))
+            }
+            Origin::Committed { snapshot, seal, .. } => {
+                if let Some(table) = shared.cache.get(&inner.id, path) {
                     return Ok(table);
                 }
-                let folder = match &inner.shared.root {
+                let folder = match &shared.root {
                     Root::Local(path) => Some(path.clone()),
                     _ => None,
                 };
                 let version = Version { repository, snapshot: Arc::clone(snapshot), seal: Arc::clone(seal), folder };
                 let table = Arc::new(load::committed(version, path.to_owned(), entry.clone()).await?);
-                inner.shared.cache.put(&inner.id, path, &table);
+                shared.cache.put(&inner.id, path, &table);
                 Ok(table)
             }
         }
@@ -160,7 +170,7 @@ fn read_seal(shared: &Shared, id: &SnapshotId) -> Result<Seal> {
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Snapshot")
-            .field("url", &self.0.shared.url)
+            .field("url", &self.0.url)
             .field("id", &self.0.id)
             .field("nodes", &self.0.nodes.len())
             .finish_non_exhaustive()

@@ -1,44 +1,27 @@
 //! The one pool of decoding threads of the process.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError};
 
+use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::ThreadPool;
 
-/// The pool and the process that it was made in: threads do not survive a fork, so a child makes its own.
-static POOL: RwLock<Option<(u32, &'static ThreadPool)>> = RwLock::new(None);
+static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// The pool: as many threads as [`set_threads`], else `ICECORE_THREADS`, else the machine's cores.
 pub fn pool() -> Result<&'static ThreadPool> {
-    if let Some(pool) = running() {
-        return Ok(pool);
-    }
-    let mut current = POOL.write().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    if let Some((_, pool)) = current.filter(|(owner, _)| *owner == process) {
-        return Ok(pool); // another thread was faster
-    }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(wanted_threads())
-        .thread_name(|i| format!("icecore-{i}"))
-        .build()
-        .map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the decoding threads: {e}")))?;
-    let pool: &'static ThreadPool = Box::leak(Box::new(pool));
-    *current = Some((process, pool));
-    Ok(pool)
-}
-
-/// The pool of this process, if it has one.
-fn running() -> Option<&'static ThreadPool> {
-    let current = *POOL.read().unwrap_or_else(PoisonError::into_inner);
-    current.filter(|(owner, _)| *owner == std::process::id()).map(|(_, pool)| pool)
+    POOL.get_or_try(|_| {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(wanted_threads());
+        let built = threads.thread_name(|i| format!("icecore-{i}")).build();
+        built.map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the decoding threads: {e}")))
+    })
 }
 
 /// Sets the number of threads; refused once the pool runs.
 pub fn set_threads(threads: usize) -> Result<()> {
-    if running().is_some_and(|p| p.current_num_threads() != threads) {
+    if POOL.get().is_some_and(|p| p.current_num_threads() != threads) {
         return Err(Error::new(ErrorKind::Invalid, "the decoding threads run already")
             .hint("set the number before the first read, or ICECORE_THREADS in the environment"));
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -14,6 +15,16 @@ _KEPT = 8
 _open: OrderedDict[tuple[str, Identity], Any] = OrderedDict()
 _lock = threading.Lock()
 _keepers = 0
+
+
+def _begin_anew() -> None:
+    """In a forked process: another thread may have held the lock, and connections are its parent's."""
+    global _open, _lock
+    _open, _lock = OrderedDict(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ pub(super) struct Block {
 }
 
 /// Idle blocks, the oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
     blocks: Vec<Block>,
     bytes: usize,

@@ -8,8 +8,9 @@ mod idle;
 mod pages;
 
 use std::ptr::NonNull;
-use std::sync::{LazyLock, Mutex, TryLockError};
+use std::sync::{Mutex, PoisonError};
 
+use icecore_catalog::PerProcess;
 use idle::{Block, Idle};
 
 /// Results below this size are better off with the C library, which keeps such blocks itself.
@@ -47,33 +48,31 @@ pub struct MemoryInfo {
     pub fresh: u64,
 }
 
+#[derive(Clone)]
 struct Pool {
     idle: Idle,
     info: MemoryInfo,
 }
 
-static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(|| {
-    let info = MemoryInfo { cap: initial_cap(), ..MemoryInfo::default() };
-    Mutex::new(Pool { idle: Idle::new(), info })
-});
+static POOL: PerProcess<Mutex<Pool>> = PerProcess::new();
+
+/// A child goes on with its parent's idle blocks, which are its own copies; with none of them where a thread was just taking one.
+fn begin(parents: Option<&Mutex<Pool>>) -> Mutex<Pool> {
+    let inherited = parents.and_then(|pool| pool.try_lock().ok().map(|pool| pool.clone()));
+    Mutex::new(inherited.unwrap_or_else(|| {
+        let info = MemoryInfo { cap: initial_cap(), ..MemoryInfo::default() };
+        Pool { idle: Idle::new(), info }
+    }))
+}
 
 /// `ICECORE_RESULT_POOL` in bytes, 0 for none.
 fn initial_cap() -> usize {
     std::env::var("ICECORE_RESULT_POOL").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(DEFAULT_CAP)
 }
 
-/// Runs `job` on the pool. `None` after some patience: in a child process the lock may belong to a thread that was left
-/// behind, and a block can always come from the kernel and go back there.
-fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> Option<T> {
-    const PATIENCE: usize = 1000;
-    for _ in 0..PATIENCE {
-        match POOL.try_lock() {
-            Ok(mut pool) => return Some(job(&mut pool)),
-            Err(TryLockError::Poisoned(pool)) => return Some(job(&mut pool.into_inner())),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    }
-    None
+/// Runs `job` on the pool.
+fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> T {
+    job(&mut POOL.get_or(begin).lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// `bytes` of memory with anything in it, aligned to 64; `None` where there is none. [`release`] takes it back.
@@ -85,9 +84,8 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
         *if block.is_some() { &mut pool.info.reused } else { &mut pool.info.fresh } += 1;
         block
     });
-    let kept = kept.flatten();
     let block = kept.or_else(|| pages::map(whole)).or_else(|| {
-        drop_all(locked(|pool| pool.idle.shrink(0)).unwrap_or_default()); // it may be just what is missing
+        drop_all(locked(|pool| pool.idle.shrink(0))); // it may be just what is missing
         pages::map(whole)
     })?;
     let head = block.start as *mut Head;
@@ -104,11 +102,11 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
 pub unsafe fn release(start: NonNull<u8>) {
     // SAFETY: the head stands in front of the data, as the caller says.
     let block = unsafe { Block { start: start.as_ptr() as usize - HEAD, bytes: head(start).bytes } };
-    if locked(|pool| pool.info.cap).is_some_and(|cap| block.bytes <= cap) {
+    if block.bytes <= locked(|pool| pool.info.cap) {
         // SAFETY: as the caller says, nobody needs what is in it.
         unsafe { pages::lend(block) };
     }
-    drop_all(locked(|pool| pool.idle.put(block, pool.info.cap)).unwrap_or_else(|| vec![block]));
+    drop_all(locked(|pool| pool.idle.put(block, pool.info.cap)));
 }
 
 /// Memory of another length with the same beginning; `None` where there is none, and `start` is then as it was.
@@ -148,7 +146,7 @@ fn drop_all(blocks: Vec<Block>) {
 /// What is kept, and how often it was of use.
 #[must_use]
 pub fn memory_info() -> MemoryInfo {
-    locked(|pool| MemoryInfo { idle: pool.idle.bytes(), ..pool.info }).unwrap_or_default()
+    locked(|pool| MemoryInfo { idle: pool.idle.bytes(), ..pool.info })
 }
 
 /// Sets how many bytes of dropped results may be kept; 0 turns the pool off.
@@ -157,7 +155,7 @@ pub fn set_result_pool(cap: usize) {
         pool.info.cap = cap;
         pool.idle.shrink(cap)
     });
-    drop_all(freed.unwrap_or_default());
+    drop_all(freed);
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! One array of one snapshot, ready to be read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use icecore_catalog::{ChunkTable, Repo, Snapshot};
+use icecore_catalog::{ChunkTable, PerProcess, Repo, Snapshot};
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{ChunkGrid, Error, ErrorKind, Result};
+use once_cell::race::OnceBox;
 
 use crate::store::stores;
 
@@ -17,7 +19,8 @@ pub struct ArrayView {
     meta: ArrayMeta,
     grid: ChunkGrid,
     number: u64,
-    table: OnceLock<Arc<ChunkTable>>,
+    /// Set without a lock, which a fork could leave held.
+    table: OnceBox<Arc<ChunkTable>>,
 }
 
 impl ArrayView {
@@ -42,7 +45,7 @@ impl ArrayView {
             meta,
             grid,
             number,
-            table: OnceLock::new(),
+            table: OnceBox::new(),
         })
     }
 
@@ -78,7 +81,7 @@ impl ArrayView {
             return Ok(table);
         }
         let table = self.snapshot.table(&self.path)?;
-        Ok(self.table.get_or_init(|| table))
+        Ok(self.table.get_or_init(|| Box::new(table)))
     }
 
     /// Loads the tables of several arrays side by side: a remote repository answers them in one round trip.
@@ -92,7 +95,7 @@ impl ArrayView {
             stores().prepare(&first.repo);
             let paths: Vec<&str> = here.iter().map(|v| v.path.as_str()).collect();
             for (view, table) in here.iter().zip(first.snapshot.tables(&paths)?) {
-                view.table.get_or_init(|| table);
+                view.table.get_or_init(|| Box::new(table));
             }
             missing = elsewhere;
         }
@@ -105,8 +108,9 @@ impl ArrayView {
 }
 
 fn number(key: &str) -> u64 {
-    static NUMBERS: LazyLock<Mutex<HashMap<String, u64>>> = LazyLock::new(Mutex::default);
-    let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let next = numbers.len() as u64;
-    *numbers.entry(key.to_owned()).or_insert(next)
+    static NUMBERS: PerProcess<Mutex<HashMap<String, u64>>> = PerProcess::new();
+    // Counted on in a child, which may still use arrays of its parent's under their numbers.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut numbers = NUMBERS.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
+    *numbers.entry(key.to_owned()).or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed))
 }

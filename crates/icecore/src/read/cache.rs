@@ -1,7 +1,10 @@
 //! Caches with a byte cap: decoded chunks that were needed in part, and shard indexes.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use icecore_catalog::PerProcess;
 
 /// Which chunk: the number of its array (see [`super::ArrayView`]) and its place in the grid.
 pub(crate) type Key = (u64, u64);
@@ -116,12 +119,35 @@ impl<V: ?Sized> Inner<V> {
 /// Entries of a shard's index: offset and length in the shard, or None for a chunk that is all fill value.
 pub(crate) type ShardIndex = [Option<(u64, u64)>];
 
-pub(crate) static CHUNKS: LazyLock<ByteCache<[u8]>> = LazyLock::new(|| ByteCache::new(initial_cap()));
+/// Decoded chunks.
+pub(crate) fn chunks() -> &'static ByteCache<[u8]> {
+    static CHUNKS: PerProcess<ByteCache<[u8]>> = PerProcess::new();
+    CHUNKS.get_or(|_| ByteCache::new(cap()))
+}
+
 /// Tables of chunks in planes.
-pub(crate) static HEADS: LazyLock<ByteCache<[u8]>> = LazyLock::new(|| ByteCache::new(16 << 20));
-pub(crate) static INDEXES: LazyLock<ByteCache<ShardIndex>> = LazyLock::new(|| ByteCache::new(64 << 20));
+pub(crate) fn heads() -> &'static ByteCache<[u8]> {
+    static HEADS: PerProcess<ByteCache<[u8]>> = PerProcess::new();
+    HEADS.get_or(|_| ByteCache::new(16 << 20))
+}
+
+/// Indexes of shards.
+pub(crate) fn indexes() -> &'static ByteCache<ShardIndex> {
+    static INDEXES: PerProcess<ByteCache<ShardIndex>> = PerProcess::new();
+    INDEXES.get_or(|_| ByteCache::new(64 << 20))
+}
 
 const DEFAULT_CAP: usize = 16 << 20;
+const UNSET: usize = usize::MAX;
+/// What [`set_cache_bytes`] said, for children too.
+static CAP: AtomicUsize = AtomicUsize::new(UNSET);
+
+fn cap() -> usize {
+    match CAP.load(Ordering::Relaxed) {
+        UNSET => initial_cap(),
+        cap => cap,
+    }
+}
 
 /// `ICECORE_CACHE` in bytes, 0 for none.
 fn initial_cap() -> usize {
@@ -130,12 +156,13 @@ fn initial_cap() -> usize {
 
 /// The cache of decoded chunks.
 pub fn cache_info() -> CacheInfo {
-    CHUNKS.info()
+    chunks().info()
 }
 
 /// Sets the cap of the cache of decoded chunks; 0 turns it off.
 pub fn set_cache_bytes(cap: usize) {
-    CHUNKS.set_cap(cap);
+    CAP.store(cap.min(UNSET - 1), Ordering::Relaxed);
+    chunks().set_cap(cap);
 }
 
 #[cfg(test)]

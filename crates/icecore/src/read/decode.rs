@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use icecore_chunk::Scratch;
 use icecore_grid::{Cut, Error, ErrorKind, Request, Result, Span};
 
-use super::cache::{CHUNKS, chunk_key};
+use super::cache::{chunk_key, chunks};
 use super::locate::{Located, Piece, State};
 use super::{Query, ReadOptions, fetch, prefix};
 use crate::pool::for_each;
@@ -135,14 +135,14 @@ impl<'a> Decoder<'a> {
             let out = unsafe { std::slice::from_raw_parts_mut(query.target.pointer().add(at), bytes) };
             return chain.decode_top(stored, planes, &cut.shape, (0, bytes as u64), out, &mut worker.scratch);
         }
-        if self.located.keep && CHUNKS.takes(bytes) {
+        if self.located.keep && chunks().takes(bytes) {
             let mut chunk: Arc<[u8]> = std::iter::repeat_n(0u8, bytes).collect();
             if let Some(out) = Arc::get_mut(&mut chunk) {
                 chain.decode_top(stored, planes, &cut.shape, (0, bytes as u64), out, &mut worker.scratch)?;
             }
             self.place(query, cut, &chunk);
             let key = chunk_key(query.array.number(), planes, query.array.grid().flat(&cut.chunk));
-            CHUNKS.put(key, chunk, bytes);
+            chunks().put(key, chunk, bytes);
             return Ok(());
         }
         let (low, high) = cut.copy.source_span();

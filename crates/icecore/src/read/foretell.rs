@@ -2,8 +2,9 @@
 //! this spares a request per chunk: table and planes come in one, and where they turn out to be longer, another request follows.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use icecore_catalog::PerProcess;
 use icecore_grid::Span;
 
 use super::Query;
@@ -23,8 +24,8 @@ type Key = (u64, usize);
 
 /// The largest share of a chunk that its first planes took lately.
 fn shares() -> MutexGuard<'static, HashMap<Key, f64>> {
-    static SHARES: LazyLock<Mutex<HashMap<Key, f64>>> = LazyLock::new(Mutex::default);
-    SHARES.lock().unwrap_or_else(PoisonError::into_inner)
+    static SHARES: PerProcess<Mutex<HashMap<Key, f64>>> = PerProcess::new();
+    SHARES.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes in what the first planes of a chunk took of it, in bytes.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use icecore_catalog::{ChunkTable, Location, Place};
 use icecore_grid::{Cuts, Error, ErrorKind, Merge, Result, Span};
 
-use super::cache::{CHUNKS, INDEXES, ShardIndex, chunk_key};
+use super::cache::{ShardIndex, chunk_key, chunks, indexes};
 use super::{ArrayView, Depth, Query, ReadOptions, Report, coalesce, fetch};
 use crate::store::{Source, stores};
 
@@ -157,7 +157,7 @@ impl<'a> Locator<'a> {
             Place::Range { object, offset, length } => {
                 let planes = self.depths.get(query as usize).map_or(usize::MAX, |depth| depth.planes);
                 let key = chunk_key(view.number(), planes, cuts.chunk_flat(cut));
-                let cached = if self.keep { CHUNKS.get(key) } else { None };
+                let cached = if self.keep { chunks().get(key) } else { None };
                 match cached {
                     Some(chunk) => {
                         // A linked file that changed is refused, also where what it held is remembered.
@@ -203,7 +203,7 @@ impl<'a> Locator<'a> {
                     found.insert(shard, index.map_err(|e| named(view, shard, e))?);
                     continue;
                 }
-                Place::Range { object, offset, length } => match INDEXES.get((view.number(), shard)) {
+                Place::Range { object, offset, length } => match indexes().get((view.number(), shard)) {
                     Some(index) => {
                         found.insert(shard, index);
                         continue;
@@ -238,7 +238,7 @@ impl<'a> Locator<'a> {
                 let Some((shard, length)) = wanted.get(span.tag as usize) else { continue };
                 let stored = fetch::part(request, span, bytes)?;
                 let index = nest.parse(stored, *length).map_err(|e| named(view, *shard, e))?;
-                INDEXES.put((view.number(), *shard), Arc::clone(&index), index.len() * 24);
+                indexes().put((view.number(), *shard), Arc::clone(&index), index.len() * 24);
                 parsed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*shard, index));
             }
             Ok(())

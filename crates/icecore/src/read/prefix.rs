@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use icecore_grid::{Result, Span};
 
-use super::cache::HEADS;
+use super::cache;
 use super::locate::Located;
 use super::shallow::Chunk;
 use super::{Query, ReadOptions, Report, coalesce, fetch, foretell};
@@ -30,7 +30,7 @@ pub(crate) fn shorten(
         if span.length <= gap.max(chunk.planes.head_len()) {
             continue;
         }
-        match HEADS.get(chunk.key) {
+        match cache::heads().get(chunk.key) {
             Some(head) => known.push((number, head)),
             None => heads.push(Span { length: chunk.planes.head_len(), tag: number, ..*span }),
         }
@@ -68,7 +68,7 @@ pub(crate) fn longer(queries: &[Query<'_>], located: &Located, span: &Span, byte
     let head = bytes.get(..chunk.planes.head_len() as usize).unwrap_or(bytes);
     let length = chunk.prefix_len(head, *whole)?;
     foretell::learn((chunk.key.0, chunk.count), length, *whole);
-    HEADS.put(chunk.key, head.into(), head.len() + 64);
+    cache::heads().put(chunk.key, head.into(), head.len() + 64);
     Ok((length > span.length).then_some(Span { length, ..*span }))
 }
 
@@ -88,7 +88,7 @@ fn read_heads(
             let head: Arc<[u8]> = fetch::part(request, span, bytes)?.into();
             let piece = located.spans.get(span.tag as usize).map_or(u32::MAX, |whole| whole.tag);
             if let Some(chunk) = Chunk::of(queries, located, piece) {
-                HEADS.put(chunk.key, Arc::clone(&head), head.len() + 64);
+                cache::heads().put(chunk.key, Arc::clone(&head), head.len() + 64);
             }
             found.lock().unwrap_or_else(PoisonError::into_inner).push((span.tag, head));
         }

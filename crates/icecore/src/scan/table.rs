@@ -1,9 +1,10 @@
 //! A table: arrays of one length, with one value or several a row.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use icecore_grid::{Error, ErrorKind, Result};
 use icecore_where::{ColumnType, Filter};
+use once_cell::race::OnceBox;
 
 use super::column::Column;
 use super::zones::{self, Zones};
@@ -13,7 +14,8 @@ use crate::read::ReadOptions;
 pub struct Table {
     columns: Vec<Column>,
     rows: u64,
-    zones: Vec<OnceLock<Option<Arc<Zones>>>>,
+    /// Set without a lock, which a fork could leave held.
+    zones: Vec<OnceBox<Option<Arc<Zones>>>>,
 }
 
 impl Table {
@@ -46,7 +48,7 @@ impl Table {
             }
         }
         let rows = rows.ok_or_else(|| Error::new(ErrorKind::Invalid, "a table without columns"))?;
-        let zones = columns.iter().map(|_| OnceLock::new()).collect();
+        let zones = columns.iter().map(|_| OnceBox::new()).collect();
         Ok(Self { columns, rows, zones })
     }
 
@@ -71,7 +73,7 @@ impl Table {
             return Ok(zones.clone());
         }
         let zones = zones::load(self.column(number)?, options)?.map(Arc::new);
-        Ok(slot.get_or_init(|| zones).clone())
+        Ok(slot.get_or_init(|| Box::new(zones)).clone())
     }
 
     /// A where-clause on this table's columns.

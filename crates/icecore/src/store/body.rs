@@ -6,6 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 
 /// Bytes that are kept for the next answers; what comes back beyond that is freed.
@@ -13,7 +14,7 @@ const KEPT: usize = 16 << 20;
 /// Smaller ones come from the allocator as fast.
 const SMALL: usize = 64 << 10;
 
-static IDLE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+static IDLE: PerProcess<Mutex<Vec<Vec<u8>>>> = PerProcess::new();
 
 /// An answer as it comes in.
 pub(super) struct Body(Vec<u8>);
@@ -60,7 +61,7 @@ impl Drop for Body {
             return;
         }
         buffer.clear();
-        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = IDLE.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
         if idle.iter().map(Vec::capacity).sum::<usize>() + buffer.capacity() <= KEPT {
             idle.push(buffer);
         }
@@ -69,7 +70,7 @@ impl Drop for Body {
 
 /// The smallest idle buffer that is large enough, or an empty one.
 fn idle(length: usize) -> Vec<u8> {
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut idle = IDLE.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
     let fitting = idle.iter().enumerate().filter(|(_, buffer)| buffer.capacity() >= length);
     let best = fitting.min_by_key(|(_, buffer)| buffer.capacity()).map(|(at, _)| at);
     best.map_or_else(Vec::new, |at| idle.swap_remove(at))

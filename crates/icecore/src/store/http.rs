@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind};
 use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
 use object_store::http::HttpBuilder;
@@ -13,8 +14,7 @@ use object_store::{ClientConfigKey, ClientOptions, Result};
 /// How the names of options begin that are headers of each request.
 const HEADER: &str = "header.";
 
-/// The client and the process that it was made in: a child can't use its parent's connections, whose threads did not survive the fork.
-static CLIENT: Mutex<Option<(u32, HttpClient)>> = Mutex::new(None);
+static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
 
 /// A store whose requests go by `options` (those of a [`icecore_catalog::Storage`]; what is not for HTTP is passed over).
 pub(super) fn builder(options: &BTreeMap<String, String>) -> icecore_grid::Result<HttpBuilder> {
@@ -50,15 +50,12 @@ impl HttpConnector for Shared {
 
 /// The client; made when it is first asked for, which takes 10 ms because the system's certificates are read.
 pub(super) fn client() -> Result<HttpClient> {
-    let mut current = CLIENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    if let Some((owner, client)) = &*current
-        && *owner == process
-    {
+    let mut current = CLIENT.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = &*current {
         return Ok(client.clone());
     }
     let made = ReqwestConnector::default().connect(&options())?;
-    *current = Some((process, made.clone()));
+    *current = Some(made.clone());
     Ok(made)
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use icecore_catalog::{LinkIdentity, Location, Native, Object, Repo, Snapshot};
+use icecore_catalog::{LinkIdentity, Location, Native, Object, PerProcess, Repo, Snapshot};
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
 
@@ -28,8 +28,8 @@ pub struct Stores {
 
 /// The process's stores.
 pub fn stores() -> &'static Stores {
-    static STORES: LazyLock<Stores> = LazyLock::new(Stores::default);
-    &STORES
+    static STORES: PerProcess<Stores> = PerProcess::new();
+    STORES.get_or(|_| Stores::default())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -50,7 +50,7 @@ impl Stores {
     pub(crate) fn prepare(&self, repo: &Repo) {
         let far = |url: &str| url.starts_with("http");
         let native = matches!(repo.native_location(), Native::Url { url, .. } if far(&url));
-        if native || repo.link_prefixes().iter().any(|prefix| far(prefix)) {
+        if native || repo.link_prefixes().is_ok_and(|prefixes| prefixes.iter().any(|prefix| far(prefix))) {
             let _made_again_where_it_failed = icecore_catalog::runtime().spawn_blocking(http::client);
         }
     }
@@ -67,10 +67,13 @@ impl Stores {
     }
 
     fn open_link(&self, repo: &Repo, snapshot: &Snapshot, url: &str) -> Result<Source> {
-        if !repo.link_allowed(url) {
+        if !repo.link_allowed(url)? {
             return Err(Error::new(
                 ErrorKind::LinkNotAllowed,
-                format!("this repository links to {url}, outside of what it may read: {}", list(&repo.link_prefixes())),
+                format!(
+                    "this repository links to {url}, outside of what it may read: {}",
+                    list(&repo.link_prefixes()?)
+                ),
             )
             .hint("allow it when opening: --allow-links PREFIX, or icecore.open(…, allow_links=[\"PREFIX\"])"));
         }
@@ -108,8 +111,7 @@ impl Stores {
         identity: Option<LinkIdentity>,
         linked: bool,
     ) -> Result<RemoteObject> {
-        // A child process can't use its parent's connections: the threads that drive them did not survive the fork.
-        let key = format!("{}|{}|{options:?}", std::process::id(), host(url));
+        let key = format!("{}|{options:?}", host(url));
         let (fresh, path) = match lock(&self.clients).get(&key) {
             Some(store) => (Arc::clone(store), object_path(url)?),
             None => client(url, options)?,
