@@ -1,9 +1,9 @@
 """Run as a program: forks children while its own threads read, commit and link, and says how they ended.
 
-    forks.py busy REPO FILE [URL]     threads do everything all the time; 50 children do it too
-    forks.py twins REPO               children that commit at once, of a parent that has committed before
-    forks.py held REPO                children that only live on while their parent commits
-    forks.py writer REPO              a child that has its parent's writer
+forks.py busy REPO FILE [URL]     threads do everything all the time; 50 children do it too
+forks.py twins REPO               children that commit at once, of a parent that has committed before
+forks.py held REPO                children that only live on while their parent commits
+forks.py writer REPO              a child that has its parent's writer
 """
 
 from __future__ import annotations
@@ -72,6 +72,9 @@ def ended(children: list[int]) -> None:
 def busy(url: str, file: str, far: str | None = None) -> None:
     """Threads read and write all the time; children do the same, also with what their parent had opened."""
     write(url, [f"/a{i}" for i in range(12)])
+    # Everything is imported before: Python's own lock of a module that a thread is just importing stays held.
+    icecore.link(file, into=url, group="/warm")
+    check(url, ["/a0"])
     held = icecore.open(far or url)
     near = icecore.open(url)
     stop, failures = threading.Event(), []
@@ -113,11 +116,13 @@ def busy(url: str, file: str, far: str | None = None) -> None:
             np.testing.assert_array_equal(icecore.open(url)[f"/child/l{number}/x"].read(), values(0))
             assert near.at("main").snapshot_id and near.log(2)
 
-    for first in range(0, 50, 5):
-        ended([fork(lambda n=n: child(n)) for n in range(first, first + 5)])
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        for first in range(0, 50, 5):
+            ended([fork(lambda n=n: child(n)) for n in range(first, first + 5)])
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
     assert not failures, failures
     for number in range(0, 50, 5):
         check(url, [f"/child/c{number}"], number)
