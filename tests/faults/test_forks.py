@@ -1,4 +1,4 @@
-"""Processes forked from one whose threads are in the middle of something: working state of their own, no hang, no lost commit."""
+"""Processes forked from one whose threads are in the middle of something: no hang, no lost commit."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def loader(rows: Rows, indexes: multiprocessing.Queue, results: multiprocessing.
 
 
 def test_workers_that_inherit_the_dataset(repo_path: str) -> None:
-    """Two epochs, each with fresh workers; the parent reads between them, so its threads are there when it forks."""
+    """Two epochs, each with fresh workers; the parent reads between them, so that its threads run."""
     icecore.create(repo_path)
     write(repo_path, ["/a0"])
     rows = Rows(repo_path)

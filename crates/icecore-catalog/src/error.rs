@@ -16,6 +16,8 @@ use icechunk::store::{StoreError, StoreErrorKind};
 use icecore_grid::{Error, ErrorKind};
 
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
+const KEYS: &str =
+    "check the credentials: storage={\"access_key_id\": …} or the environment; {\"anonymous\": \"true\"} for none";
 const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
 const RETRY: &str = "read the new version and try again";
 
@@ -245,17 +247,25 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
     }
 }
 
+/// Is this what a request says that found no keys? Stores then ask the addresses where a machine in a cloud would learn its own.
+#[must_use]
+pub fn lacks_keys(message: &str) -> bool {
+    ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
+}
+
 /// What an object store or the operating system below it said; None if the error is neither's.
 fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
+    if lacks_keys(&chain(error)) {
+        return Some(
+            Error::new(ErrorKind::Permission, "no credentials were given, and the environment has none").hint(KEYS),
+        );
+    }
     let mut cause = Some(error);
     while let Some(error) = cause {
         match error.downcast_ref::<object_store::Error>() {
             Some(e @ object_store::Error::NotFound { .. }) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
             Some(e @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
-                return Some(
-                    new(ErrorKind::Permission, e)
-                        .hint("check the credentials: storage={\"access_key_id\": …} or the environment"),
-                );
+                return Some(new(ErrorKind::Permission, e).hint(KEYS));
             }
             Some(e @ (object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. })) => {
                 return Some(conflict(chain(e)));
@@ -355,6 +365,14 @@ mod tests {
         assert_eq!(decoding(io::Error::from_raw_os_error(5)).kind, ErrorKind::Io);
         let denied = object_store::Error::PermissionDenied { path: "x".into(), source: "no".into() };
         assert_eq!(decoding(io::Error::other(denied)).kind, ErrorKind::Permission);
+    }
+
+    #[test]
+    fn keys_that_nobody_gave() {
+        let asked = "Error performing PUT http://169.254.169.254/latest/api/token in 1ms: no route to host";
+        let error = object_store::Error::Generic { store: "S3", source: asked.into() };
+        assert_eq!(object_store(&error).map(|e| e.kind), Some(ErrorKind::Permission));
+        assert!(!lacks_keys("connection to 169.254.169.1 refused"));
     }
 
     #[test]

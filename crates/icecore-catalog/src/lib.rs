@@ -43,11 +43,13 @@ mod tree;
 mod writer;
 
 pub use diff::Diff;
+pub use error::lacks_keys;
 pub use gc::GcReport;
 pub use identity::LinkIdentity;
 pub use log::Commit;
 pub use native::{ChunkPlace, ObjectId};
 pub use node::{HIDDEN_GROUP, Node};
+pub use options::allows_http;
 pub use process::{Mine, PerProcess, forks};
 pub use repo::Repo;
 pub use runtime::runtime;

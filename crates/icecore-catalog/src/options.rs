@@ -130,7 +130,7 @@ fn flag(options: &Options, key: &str) -> Result<bool> {
 pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
     let mut s3 = S3Options::default()
         .with_anonymous(flag(options, "anonymous")?)
-        .with_allow_http(flag(options, "allow_http")?)
+        .with_allow_http(allows_http(options)?)
         .with_force_path_style(flag(options, "force_path_style")?);
     if let Some(region) = options.get("region") {
         s3 = s3.with_region(region);
@@ -139,6 +139,19 @@ pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
         s3 = s3.with_endpoint_url(endpoint);
     }
     Ok(s3)
+}
+
+/// Whether s3 may be spoken without TLS: where that is said, or where the endpoint that was named does not speak it.
+///
+/// # Errors
+/// Invalid when `allow_http` is neither true nor false.
+pub fn allows_http(options: &Options) -> Result<bool> {
+    if options.contains_key("allow_http") {
+        return flag(options, "allow_http");
+    }
+    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"].map(|name| std::env::var(name).ok());
+    let endpoint = options.get("endpoint_url").cloned().or_else(|| named.into_iter().flatten().next());
+    Ok(endpoint.is_some_and(|url| url.starts_with("http://")))
 }
 
 /// Given keys, no keys, or those of the environment.
@@ -225,5 +238,9 @@ mod tests {
         assert!(matches!(s3_credentials(&Options::new()), Ok(S3Credentials::FromEnv)));
         assert!(s3_credentials(&options(&[("access_key_id", "x")])).is_err());
         assert!(s3_options(&options(&[("allow_http", "maybe")])).is_err());
+        let plain = ("endpoint_url", "http://127.0.0.1:9000");
+        assert!(allows_http(&options(&[plain])).unwrap() && s3_options(&options(&[plain])).unwrap().allow_http);
+        assert!(!allows_http(&options(&[plain, ("allow_http", "false")])).unwrap());
+        assert!(!allows_http(&options(&[("endpoint_url", "https://h")])).unwrap());
     }
 }

@@ -38,7 +38,7 @@ fn data(dtype: &DType, count: usize, kind: usize) -> Vec<u8> {
         0 => raw,
         1 => raw[..size].repeat(count),
         2 if *dtype != DType::Bool => (0..raw.len()).map(|_| noise.next() as u8).collect(),
-        _ => (0..count).flat_map(|_| raw[size * noise.below(4)..][..size].to_vec()).collect(),
+        _ => (0..count).flat_map(|_| raw[size * noise.below(count.min(4))..][..size].to_vec()).collect(),
     }
 }
 

@@ -184,6 +184,13 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         raise errors.make(
             "source-missing", f"nothing matches {source}", "quote the pattern and check the folder"
         )
+    scheme, is_url, _ = source.partition("://")
+    if is_url:
+        raise errors.make(
+            "unsupported",
+            f"{source}: files can't be linked or packed from {scheme}://",
+            "give an http(s) address of it, or download it",
+        )
     raise errors.make("source-missing", f"no file at {source}", "check the path")
 
 

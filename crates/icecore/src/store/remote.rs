@@ -103,7 +103,11 @@ fn difference(was: &LinkIdentity, now: &ObjectMeta) -> Option<String> {
 /// The error of an object store in our words.
 pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) -> Error {
     use object_store::Error as E;
+    let cause = root_cause(error);
     let (kind, hint) = match error {
+        _ if icecore_catalog::lacks_keys(&cause) => {
+            (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
+        }
         E::NotFound { .. } if linked => {
             (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now")
         }
@@ -119,7 +123,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
         }
         _ => (ErrorKind::Network, "try again; check that the server can be reached"),
     };
-    Error::new(kind, format!("cannot read {name}: {}", root_cause(error))).hint(hint)
+    Error::new(kind, format!("cannot read {name}: {cause}")).hint(hint)
 }
 
 /// A server answers 416 when the range lies behind the end.
@@ -158,6 +162,7 @@ pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(A
     let fail = |e: object_store::Error| Error::new(ErrorKind::Invalid, format!("{url}: {e}"));
     if let Some(bucket) = base.strip_prefix("s3://") {
         let mut builder = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+        builder = builder.with_allow_http(icecore_catalog::allows_http(options)?);
         for (key, value) in options {
             if let Some(key) = s3_option(key) {
                 builder = builder.with_config(key, value);
@@ -173,7 +178,7 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
     let name = match key {
         "endpoint_url" => "aws_endpoint",
         "anonymous" => "aws_skip_signature",
-        "allow_http" => "allow_http",
+        "allow_http" => return None,       // decided above
         "force_path_style" => return None, // path style is what object_store does unless told otherwise
         other => other,
     };
