@@ -169,7 +169,7 @@ mod tests {
 
     /// As a fork would look to what is asked next.
     fn fork() {
-        forks();
+        let _is_watched = forks();
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
