@@ -1,4 +1,4 @@
-"""Zarr v2 and v3, folders and zip archives, through zarr-python (the ``zarr`` extra): copied, never linked."""
+"""Zarr v2 and v3, folders and zip archives, through zarr-python (the ``zarr`` extra): copied, not linked."""
 
 from __future__ import annotations
 
