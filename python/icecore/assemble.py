@@ -119,6 +119,8 @@ def assemble(
                 maps.insert(0, _stored(maps[0], root, repo, concat))
             joined = join(maps, concat)
             _place(result, sources[0].name, joined, root, nodes, existing, concat)
+            if existing.append and repo is not None:
+                _left_behind(result, sources[0].name, joined, root, repo, concat)
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
     return result
@@ -181,6 +183,17 @@ def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: N
         result.failures.append(Failure(source, "mismatch", message, "link or pack it into another group"))
     else:
         result.steps.append(Step(path, source, entry, old=node, axis=entry.dims.index(concat)))
+
+
+def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, repo: Repo, concat: str) -> None:
+    """Arrays beside those that grow have to grow with them: their rows would no longer belong together."""
+    groups = {reference.join(root, path) for path in joined.groups}
+    growing = {reference.join(root, path) for path in joined.arrays}
+    for path, array in repo.arrays.items():
+        if array._node.parent in groups and concat in array.dims and path not in growing:
+            message = f"{path} has the dimension {concat!r} in the repository and is not in {source}"
+            hint = "append files that have it, or link or pack this one into another group"
+            result.failures.append(Failure(source, "mismatch", message, hint))
 
 
 def _stored(like: ArrayMap, root: str, repo: Repo | None, concat: str) -> ArrayMap:

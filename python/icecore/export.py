@@ -40,6 +40,9 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
         raise errors.make(
             "unsupported", f"can't write {suffix or path!r} files", f"one of {', '.join(_FORMATS)}"
         )
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise errors.make("not-found", f"no folder {folder} to write {path} to", f"mkdir -p {folder}")
     data = array.read(sel, **precision)
     part = f"{path}.part{suffix}"
     try:

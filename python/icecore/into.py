@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from icecore import errors, reference
 from icecore.assemble import Assembly
@@ -26,6 +28,34 @@ def destination(
         if ref is not None:
             raise
     return create(place, storage=storage) if make else None
+
+
+@contextmanager
+def opened(
+    repo: Repo | None, into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None
+) -> Iterator[Repo]:
+    """``repo``, or else a new one, of which nothing is left where an error comes before its first commit."""
+    if repo is not None:
+        yield repo
+        return
+    made = destination(into, storage, make=True)
+    assert made is not None
+    try:
+        yield made
+    except BaseException:
+        _remove(made)
+        raise
+
+
+def _remove(made: Repo) -> None:
+    folder = made.url.removeprefix("file://")
+    if reference.is_url(folder):
+        return
+    try:
+        if open(folder).snapshot_id == made.snapshot_id:
+            shutil.rmtree(folder)
+    except (errors.Error, OSError):
+        return  # the error that led here is the one to tell about
 
 
 def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:

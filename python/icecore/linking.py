@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from icecore import copying, errors, linkplan, references
 from icecore.analyzer.plan import Planned
 from icecore.assemble import Existing, assemble
-from icecore.into import destination, groups, may_commit, notes, summary
+from icecore.into import destination, groups, may_commit, notes, opened, summary
 from icecore.linkplan import LinkPlan
 from icecore.repo import Repo
 from icecore.report import Report, Row
@@ -79,9 +79,7 @@ def link(
     rows.sort(key=lambda row: row.path)
     report = Report(rows, failures + assembly.failures, notes(indexed), dry_run=dry_run)
     if not dry_run and may_commit(report, bool(plans), keep_going):
-        repo = repo if repo is not None else destination(into, storage, make=True)
-        assert repo is not None
-        with repo.writer(message or summary("link", indexed)) as writer:
+        with opened(repo, into, storage) as made, made.writer(message or summary("link", indexed)) as writer:
             groups(writer, assembly, replace)
             linked = [plan.step.entry for plan in plans if plan.how != "copied"]
             references.allow(writer, linked, allow_links)

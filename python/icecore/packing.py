@@ -17,7 +17,7 @@ from icecore.analyzer import plan
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
-from icecore.into import destination, groups, may_commit, notes, summary
+from icecore.into import destination, groups, may_commit, notes, opened, summary
 from icecore.layout import Layout
 from icecore.linkedread import linked_readers
 from icecore.repo import Repo
@@ -124,9 +124,8 @@ def pack(
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
     if may_commit(report, bool(assembly.steps or tables.jobs), keep_going):
-        repo = repo if repo is not None else destination(into, storage, make=True)
-        assert repo is not None
-        with repo.writer(message or summary("pack", indexed), memory=budget // 2) as writer:
+        why = message or summary("pack", indexed)
+        with opened(repo, into, storage) as made, made.writer(why, memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))

@@ -66,12 +66,21 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
 
 def emit(value: Any, as_json: bool, plain: str) -> None:
     """Print data to stdout: as JSON, or as text."""
-    typer.echo(json.dumps(value, indent=1, default=_plain) if as_json else plain)
+    typer.echo(_json(value) if as_json else plain)
 
 
 def talk(message: str) -> None:
     """Say something to the user: stderr."""
     typer.echo(message, err=True)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, indent=1, default=_plain, allow_nan=False)
+    except ValueError:  # NaN and infinities, which JSON lacks
+        from icecore.sources.attributes import to_json
+
+        return json.dumps(to_json(value), indent=1, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,8 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
         return _format(error.kind, error.message, error.hint), 2
     usage = getattr(error, "format_message", None)
     if usage is not None:  # the parser of the command line, whichever package it lives in
-        verb = f" {arguments[0]}" if arguments and not arguments[0].startswith("-") else ""
+        known = bool(arguments) and "No such command" not in usage()
+        verb = f" {arguments[0]}" if known and not arguments[0].startswith("-") else ""
         return _format("invalid", usage(), f"icecore{verb} --help"), 2
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         return _format("interrupted", "stopped", ""), 130

@@ -88,13 +88,18 @@ def _jsonable(data: np.ndarray) -> Any:
     """Nested lists; complex numbers as pairs, NaN and infinities as null, which JSON lacks."""
     import numpy as np
 
+    from icecore.sources.attributes import text
+
     if data.dtype.kind == "c":
         data = np.stack([data.real, data.imag], -1)
     if data.dtype.kind == "f":
         values = data.astype("O")
         values[~np.isfinite(data)] = None
         return values.tolist()
-    return data.astype("str").tolist() if data.dtype.kind in "mMSU" else data.tolist()
+    if data.dtype.kind == "S":
+        texts = [text(item) for item in data.reshape(-1).tolist()]
+        return np.array([*texts, None], "O")[:-1].reshape(data.shape).tolist()
+    return data.astype("str").tolist() if data.dtype.kind in "mMU" else data.tolist()
 
 
 def _text(array: Array, data: np.ndarray) -> str:
