@@ -130,8 +130,8 @@ def pack(
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))
             options = TableOptions(restore, trust, portable, goal == "archive")
-            long = pack_tables(writer, tables, options, report, keep_going, progress)
-            write_for(writer, [*long, *(step.path for step in assembly.steps if summaries)])
+            long, made = pack_tables(writer, tables, options, report, keep_going, progress)
+            write_for(writer, [*long, *(step.path for step in assembly.steps if summaries)], made)
             if then is not None:
                 then(writer)
         report.snapshot = writer.snapshot_id

@@ -10,6 +10,7 @@ mod memory;
 mod plan;
 mod read;
 mod repo;
+mod restore;
 mod scan;
 mod table;
 mod text;
@@ -27,6 +28,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
     memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
+    restore::register(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
     plan::register(module)

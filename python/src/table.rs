@@ -1,5 +1,6 @@
 //! Tables: columns, where-clauses, summaries.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use icecore::read::ReadOptions;
@@ -66,15 +67,25 @@ impl Table {
         Ok(Scan::new(scan, Arc::clone(&self.table)))
     }
 
-    /// For each column a dict of its summary: zone, rows, digest, and the bytes of min, max, mean, rms, count, intervals.
-    fn summarise<'py>(&self, py: Python<'py>, columns: Vec<usize>, memory: u64) -> PyResult<Bound<'py, PyList>> {
+    /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty where
+    /// it holds no numbers), and the CRC-32C of its elements in each range of rows in `checked`.
+    #[pyo3(signature = (columns, memory, checked=Vec::new()))]
+    fn summarise<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<usize>,
+        memory: u64,
+        checked: Vec<(u64, u64)>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let options = ReadOptions { cache: false, ..ReadOptions::default() };
-        let summaries = py.detach(|| scan::summarise(&self.table, &columns, memory, &options)).or_raise()?;
+        let checked: Vec<Range<u64>> = checked.into_iter().map(|(start, end)| start..end).collect();
+        let summaries = py.detach(|| scan::summarise(&self.table, &columns, &checked, memory, &options)).or_raise()?;
         let list = PyList::empty(py);
         for summary in summaries {
             let entry = PyDict::new(py);
             entry.set_item("zone", summary.zone)?;
             entry.set_item("rows", summary.rows)?;
+            entry.set_item("checks", summary.checks)?;
             entry.set_item("digest", format!("{:016x}", summary.digest))?;
             let parts = [
                 ("min", summary.min),

@@ -178,9 +178,36 @@ fn read_escapes(stored: &[u8]) -> PyResult<(u32, usize)> {
     Ok((escapes.rows, used))
 }
 
-/// The CRC-32C of each of some arrays of bytes, where `before` are those of what came before.
+/// The CRC-32C of each of some arrays of bytes, where `before` are those of what came before. Where a width below 8 is given
+/// the bytes are int64, and those of the same numbers in so many bytes count, as an array of them holds them.
 #[pyfunction]
-fn checksums(py: Python<'_>, parts: Vec<PyReadonlyArray1<'_, u8>>, before: Vec<u32>) -> PyResult<Vec<u32>> {
+#[pyo3(signature = (parts, before, widths=None))]
+fn checksums(
+    py: Python<'_>,
+    parts: Vec<PyReadonlyArray1<'_, u8>>,
+    before: Vec<u32>,
+    widths: Option<Vec<usize>>,
+) -> PyResult<Vec<u32>> {
     let parts: Vec<&[u8]> = parts.iter().map(PyReadonlyArray1::as_slice).collect::<Result<_, _>>()?;
-    Ok(py.detach(|| parts.iter().zip(before).map(|(part, before)| crc32c(before, part)).collect()))
+    let widths = widths.unwrap_or_else(|| vec![8; parts.len()]);
+    let each = parts.iter().zip(before).zip(widths);
+    Ok(py.detach(|| each.map(|((part, before), width)| checksum(part, before, width)).collect()))
+}
+
+fn checksum(part: &[u8], before: u32, width: usize) -> u32 {
+    match width {
+        1 => narrow(part, before, |value| (value as i8).to_ne_bytes()),
+        2 => narrow(part, before, |value| (value as i16).to_ne_bytes()),
+        4 => narrow(part, before, |value| (value as i32).to_ne_bytes()),
+        _ => crc32c(before, part),
+    }
+}
+
+fn narrow<const N: usize>(part: &[u8], before: u32, element: impl Fn(i64) -> [u8; N]) -> u32 {
+    const TOGETHER: usize = 512;
+    part.as_chunks::<8>().0.chunks(TOGETHER).fold(before, |before, values| {
+        let mut elements = [[0; N]; TOGETHER];
+        elements.iter_mut().zip(values).for_each(|(place, value)| *place = element(i64::from_ne_bytes(*value)));
+        crc32c(before, elements.get(..values.len()).unwrap_or_default().as_flattened())
+    })
 }

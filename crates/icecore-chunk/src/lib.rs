@@ -20,6 +20,7 @@ mod extension;
 mod fill;
 mod foreign;
 mod grid_meta;
+mod intervals;
 mod measure;
 mod measured;
 mod meta;
@@ -40,6 +41,7 @@ pub use codecs::{Planes, crc32c};
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};
 pub use fill::parse_fill;
+pub use intervals::INTERVALS;
 pub use measure::{Options, measure};
 pub use measured::{Figure, Measured, State};
 pub use meta::ArrayMeta;
@@ -47,7 +49,7 @@ pub use number::{NOT_A_TIME, Number};
 pub use sample::sample;
 pub use scratch::Scratch;
 pub use shard::Shard;
-pub use summary::{INTERVALS, Summary, summarise};
+pub use summary::{Summary, summarise};
 pub use vlen::Places;
 
 #[doc(hidden)]

@@ -89,6 +89,15 @@ impl Values {
         }
     }
 
+    /// Forgets the first rows.
+    pub fn skip(&mut self, rows: usize) {
+        match self {
+            Values::Int(v) => drop(v.drain(..rows.min(v.len()))),
+            Values::Real(v) => drop(v.drain(..rows.min(v.len()))),
+            Values::Text { width, bytes } => drop(bytes.drain(..(rows * *width).min(bytes.len()))),
+        }
+    }
+
     /// The same values, lent.
     pub fn view(&self) -> View<'_> {
         match self {
@@ -143,6 +152,7 @@ impl View<'_> {
     }
 
     /// Whether all of `rows` have one value.
+    #[inline(always)]
     pub(crate) fn constant(&self, rows: Range<usize>) -> bool {
         let Some(last) = rows.len().checked_sub(1) else { return true };
         match self {
@@ -159,7 +169,7 @@ impl View<'_> {
 }
 
 /// Without a branch for each value, so that several are compared at once.
-#[inline]
+#[inline(always)]
 fn all_as_first<T>(values: &[T], bits: impl Fn(&T) -> u64) -> bool {
     let Some(first) = values.first().map(&bits) else { return true };
     values.iter().fold(0, |other, value| other | (bits(value) ^ first)) == 0

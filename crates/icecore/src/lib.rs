@@ -1,11 +1,13 @@
 //! icecore's engine: cut exactly the part you want out of an archive, wherever it lies.
 //!
-//! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` stands on `read`.
+//! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` and
+//! `restore` stand on `read`.
 
 mod changes;
 pub mod memory;
 mod pool;
 pub mod read;
+pub mod restore;
 pub mod scan;
 pub mod store;
 pub mod verify;
@@ -17,4 +19,5 @@ pub use pool::{pool, set_threads};
 pub use icecore_catalog as catalog;
 pub use icecore_chunk as chunk;
 pub use icecore_grid as grid;
+pub use icecore_text as text;
 pub use icecore_where as clause;

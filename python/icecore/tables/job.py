@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from icecore.sources.tablefile import TableFile
+
+if TYPE_CHECKING:
+    from icecore.tables.zones import Zones
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,8 @@ class TableJob:
 
 @dataclass
 class Done:
-    """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, and
-    what a reader should know.
+    """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, what
+    a reader should know, and by path the summaries of columns that were made on the way.
     """
 
     path: str
@@ -46,3 +50,4 @@ class Done:
     columns: list[str] = field(default_factory=list)
     total: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
+    summaries: dict[str, Zones] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from icecore.sources.tablefile import TableFile
 from icecore.sourcing import Failure, Source
 from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.pack import pack_table
-from icecore.tables.zones import ZONE
+from icecore.tables.zones import ZONE, Zones
 
 if TYPE_CHECKING:
     from icecore.nodes import Node
@@ -109,16 +109,18 @@ def pack_tables(
     report: Report,
     keep_going: bool,
     progress: Callable[[str, int, int], None] | None = None,
-) -> list[str]:
+) -> tuple[list[str], dict[str, Zones]]:
     """Write all tables of a plan and report on them.
 
     Returns:
-        The columns of those that have more than one zone, which summaries could tell apart.
+        The columns of those that have more than one zone, which summaries could tell apart; and the summaries
+        that are made already.
 
     Raises:
         Error: the first failure, unless ``keep_going``.
     """
-    long = []
+    long: list[str] = []
+    made: dict[str, Zones] = {}
     for job in plan.jobs:
         done = 0
 
@@ -131,7 +133,9 @@ def pack_tables(
         try:
             packed = pack_table(writer, job, options, advance)
             _report(writer, packed, report)
-            long += packed.columns if packed.total >= 2 * ZONE else []
+            if packed.total >= 2 * ZONE:
+                long += packed.columns
+                made |= packed.summaries
         except errors.Error as error:
             if job.append:
                 raise  # what was appended can't be taken back alone
@@ -139,7 +143,7 @@ def pack_tables(
             may_commit(report, len(plan.jobs) > 1, keep_going)
             if writer._native.exists(job.path):
                 writer.delete(job.path)
-    return long
+    return long, made
 
 
 def _report(writer: Writer, done: Done, report: Report) -> None:

@@ -342,7 +342,7 @@ class _TablePack:
         self._writer.attrs(path, {**group.attrs, OURS: {**group.ours, "table": table}})
         if self._options.keep:
             first = len(self._sources) - len(self._job.files)
-            proof.check(self._writer._view(), path, first, self._proofs)
+            self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs)
 
     def _document(self, path: str) -> str:
         nodes = {node: text for node, is_array, text in self._writer._pending().nodes() if not is_array}

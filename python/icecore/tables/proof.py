@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.tables import restore
+from icecore.tables import codecs, restore, stated, summaries
 
 if TYPE_CHECKING:
     from icecore.repo import Repo
+    from icecore.tables.zones import Zones
 
 
 class Proof:
@@ -25,6 +26,7 @@ class Proof:
 
     def __init__(self) -> None:
         self.format: dict[str, Any] | None = None
+        self._widths: list[int] = []
         self._columns: list[int] = []
         self._escapes = 0
 
@@ -36,6 +38,8 @@ class Proof:
     def begin(self, fmt: dict[str, Any]) -> None:
         """Take the print format of the rows to come."""
         self.format = fmt
+        kinds = [codecs.dtype(column) for column in fmt["columns"]]
+        self._widths = [kind.itemsize if kind.kind == "i" else 8 for kind in kinds]
 
     def add(self, raw: Sequence[np.ndarray]) -> None:
         """Take the columns of some rows, as the parser gives them."""
@@ -44,58 +48,65 @@ class Proof:
         if not self.printed:
             return
         before = self._columns or [0] * len(raw)
-        self._columns = _icecore.checksums([values.view("u1") for values in raw], before)
+        self._columns = _icecore.checksums([values.view("u1") for values in raw], before, self._widths)
 
     def add_escapes(self, stored: bytes) -> None:
         """Take the escapes of some rows."""
-        from icecore import _icecore
+        self._escapes = _checksum(stored, self._escapes)
 
-        (self._escapes,) = _icecore.checksums([np.frombuffer(stored, "u1")], [self._escapes])
-
-    def agrees(self, other: Proof) -> bool:
-        """Whether the same went into both."""
-        return (self._text(), self._columns, self._escapes) == (other._text(), other._columns, other._escapes)
-
-    def _text(self) -> str | None:
-        """The print format in one spelling: attributes leave out what goes without saying."""
-        from icecore import _icecore
-
-        return None if self.format is None else _icecore.TextFormat(json.dumps(self.format)).json
+    def agrees(self, fmt: dict[str, Any] | None, columns: list[int], escapes: bytes) -> bool:
+        """Whether this went in: a print format, columns of these checksums, escapes."""
+        mine = self._columns or [0] * len(columns)
+        return (_text(self.format), mine, self._escapes) == (_text(fmt), columns, _checksum(escapes, 0))
 
 
-def check(repo: Repo, path: str, first: int, proofs: Sequence[Proof]) -> None:
+def _text(fmt: dict[str, Any] | None) -> str | None:
+    """A print format in one spelling: attributes leave out what goes without saying."""
+    from icecore import _icecore
+
+    return None if fmt is None else _icecore.TextFormat(json.dumps(fmt)).json
+
+
+def _checksum(part: bytes, before: int) -> int:
+    from icecore import _icecore
+
+    return _icecore.checksums([np.frombuffer(part, "u1")], [before])[0]
+
+
+def check(repo: Repo, path: str, first: int, proofs: Sequence[Proof]) -> dict[str, Zones]:
     """Read the sources from number ``first`` on back.
+
+    Returns:
+        By path the summaries of the columns that were read for it.
 
     Raises:
         Error: ``internal`` where one is not what was packed.
     """
     table = restore.packed(repo, path)
-    for i, proof in enumerate(proofs, first):
-        try:
+    sources = table["sources"][first:]
+    made: dict[str, Zones] = {}
+    columns: list[list[int]] = [[] for _ in sources]
+    name = ""
+    try:
+        if any(proof.printed for proof in proofs):
+            name = sources[0]["name"]
+            arrays = [repo._array(f"{path}/{column}") for column in table["columns"]]
+            columns, made = summaries.read_back(arrays, [source["rows"] for source in sources])
+        for i, (source, proof, of) in enumerate(zip(sources, proofs, columns, strict=True), first):
+            name = source["name"]
             if not proof.printed:
                 for _ in restore.blocks(repo, path, table, i):
                     pass
-            elif not proof.agrees(_stored(repo, path, table, i)):
+            elif not proof.agrees(_format(table, source), of, restore.escapes(repo, path, source)):
                 raise errors.make("corrupt", "what is stored is not what was parsed")
-        except errors.Error as error:
-            name = table["sources"][i]["name"]
-            raise errors.make(
-                "internal",
-                f"{name} could not be printed again as it was: {error.message}",
-                "please report it; --no-restore packs its values alone",
-            ) from error
+    except errors.Error as error:
+        raise errors.make(
+            "internal",
+            f"{name} could not be printed again as it was: {error.message}",
+            "please report it; --no-restore packs its values alone",
+        ) from error
+    return made
 
 
-def _stored(repo: Repo, path: str, table: dict[str, Any], i: int) -> Proof:
-    """The same of what is in the repository."""
-    source, found = table["sources"][i], Proof()
-    window = restore.Window(repo, path, table, source)
-    if "format" in source:
-        found.begin(window.format)
-    start, stop = source["rows"]
-    while start < stop:
-        until = min((start // restore.WINDOW + 1) * restore.WINDOW, stop)
-        found.add(window.columns(start, until))
-        start = until
-    found.add_escapes(restore.escapes(repo, path, source))
-    return found
+def _format(table: dict[str, Any], source: dict[str, Any]) -> dict[str, Any] | None:
+    return stated.formats(table)[source["format"]] if "format" in source else None

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import queue
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from icecore import errors, reference
 from icecore.nodes import HIDDEN
-from icecore.tables import codecs, format, stated
+from icecore.tables import stated
 
 if TYPE_CHECKING:
+    from icecore import _icecore
     from icecore.repo import Repo
 
-#: rows that are read at once
-WINDOW = 1 << 16
-#: bytes, or an array of them
-Buffer: TypeAlias = bytes | np.ndarray
+#: what lends its bytes
+Buffer: TypeAlias = "bytes | _icecore.Text"
 
 
 @dataclass(frozen=True)
@@ -123,23 +122,45 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
         Error: ``corrupt`` at the end where length or hash are not those of the original.
     """
     source = table["sources"][i]
-    stored = escapes(repo, path, source)
-    digest, size = hashlib.sha256(), 0
-    with ThreadPoolExecutor(1, "icecore-hash") as hashing:
-        hashed: Future[None] | None = None
-        for text in _printed(repo, path, table, source, stored):
-            if hashed is not None:
-                hashed.result()
-            hashed = hashing.submit(digest.update, text)
+    digest, size = _Digest(), 0
+    try:
+        for text in _printed(repo, path, table, source):
+            digest.update(text)
             size += len(text)
             yield text
-    if size != source["bytes"] or digest.hexdigest() != source["sha256"]:
+    finally:
+        sha256 = digest.end()
+    if size != source["bytes"] or sha256 != source["sha256"]:
         raise errors.make(
             "corrupt",
-            f"{source['name']} printed again has {size} bytes and SHA-256 {digest.hexdigest()[:16]}…, "
+            f"{source['name']} printed again has {size} bytes and SHA-256 {sha256[:16]}…, "
             f"the original had {source['bytes']} and {source['sha256'][:16]}…",
             "icecore verify --deep names what is damaged",
         )
+
+
+class _Digest:
+    """SHA-256 on a thread of its own, two parts behind at most."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._parts: queue.Queue[Buffer | None] = queue.Queue(1)
+        self._thread = threading.Thread(target=self._run, name="icecore-hash", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while (part := self._parts.get()) is not None:
+            self._digest.update(part)
+
+    def update(self, part: Buffer) -> None:
+        """Take the next part, which must not change any more."""
+        self._parts.put(part)
+
+    def end(self) -> str:
+        """The digest of all parts, in hexadecimal."""
+        self._parts.put(None)
+        self._thread.join()
+        return self._digest.hexdigest()
 
 
 def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
@@ -147,57 +168,23 @@ def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
     return repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
 
 
-def _printed(
-    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes
-) -> Iterator[Buffer]:
+def _printed(repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> Iterator[Buffer]:
     """A source's text by its escapes, which say how its rows are followed by lines that are none."""
     from icecore import _icecore
 
-    window = Window(repo, path, table, source)
-    native = format.native(window.format)
-    row, at = source["rows"][0], 0
-    while at < len(stored):
-        rows, used = _icecore.read_escapes(stored[at:])
-        if row + rows > source["rows"][1]:
-            raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
-        yield from native.print(window.columns(row, row + rows), stored[at : at + used])
-        row, at = row + rows, at + used
+    fmt = stated.formats(table)[source.get("format", 0)]
+    if "binary" in fmt["layout"]:
+        from icecore.tables import records
 
-
-class Window:
-    """Rows of all columns of a source, read some chunks at a time."""
-
-    def __init__(self, repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> None:
-        self._repo, self._end = repo, source["rows"][1]
-        formats = stated.formats(table)
-        self.format: dict[str, Any] = formats[source.get("format", 0)] if formats else {}
-        self._paths = [f"{path}/{name}" for name in table["columns"]]
-        self._start = self._stop = 0
-        self._data: list[np.ndarray] = []
-        #: memory that is used again: new memory costs as much as decoding into it
-        self._room: list[np.ndarray] = []
-
-    def columns(self, start: int, stop: int) -> list[np.ndarray]:
-        """Rows of every column as the printer takes them."""
-        if not self._data or start < self._start or stop > self._stop:
-            self._load(start, stop)
-        part = slice(start - self._start, stop - self._start)
-        return [
-            codecs.raw(data[part], column)
-            for data, column in zip(self._data, self.format["columns"], strict=True)
-        ]
-
-    def _load(self, start: int, stop: int) -> None:
-        # Up to the end of a chunk: only those are decoded twice in which a stretch of rows crosses the end.
-        until = min(-(-max(stop, start + 1) // WINDOW) * WINDOW, self._end)
-        count = until - start
-        if not self._room or len(self._room[0]) < count:
-            arrays = [self._repo._array(path) for path in self._paths]
-            self._room = [np.empty((count, *a.shape[1:]), a.dtype) for a in arrays]
-        self._data = [room[:count] for room in self._room]
-        places = dict(zip(self._paths, self._data, strict=True))
-        self._repo.read({path: slice(start, until) for path in self._paths}, places)
-        self._start, self._stop = start, until
+        yield from records.printed(repo, path, table, source, fmt, escapes(repo, path, source))
+        return
+    columns = [repo._array(f"{path}/{name}")._native for name in table["columns"]]
+    kept = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
+    printing = _icecore.Restoring(
+        json.dumps(fmt), columns, tuple(source["rows"]), kept, tuple(source["escapes"])
+    )
+    while (parts := printing.next()) is not None:
+        yield from parts
 
 
 def packed(repo: Repo, path: str) -> dict[str, Any]:

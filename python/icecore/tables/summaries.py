@@ -7,7 +7,7 @@ that no longer fits its array (rows were added, a chunk was written or linked an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from icecore import errors, reference
 from icecore.group import Group
 from icecore.tables import zones
 from icecore.tables.column import column
+from icecore.tables.zones import Zones
 from icecore.writer import Writer
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 _MEMORY = 64 << 20
+#: the same where what is read was just written, and all of it is wanted: what stays in a cache
+_NEAR = 8 << 20
 
 
 def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None) -> list[str]:
@@ -46,10 +49,28 @@ def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None
         return write(writer, path, columns)
 
 
-def write_for(writer: Writer, paths: Iterable[str]) -> list[str]:
-    """The same for arrays that were just packed or linked; those that can have no summary are left out."""
-    wanted = list(paths)
-    return _write(writer, lambda repo: [repo._array(path) for path in wanted])
+def write_for(writer: Writer, paths: Iterable[str], made: Mapping[str, Zones] | None = None) -> list[str]:
+    """The same for arrays that were just packed or linked; those that can have no summary are left out, and
+    what is ``made`` already is not made again.
+    """
+    wanted, made = list(paths), made or {}
+    return _write(writer, lambda repo: [repo._array(path) for path in wanted], made)
+
+
+def read_back(
+    arrays: Sequence[Array], ranges: Sequence[tuple[int, int]]
+) -> tuple[list[list[int]], dict[str, Zones]]:
+    """Read arrays of one length once, for two purposes.
+
+    Returns:
+        For each range of rows the CRC-32C of every array's elements; and by path the summaries of those that
+        can have one.
+    """
+    every = list(range(len(arrays)))
+    found = _native(arrays).summarise(every, _NEAR, [(start, stop) for start, stop in ranges])
+    checks = [list(of) for of in zip(*(entry["checks"] for entry in found), strict=True)]
+    both = zip(arrays, found, strict=True)
+    return checks, {array.path: zones.widened(entry, array.dtype) for array, entry in both if _fits(array)}
 
 
 def state(array: Array) -> str:
@@ -64,17 +85,22 @@ def state(array: Array) -> str:
     return "fresh" if entry["digest"] == _native([array]).digest(0) else "stale"
 
 
-def _write(writer: Writer, chosen: Callable[[Repo], list[Array]]) -> list[str]:
+def _write(
+    writer: Writer, chosen: Callable[[Repo], list[Array]], made: Mapping[str, Zones] | None = None
+) -> list[str]:
     for unfinished in writer._arrays.values():
         unfinished.finish()
-    made: dict[str, dict[str, zones.Zones]] = {}
-    done = []
+    by_group: dict[str, dict[str, Zones]] = {}
+    known, done = made or {}, []
     for arrays in _together(chosen(writer._view())):
-        summaries = _native(arrays).summarise(list(range(len(arrays))), _MEMORY)
-        for array, summary in zip(arrays, summaries, strict=True):
-            made.setdefault(array._node.parent, {})[array.name] = zones.widened(summary, array.dtype)
+        missing = [array for array in arrays if array.path not in known]
+        fresh = _native(missing).summarise(list(range(len(missing))), _MEMORY) if missing else []
+        both = zip(missing, fresh, strict=True)
+        of = {array.path: zones.widened(summary, array.dtype) for array, summary in both}
+        for array in arrays:
+            by_group.setdefault(array._node.parent, {})[array.name] = of.get(array.path) or known[array.path]
             done.append(array.path)
-    for parent, columns in made.items():
+    for parent, columns in by_group.items():
         zones.store(writer, parent, columns)
     return done
 

@@ -32,12 +32,25 @@ pub(crate) fn load(
     pieces: &[&Piece],
     options: &ReadOptions,
 ) -> Result<(Vec<Loaded>, Report)> {
+    load_over(Vec::new(), table, columns, pieces, options)
+}
+
+/// The same in the memory of what was loaded before.
+pub(crate) fn load_over(
+    before: Vec<Loaded>,
+    table: &Table,
+    columns: &[usize],
+    pieces: &[&Piece],
+    options: &ReadOptions,
+) -> Result<(Vec<Loaded>, Report)> {
     if columns.is_empty() || pieces.is_empty() {
         return Ok((columns.iter().map(|_| Loaded::default()).collect(), Report::default()));
     }
     let columns = columns.iter().map(|c| table.column(*c)).collect::<Result<Vec<_>>>()?;
     let plans: Vec<ColumnPlan> = columns.iter().map(|c| ColumnPlan::new(c, pieces)).collect::<Result<_>>()?;
-    let mut buffers = columns.iter().zip(&plans).map(|(c, p)| buffer(c, p.rows)).collect::<Result<Vec<_>>>()?;
+    let mut rooms = before.into_iter().map(|loaded| loaded.bytes);
+    let room = |(column, plan): (&&Column, &ColumnPlan)| buffer(column, plan.rows, rooms.next().unwrap_or_default());
+    let mut buffers = columns.iter().zip(&plans).map(room).collect::<Result<Vec<_>>>()?;
     let blobs: Vec<Blobs> = columns.iter().map(|_| Blobs::default()).collect();
     let mut queries = Vec::new();
     for (((column, plan), buffer), blobs) in columns.iter().zip(&plans).zip(&mut buffers).zip(&blobs) {
@@ -66,7 +79,7 @@ pub(crate) fn load_rows(
     options: &ReadOptions,
 ) -> Result<(Vec<Loaded>, Report)> {
     let columns = columns.iter().map(|c| table.column(*c)).collect::<Result<Vec<_>>>()?;
-    let mut buffers = columns.iter().map(|c| buffer(c, rows.len())).collect::<Result<Vec<_>>>()?;
+    let mut buffers = columns.iter().map(|c| buffer(c, rows.len(), Vec::new())).collect::<Result<Vec<_>>>()?;
     let single = Selection::points(&[table.rows()], std::slice::from_ref(&rows))?;
     let list: Vec<i64> = rows.iter().map(|row| *row as i64).collect(); // below 2⁶³, as all lengths
     let several = |column: &&Column| -> Result<Option<Selection>> {
@@ -88,8 +101,14 @@ pub(crate) fn load_rows(
     Ok((loaded.map(|(bytes, blobs)| Loaded { bytes, blobs: blobs.into_vec(), starts: Vec::new() }).collect(), report))
 }
 
-fn buffer(column: &Column, rows: usize) -> Result<Vec<u8>> {
+/// So many rows' bytes, with anything in them: in `room`, where it is large enough.
+fn buffer(column: &Column, rows: usize, mut room: Vec<u8>) -> Result<Vec<u8>> {
     let bytes = rows.checked_mul(column.row_size()).filter(|b| *b < isize::MAX as usize).ok_or_else(too_large)?;
+    if room.len() >= bytes {
+        room.truncate(bytes);
+        return Ok(room);
+    }
+    drop(room);
     let mut buffer: Vec<u8> = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| too_large())?;
     drop(buffer);

@@ -1,13 +1,14 @@
 //! Summaries of columns, zone by zone, through the read pipeline: linked and packed alike.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use icecore_chunk::{Number, with_number};
+use icecore_chunk::{Number, crc32c, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::column::Column;
 use super::identity::digest;
-use super::load::{Loaded, load};
+use super::load::{Loaded, load_over};
 use super::table::Table;
 use super::window::{PIECE, Piece, Run, Windows};
 use crate::pool::for_each;
@@ -30,18 +31,27 @@ pub struct ColumnSummary {
     pub count: Vec<u8>,
     /// Shape (zones, 4, 2).
     pub intervals: Vec<u8>,
+    /// The CRC-32C of the elements of each range of rows that was to be checked, native order.
+    pub checks: Vec<u32>,
 }
 
-/// Summarises some columns of numbers or times, reading about `memory` bytes at once.
+/// Summarises some columns of numbers or times, reading about `memory` bytes at once, and computes the checksums of their rows in
+/// the ranges `checked`. Where there are any, a column of something else has checksums alone.
 ///
 /// # Errors
 /// `dtype` for a column of something else, and those of a read.
-pub fn summarise(table: &Table, columns: &[usize], memory: u64, options: &ReadOptions) -> Result<Vec<ColumnSummary>> {
+pub fn summarise(
+    table: &Table,
+    columns: &[usize],
+    checked: &[Range<u64>],
+    memory: u64,
+    options: &ReadOptions,
+) -> Result<Vec<ColumnSummary>> {
     let (mut row_bytes, mut grain) = (1, 1);
     let mut summaries = Vec::with_capacity(columns.len());
     for number in columns {
         let column = table.column(*number)?;
-        if column.width() != 1 {
+        if column.width() != 1 || (checked.is_empty() && !is_number(column)) {
             return Err(no_number(column));
         }
         row_bytes += column.dtype().size() as u64;
@@ -50,44 +60,74 @@ pub fn summarise(table: &Table, columns: &[usize], memory: u64, options: &ReadOp
             zone: PIECE,
             rows: table.rows(),
             digest: digest(column)?,
+            checks: vec![0; checked.len()],
             ..Default::default()
         });
     }
     let everything = vec![Run { rows: 0..table.rows(), sure: true }];
     let mut windows = Windows::new(everything, memory / row_bytes, grain);
+    let mut loaded = Vec::new();
     loop {
         let pieces = windows.next();
         if pieces.is_empty() {
             return Ok(summaries);
         }
         let pieces: Vec<&Piece> = pieces.iter().collect();
-        let (loaded, _) = load(table, columns, &pieces, options)?;
-        for ((number, loaded), summary) in columns.iter().zip(&loaded).zip(&mut summaries) {
-            window(table.column(*number)?, loaded, &pieces, summary)?;
-        }
+        (loaded, _) = load_over(loaded, table, columns, &pieces, options)?;
+        window(table, columns, &loaded, &pieces, checked, &mut summaries)?;
     }
 }
 
-/// Adds the zones of one window.
-fn window(column: &Column, loaded: &Loaded, pieces: &[&Piece], summary: &mut ColumnSummary) -> Result<()> {
+/// Adds the zones of one window, and its rows to the checksums.
+fn window(
+    table: &Table,
+    columns: &[usize],
+    loaded: &[Loaded],
+    pieces: &[&Piece],
+    checked: &[Range<u64>],
+    summaries: &mut [ColumnSummary],
+) -> Result<()> {
     const BATCH: usize = 16;
     let batches: Vec<(usize, &[&Piece])> = pieces.chunks(BATCH).enumerate().map(|(i, b)| (i * BATCH, b)).collect();
-    let parts: Vec<Mutex<ColumnSummary>> = batches.iter().map(|_| Mutex::default()).collect();
-    for_each(batches.len(), |i| {
-        let (Some((first, batch)), Some(part)) = (batches.get(i), parts.get(i)) else { return Ok(()) };
-        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-        for (j, piece) in batch.iter().enumerate() {
-            let size = column.dtype().size();
-            let start = loaded.starts.get(first + j).copied().unwrap_or(0) * size;
-            let bytes = loaded.bytes.get(start..start + piece.count() * size).unwrap_or_default();
-            with_number!(column.dtype(), T => part.add::<T>(bytes, column), else return Err(no_number(column)));
+    let parts: Vec<Mutex<ColumnSummary>> = (0..columns.len() * batches.len()).map(|_| Mutex::default()).collect();
+    for_each(parts.len(), |i| {
+        let (c, b) = (i / batches.len(), i % batches.len());
+        let (Some(number), Some(loaded), Some(summary)) = (columns.get(c), loaded.get(c), summaries.get(c)) else {
+            return Ok(());
+        };
+        let (Some((first, batch)), Some(part)) = (batches.get(b), parts.get(i)) else { return Ok(()) };
+        let (column, mut part) = (table.column(*number)?, part.lock().unwrap_or_else(PoisonError::into_inner));
+        if b == 0 {
+            part.checks = checks(&summary.checks, checked, column, loaded, pieces);
+        }
+        if is_number(column) {
+            part.zones(column, loaded, *first, batch)?;
         }
         Ok(())
     })?;
-    for part in parts {
-        summary.append(part.into_inner().unwrap_or_else(PoisonError::into_inner));
+    for (i, part) in parts.into_iter().enumerate() {
+        if let Some(summary) = summaries.get_mut(i / batches.len()) {
+            summary.append(part.into_inner().unwrap_or_else(PoisonError::into_inner));
+        }
     }
     Ok(())
+}
+
+/// Checksums of ranges of rows, `before` being those of the rows before these pieces, which follow one another.
+fn checks(before: &[u32], checked: &[Range<u64>], column: &Column, loaded: &Loaded, pieces: &[&Piece]) -> Vec<u32> {
+    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return before.to_vec() };
+    let size = column.dtype().size();
+    let check = |(before, rows): (&u32, &Range<u64>)| {
+        let (start, end) = (rows.start.max(first.rows.start), rows.end.min(last.rows.end));
+        let at = |row: u64| (row - first.rows.start) as usize * size;
+        let bytes = if start < end { loaded.bytes.get(at(start)..at(end)) } else { None };
+        crc32c(*before, bytes.unwrap_or_default())
+    };
+    before.iter().zip(checked).map(check).collect()
+}
+
+fn is_number(column: &Column) -> bool {
+    with_number!(column.dtype(), T => { let _ = T::SIZE; true }, else false)
 }
 
 fn no_number(column: &Column) -> Error {
@@ -97,6 +137,17 @@ fn no_number(column: &Column) -> Error {
 }
 
 impl ColumnSummary {
+    /// Adds the zones that some pieces are.
+    fn zones(&mut self, column: &Column, loaded: &Loaded, first: usize, pieces: &[&Piece]) -> Result<()> {
+        for (j, piece) in pieces.iter().enumerate() {
+            let size = column.dtype().size();
+            let start = loaded.starts.get(first + j).copied().unwrap_or(0) * size;
+            let bytes = loaded.bytes.get(start..start + piece.count() * size).unwrap_or_default();
+            with_number!(column.dtype(), T => self.add::<T>(bytes, column), else return Err(no_number(column)));
+        }
+        Ok(())
+    }
+
     fn add<T: Number>(&mut self, bytes: &[u8], column: &Column) {
         let mut nulls: Vec<T> = column.nulls.iter().filter_map(|n| T::values(n).next()).collect();
         if column.is_time() {
@@ -124,5 +175,8 @@ impl ColumnSummary {
         self.rms.extend(other.rms);
         self.count.extend(other.count);
         self.intervals.extend(other.intervals);
+        if !other.checks.is_empty() {
+            self.checks = other.checks;
+        }
     }
 }

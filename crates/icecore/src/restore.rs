@@ -1,0 +1,193 @@
+//! restore: columns and escapes of a table of text → the text that they were, through the read pipeline.
+//!
+//! Stretch by stretch: escapes say how many rows the next one has. Chunks are decoded once, some of each column at a time, in
+//! memory that is used again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use icecore_chunk::{DType, Number, with_number};
+use icecore_grid::{Error, ErrorKind, Index, Mode, Result, Selection};
+use icecore_text::{Column, Escapes, Format, Style, Values, View, print};
+use rayon::prelude::*;
+
+use crate::pool::pool;
+use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
+
+/// Rows of every column that are decoded together, two chunks of most: what is made of them stays in a cache.
+const WINDOW: u64 = 1 << 15;
+
+/// A text on its way out.
+pub struct Restoring {
+    format: Format,
+    columns: Vec<Rows>,
+    /// Rows that the columns hold, and the first of them that was not printed yet.
+    held: Range<u64>,
+    next: u64,
+    end: u64,
+    escapes: Vec<u8>,
+    at: usize,
+}
+
+/// One column: the rows that wait to be printed, and what was decoded last.
+struct Rows {
+    array: Arc<ArrayView>,
+    values: Values,
+    decoded: Vec<u8>,
+}
+
+impl Restoring {
+    /// The rows `rows` of `columns` in this format; `escapes`: the array that has those of all their stretches, and where.
+    ///
+    /// # Errors
+    /// `corrupt` where an array doesn't hold what its column prints, or has fewer rows; those of a read.
+    pub fn new(
+        format: Format,
+        columns: Vec<Arc<ArrayView>>,
+        rows: Range<u64>,
+        escapes: (&ArrayView, Range<u64>),
+    ) -> Result<Self> {
+        if columns.len() != format.columns.len() {
+            let message = format!("{} arrays for {} columns of text", columns.len(), format.columns.len());
+            return Err(damaged(message));
+        }
+        let both = format.columns.iter().zip(columns);
+        let columns = both.map(|(column, array)| Rows::new(column, array, rows.end)).collect::<Result<_>>()?;
+        let escapes = stored(escapes.0, escapes.1)?;
+        Ok(Self { format, columns, held: rows.start..rows.start, next: rows.start, end: rows.end, escapes, at: 0 })
+    }
+
+    /// The text of the next stretch, in some parts that follow each other; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of a read; `corrupt` where columns, escapes and format don't belong together.
+    pub fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>> {
+        let rest = self.escapes.get(self.at..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let (escapes, used) = Escapes::decode(rest)?;
+        let stop = self.next.saturating_add(u64::from(escapes.rows));
+        if stop > self.end {
+            return Err(damaged("the escapes count more rows than there are".to_owned()));
+        }
+        while self.held.end < stop {
+            self.load()?;
+        }
+        let first = (self.next - self.held.start) as usize;
+        let rows = first..first + escapes.rows as usize;
+        let views: Vec<View<'_>> = self.columns.iter().map(|column| part(column.values.view(), &rows)).collect();
+        let parts = pool()?.install(|| print(&self.format, &views, &escapes))?;
+        self.at += used;
+        self.next = stop;
+        Ok(Some(parts))
+    }
+
+    /// Decodes the next rows of all columns, up to the end of a chunk.
+    fn load(&mut self) -> Result<()> {
+        let from = self.held.end;
+        let until = (from / WINDOW + 1).saturating_mul(WINDOW).min(self.end);
+        let selections = self.columns.iter().map(|rows| slice(&rows.array, from..until)).collect::<Result<Vec<_>>>()?;
+        let (count, blobs) = ((until - from) as usize, Blobs::default());
+        let mut queries = Vec::with_capacity(self.columns.len());
+        for (rows, selection) in self.columns.iter_mut().zip(&selections) {
+            let Rows { array, decoded, .. } = rows;
+            let array: &ArrayView = array;
+            let bytes = count.saturating_mul(array.meta().dtype.size());
+            make_room(decoded, bytes)?;
+            let target = Target::new(decoded.get_mut(..bytes).unwrap_or_default());
+            queries.push(Query { array, selection, target, blobs: &blobs });
+        }
+        read(&queries, &ReadOptions::default())?;
+        drop(queries);
+        let done = (self.next - self.held.start) as usize;
+        pool()?.install(|| self.columns.par_iter_mut().for_each(|rows| rows.take(done, count)));
+        self.held = self.next..until;
+        Ok(())
+    }
+}
+
+impl Rows {
+    fn new(column: &Column, array: Arc<ArrayView>, end: u64) -> Result<Self> {
+        let (meta, values) = (array.meta(), column.values(0));
+        let fits = match (&values, &meta.dtype) {
+            (Values::Int(_), DType::DateTime64 { .. } | DType::TimeDelta64 { .. }) => {
+                matches!(column.style, Style::Time(_))
+            }
+            (Values::Int(_), DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64) => true,
+            (Values::Real(_), DType::Float64) => true,
+            (Values::Text { width, .. }, DType::Bytes(size)) => width == size,
+            _ => false,
+        };
+        if !fits || meta.shape.len() != 1 || meta.shape.first().is_none_or(|length| *length < end) {
+            let message = format!(
+                "{} has shape {:?} of {}, its text has {end} rows in another form",
+                array.path(),
+                meta.shape,
+                meta.dtype.to_json()
+            );
+            return Err(damaged(message));
+        }
+        Ok(Self { array, values, decoded: Vec::new() })
+    }
+
+    /// Forgets the first rows, which are done, and adds those that were decoded.
+    fn take(&mut self, done: usize, count: usize) {
+        self.values.skip(done);
+        let dtype = &self.array.meta().dtype;
+        let bytes = self.decoded.get(..count * dtype.size()).unwrap_or_default();
+        match &mut self.values {
+            Values::Int(v) => with_number!(dtype, T => v.extend(T::values(bytes).map(|x| x.int() as i64)), else ()),
+            Values::Real(v) => v.extend(f64::values(bytes)),
+            Values::Text { bytes: texts, .. } => texts.extend_from_slice(bytes),
+        }
+    }
+}
+
+/// Bytes of an array of bytes.
+fn stored(array: &ArrayView, rows: Range<u64>) -> Result<Vec<u8>> {
+    let meta = array.meta();
+    if meta.dtype != DType::UInt8 || meta.shape.len() != 1 || meta.shape.first().is_none_or(|n| *n < rows.end) {
+        let message =
+            format!("{} has shape {:?}, escapes are said to be up to byte {}", array.path(), meta.shape, rows.end);
+        return Err(damaged(message));
+    }
+    let (selection, blobs, mut bytes) = (slice(array, rows)?, Blobs::default(), Vec::new());
+    make_room(&mut bytes, usize::try_from(selection.out_len()).unwrap_or(usize::MAX))?;
+    read(
+        &[Query { array, selection: &selection, target: Target::new(&mut bytes), blobs: &blobs }],
+        &ReadOptions::default(),
+    )?;
+    Ok(bytes)
+}
+
+/// Rows of an array with one axis.
+fn slice(array: &ArrayView, rows: Range<u64>) -> Result<Selection> {
+    let slice = Index::Slice { start: Some(rows.start as i64), stop: Some(rows.end as i64), step: None }; // below 2⁶³, as lengths
+    Selection::resolve(&array.meta().shape, &[slice], Mode::Numpy)
+}
+
+/// At least so many bytes.
+fn make_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
+    if buffer.len() < bytes {
+        let more = buffer.try_reserve_exact(bytes - buffer.len());
+        more.map_err(|_| Error::new(ErrorKind::Memory, format!("no memory for {bytes} bytes of a column")))?;
+        buffer.resize(bytes, 0);
+    }
+    Ok(())
+}
+
+/// Some rows of what there is.
+fn part<'a>(view: View<'a>, rows: &Range<usize>) -> View<'a> {
+    match view {
+        View::Int(v) => View::Int(v.get(rows.clone()).unwrap_or_default()),
+        View::Real(v) => View::Real(v.get(rows.clone()).unwrap_or_default()),
+        View::Text { width, bytes } => {
+            View::Text { width, bytes: bytes.get(rows.start * width..rows.end * width).unwrap_or_default() }
+        }
+    }
+}
+
+fn damaged(message: String) -> Error {
+    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged")
+}
