@@ -152,7 +152,6 @@ impl View<'_> {
     }
 
     /// Whether all of `rows` have one value.
-    #[inline(always)]
     pub(crate) fn constant(&self, rows: Range<usize>) -> bool {
         let Some(last) = rows.len().checked_sub(1) else { return true };
         match self {
@@ -169,7 +168,7 @@ impl View<'_> {
 }
 
 /// Without a branch for each value, so that several are compared at once.
-#[inline(always)]
+#[inline]
 fn all_as_first<T>(values: &[T], bits: impl Fn(&T) -> u64) -> bool {
     let Some(first) = values.first().map(&bits) else { return true };
     values.iter().fold(0, |other, value| other | (bits(value) ^ first)) == 0

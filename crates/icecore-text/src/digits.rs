@@ -18,7 +18,7 @@ const fn repeat(byte: u8) -> u128 {
 }
 
 /// The first `n` bytes.
-#[inline(always)]
+#[inline]
 const fn first(n: usize) -> u128 {
     if n >= ROOM { !0 } else { (1 << (8 * n)) - 1 }
 }
@@ -64,7 +64,7 @@ impl Digits {
     }
 
     /// `None` where the cell has no room for the value.
-    #[inline(always)]
+    #[inline]
     pub fn print(&self, value: i64) -> Option<Printed> {
         let mut size = value.unsigned_abs();
         if self.unit > 1 {
@@ -95,7 +95,7 @@ impl Digits {
 
     /// The digits (and sign, and spaces) of the cell whose body ends at `end`, without its point; `None` where that is
     /// elsewhere, or where `text` has no 17 bytes before `end`.
-    #[inline(always)]
+    #[inline]
     pub fn load(&self, text: &[u8], end: usize) -> Option<u128> {
         let near: &[u8; ROOM + 1] = text.get(end.checked_sub(ROOM + 1)?..end)?.try_into().ok()?;
         let last = u128::from_le_bytes(*near.last_chunk()?);
@@ -114,7 +114,7 @@ impl Digits {
     }
 
     /// The value of what [`Digits::load`] gave, where [`Digits::print`] would print it as it was.
-    #[inline(always)]
+    #[inline]
     pub fn value(&self, digits: u128) -> Option<i64> {
         let (front, back) = (digits as u64, (digits >> (8 * HALF)) as u64);
         let short = front == SPACES as u64;
@@ -138,7 +138,7 @@ trait Word: Sized {
 macro_rules! word {
     ($word:ty, $spread:ident, $join:ident) => {
         impl Word for $word {
-            #[inline(always)]
+            #[inline]
             fn text(size: u64, least: usize, negative: bool) -> Option<(Self, usize)> {
                 const BYTES: usize = size_of::<$word>();
                 let digits = $spread(size);
@@ -154,7 +154,7 @@ macro_rules! word {
                 }
             }
 
-            #[inline(always)]
+            #[inline]
             fn number(self, least: usize) -> Option<(u64, bool)> {
                 const BYTES: usize = size_of::<$word>();
                 let values = self ^ ZEROS as $word;
@@ -187,7 +187,7 @@ word!(u128, spread, join);
 
 impl Printed {
     /// Puts the text at the end of `cell`; what the cell has before its last 17 bytes is left as it is.
-    #[inline(always)]
+    #[inline]
     pub fn put(self, cell: &mut [u8]) {
         let text = self.text.to_le_bytes();
         let length = cell.len();
@@ -212,7 +212,7 @@ impl Printed {
 }
 
 /// The 16 digits of a number, a byte each, leading zeros too.
-#[inline(always)]
+#[inline]
 fn spread(n: u64) -> u128 {
     let low = u128::from(spread_half(n % 100_000_000)) << 64;
     if n < 100_000_000 { low } else { low | u128::from(spread_half(n / 100_000_000)) }
@@ -220,7 +220,7 @@ fn spread(n: u64) -> u128 {
 
 /// Eight digits: halved, halved again and again, all parts side by side. The divisions are products with rounded-up inverses,
 /// exact for numbers of so few digits.
-#[inline(always)]
+#[inline]
 fn spread_half(n: u64) -> u64 {
     let fours = (n / 10_000) | ((n % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
@@ -230,13 +230,13 @@ fn spread_half(n: u64) -> u64 {
 }
 
 /// The inverse of [`spread`].
-#[inline(always)]
+#[inline]
 fn join(digits: u128) -> u64 {
     let (high, low) = (digits as u64, (digits >> 64) as u64);
     if high == 0 { join_half(low) } else { join_half(high) * 100_000_000 + join_half(low) }
 }
 
-#[inline(always)]
+#[inline]
 fn join_half(digits: u64) -> u64 {
     let twos = (digits.wrapping_mul((10 << 8) | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (twos.wrapping_mul((100 << 16) | 1) >> 16) & 0x0000_ffff_0000_ffff;

@@ -13,7 +13,6 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Looks at rows of `length` bytes.
-    #[inline(always)]
     fn find(&mut self, block: &[u8], length: usize) {
         self.bits.clear();
         self.bits.resize(length, 0);
@@ -24,7 +23,6 @@ impl Changes {
     }
 
     /// Whether all rows have the same bytes there.
-    #[inline(always)]
     fn none(&self, start: usize, end: usize) -> bool {
         self.bits[start..end].iter().fold(0, |any, bits| any | bits) == 0
     }
@@ -34,22 +32,6 @@ impl Grid<'_> {
     /// Reads [`STRIP`] rows at most from `at` on, up to the first that the columns' styles wouldn't print as it is, and gives
     /// their number. All `columns` have values of all rows before.
     pub fn parse(&self, text: &[u8], at: usize, columns: &mut [Values], changes: &mut Changes) -> usize {
-        #[cfg(target_arch = "x86_64")]
-        if crate::wide::has() {
-            // SAFETY: the processor has what it asks for.
-            return unsafe { self.parse_wide(text, at, columns, changes) };
-        }
-        self.parse_any(text, at, columns, changes)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn parse_wide(&self, text: &[u8], at: usize, columns: &mut [Values], changes: &mut Changes) -> usize {
-        self.parse_any(text, at, columns, changes)
-    }
-
-    #[inline(always)]
-    fn parse_any(&self, text: &[u8], at: usize, columns: &mut [Values], changes: &mut Changes) -> usize {
         let length = self.line.len();
         let rows = (text.len().saturating_sub(at) / length).min(STRIP);
         let block = &text[at..at + rows * length];
@@ -83,7 +65,6 @@ impl Grid<'_> {
     }
 
     /// How many rows from the first on have everything that all rows have.
-    #[inline(always)]
     fn framed_rows(&self, block: &[u8], changes: &Changes) -> usize {
         let mut rows = block.chunks_exact(self.line.len());
         let changed = changes.bits.iter().zip(&self.mask).fold(0, |any, (bits, mask)| any | (bits & mask)) != 0;
@@ -94,7 +75,7 @@ impl Grid<'_> {
     }
 
     /// Whether a row has everything that all rows have.
-    #[inline(always)]
+    #[inline]
     fn framed(&self, row: &[u8]) -> bool {
         let both = row.iter().zip(&self.line).zip(&self.mask);
         both.fold(0, |other, ((a, b), mask)| other | ((a ^ b) & mask)) == 0
@@ -125,7 +106,7 @@ impl Grid<'_> {
 }
 
 /// Numbers of so many rows from `at` on, [`STRIP`] at most; how many of them are exact.
-#[inline(always)]
+#[inline]
 fn numbers<T: Copy + Default>(
     slot: &Slot<'_>,
     digits: &Digits,
@@ -140,17 +121,8 @@ fn numbers<T: Copy + Default>(
     let mut exact = 0;
     for (row, place) in found.iter_mut().enumerate().take(rows) {
         let Some(cell) = digits.load(text, end + row * length) else { break };
-        // No closures: what they call would be compiled without the wider instructions.
-        let value = match before {
-            Some((then, value)) if then == cell => value,
-            _ => match digits.value(cell) {
-                Some(number) => match take(number) {
-                    Some(value) => value,
-                    None => break,
-                },
-                None => break,
-            },
-        };
+        let known = before.filter(|(then, _)| *then == cell).map(|(_, value)| value);
+        let Some(value) = known.or_else(|| digits.value(cell).and_then(&take)) else { break };
         *place = value;
         before = Some((cell, value));
         exact = row + 1;

@@ -29,22 +29,6 @@ impl<'a> Printer<'a> {
     /// Appends [`STRIP`] rows at most, of which `special` are the escapes; false (and nothing is appended) where one of them
     /// has another length, or holds a value that can't be printed.
     pub fn strip(&mut self, rows: Range<usize>, special: &[(u32, u16, u32)], out: &mut Vec<u8>) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if crate::wide::has() {
-            // SAFETY: the processor has what it asks for.
-            return unsafe { self.strip_wide(rows, special, out) };
-        }
-        self.strip_any(rows, special, out)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn strip_wide(&mut self, rows: Range<usize>, special: &[(u32, u16, u32)], out: &mut Vec<u8>) -> bool {
-        self.strip_any(rows, special, out)
-    }
-
-    #[inline(always)]
-    fn strip_any(&mut self, rows: Range<usize>, special: &[(u32, u16, u32)], out: &mut Vec<u8>) -> bool {
         debug_assert!(rows.len() <= STRIP);
         let start = out.len();
         let mut varying = Vec::with_capacity(self.columns.len());
@@ -88,7 +72,6 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints some rows of a column into `text`, or the first one into the line.
-    #[inline(always)]
     fn column(&mut self, i: usize, rows: Range<usize>, text: Option<&mut [u8]>) {
         let slot = &self.grid.slots[i];
         let length = self.line.len();
@@ -106,7 +89,6 @@ impl<'a> Printer<'a> {
 }
 
 /// The numbers that are printed for doubles; those for which there is none as bits.
-#[inline(always)]
 fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
     if from_doubles(values, scale, wholes) {
         return 0;
@@ -122,18 +104,14 @@ fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
 }
 
 /// Numbers, each into its row; those that have no room as bits. One that is the same as the one before isn't printed again.
-#[inline(always)]
+#[inline]
 fn numbers(slot: &Slot<'_>, digits: &Digits, values: &[i64], text: &mut [u8], length: usize) -> u64 {
     let (start, end) = slot.body();
     let mut before: Option<(i64, Printed)> = None;
     let mut unfit = 0;
     for (row, (value, line)) in values.iter().zip(text.chunks_exact_mut(length)).enumerate() {
-        // No closures: what they call would be compiled without the wider instructions.
-        let printed = match before {
-            Some((then, printed)) if then == *value => Some(printed),
-            _ => digits.print(*value),
-        };
-        match printed {
+        let known = before.filter(|(then, _)| then == value).map(|(_, printed)| printed);
+        match known.or_else(|| digits.print(*value)) {
             Some(printed) => {
                 printed.put(&mut line[start..end]);
                 before = Some((*value, printed));

@@ -23,7 +23,6 @@ mod print;
 mod real;
 mod rows;
 mod time;
-mod wide;
 mod words;
 
 pub use column::{Column, Style, Values, View};

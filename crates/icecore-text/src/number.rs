@@ -136,7 +136,7 @@ fn digits(mut magnitude: u64, places: usize, least: usize, buffer: &mut Buffer) 
 }
 
 /// The double nearest to `value`·10^-`scale`, where that says which decimal it was.
-#[inline(always)]
+#[inline]
 pub fn to_double(value: i64, scale: u8) -> Option<f64> {
     let power = *POW10.get(scale as usize)?;
     // Up to 2^53 both numbers are exact, so that the quotient is the nearest double.
@@ -162,7 +162,7 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 const ROUNDED: f64 = 2_251_799_813_685_248.0;
 
 /// What [`from_double`] gives for each of `values`, all at once; false where it is not that simple for one of them.
-#[inline(always)]
+#[inline]
 pub fn from_doubles(values: &[f64], scale: u8, wholes: &mut [i64]) -> bool {
     let Some(power) = POW10.get(scale as usize).map(|power| *power as f64) else { return false };
     let both = values.iter().zip(wholes);
