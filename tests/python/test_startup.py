@@ -62,3 +62,12 @@ def test_help_needs_nothing_heavy() -> None:
 
 def test_reading_needs_numpy_alone(repo: Path) -> None:
     assert imported("read", str(repo), "/g/a", "0:3") & HEAVY == {"numpy"}
+
+
+def test_restoring_needs_nothing_heavy(tmp_path: Path) -> None:
+    text = tmp_path / "t.csv"
+    text.write_bytes(b"a,b,c\n" + b"".join(b"%d,%.2f,x%d\n" % (i, i / 7, i % 3) for i in range(20_000)))
+    icecore.pack(text, into=tmp_path / "r", group="/t")
+    again = tmp_path / "again.csv"
+    assert not imported("restore", str(tmp_path / "r"), "/t", "-o", str(again)) & HEAVY
+    assert again.read_bytes() == text.read_bytes()

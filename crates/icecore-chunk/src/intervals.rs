@@ -138,9 +138,9 @@ fn ends<T: Number>(
                 continue; // as mostly
             }
             for (numbers, values) in numbers.as_chunks::<LANES>().0.iter().zip(block.as_chunks::<LANES>().0) {
-                for lane in 0..LANES {
-                    let below = if numbers[lane] == gap.before { values[lane] } else { low };
-                    let above = if numbers[lane] == gap.after { values[lane] } else { high };
+                for (lane, (number, value)) in numbers.iter().zip(values).enumerate() {
+                    let below = if *number == gap.before { *value } else { low };
+                    let above = if *number == gap.after { *value } else { high };
                     most[lane] = if below > most[lane] { below } else { most[lane] };
                     least[lane] = if above < least[lane] { above } else { least[lane] };
                 }

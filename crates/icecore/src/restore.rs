@@ -61,6 +61,7 @@ impl Restoring {
     ///
     /// # Errors
     /// Those of a read; `corrupt` where columns, escapes and format don't belong together.
+    #[allow(clippy::should_implement_trait)] // it may fail
     pub fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>> {
         let rest = self.escapes.get(self.at..).unwrap_or_default();
         if rest.is_empty() {
