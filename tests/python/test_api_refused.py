@@ -74,3 +74,12 @@ def test_json_is_strict_whatever_the_values(tmp_path: Path, capsys: pytest.Captu
     assert "mkdir" in capsys.readouterr().err
     assert cli.run(["bogus"]) == 2
     assert "try: icecore --help" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("icecore.cli.ls.open_repo", pressed)
+    assert cli.run(["ls", "anything"]) == 130
+    assert "error[interrupted]: stopped" in capsys.readouterr().err

@@ -35,6 +35,7 @@ VERBS = (
     "verify",
     "bench",
 )
+_INTERRUPTED = 130
 _SELECTING = ("read", "explain", "plot")
 
 
@@ -81,7 +82,10 @@ def run(arguments: list[str]) -> int:
     # A command needs no other verb's options, which take their time to read.
     verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
     try:
-        return _status(table(verbs)(arguments, prog_name="icecore", standalone_mode=False))
+        status = _status(table(verbs)(arguments, prog_name="icecore", standalone_mode=False))
+        if status == _INTERRUPTED:
+            raise KeyboardInterrupt  # which the parser made a status of, without a word
+        return status
     except BrokenPipeError:
         # The reader of our output left (as `head` does): no error, but Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
