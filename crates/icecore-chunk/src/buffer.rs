@@ -34,6 +34,23 @@ pub(crate) fn grow(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
     Ok(())
 }
 
+/// Lets `write` put up to `most` bytes behind what `out` holds, into memory that nobody clears first; it returns how many.
+///
+/// # Safety
+/// `write` gets the start and the length of the room, and returns `Ok(n)` only when it has written the first n bytes of it.
+pub(crate) unsafe fn append(
+    out: &mut Vec<u8>,
+    most: usize,
+    write: impl FnOnce(*mut u8, usize) -> Result<usize>,
+) -> Result<()> {
+    out.try_reserve(most).map_err(|_| out_of_memory(most))?;
+    let room = out.spare_capacity_mut();
+    let written = write(room.as_mut_ptr().cast(), room.len())?.min(room.len());
+    // SAFETY: within the capacity, and written, as the caller promises.
+    unsafe { out.set_len(out.len() + written) };
+    Ok(())
+}
+
 pub(crate) fn out_of_memory(len: usize) -> Error {
     Error::new(ErrorKind::Memory, format!("no memory for a working buffer of {len} bytes"))
         .hint("choose smaller chunks, fewer threads or a smaller memory budget")

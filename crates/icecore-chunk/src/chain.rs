@@ -5,7 +5,7 @@ use std::sync::Arc;
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use crate::codecs::{ArrayCodec, BitRound, ByteStep, Delta, Pco, Planes, Swap, Transpose};
+use crate::codecs::{ArrayCodec, BitRound, ByteStep, BytesCodec, Delta, Pco, Planes, Swap, Transpose};
 use crate::dtype::DType;
 use crate::foreign::Foreign;
 
@@ -83,6 +83,16 @@ impl Chain {
         let mixed = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
         match &self.serializer {
             Serializer::Own(codec) if self.bytes.is_empty() && !mixed => codec.planes(),
+            _ => None,
+        }
+    }
+
+    /// The codec, where it is the only one and takes the elements as they are.
+    pub(crate) fn only_codec(&self) -> Option<&dyn BytesCodec> {
+        match (&self.serializer, self.bytes.as_slice()) {
+            (Serializer::Bytes(swap), [ByteStep::Codec(codec)]) if swap.is_none() && self.arrays.is_empty() => {
+                Some(codec.as_ref())
+            }
             _ => None,
         }
     }

@@ -20,6 +20,12 @@ impl Chain {
     /// The same into `out`, whose memory is used again: fresh memory costs the kernel as much as a fast codec takes.
     /// What `out` held is replaced; after an error it may hold anything.
     pub fn encode_into(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        out.clear();
+        self.append(raw, shape, out, scratch)
+    }
+
+    /// The same behind what `out` holds; after an error anything may stand there.
+    pub fn append(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let len = self.raw_len(shape)?;
         if raw.len() != len || self.dtype.is_vlen() {
             let what = format!("{} bytes given for a chunk of {len} bytes of {}", raw.len(), self.dtype.to_json());
@@ -28,23 +34,47 @@ impl Chain {
         let changed = self.apply_array_steps(raw, shape)?;
         let data = changed.as_deref().unwrap_or(raw);
         match &self.serializer {
-            Serializer::Bytes(swap) if swap.is_none() => return self.pack_into(data, out, scratch),
+            Serializer::Bytes(swap) if swap.is_none() => pack(&self.bytes, data, out, scratch),
             Serializer::Bytes(swap) => {
                 let mut swapped = data.to_vec();
                 swap.apply(&mut swapped, 0..len);
-                return self.pack_into(&swapped, out, scratch);
+                pack(&self.bytes, &swapped, out, scratch)
             }
-            Serializer::Pco(pco) => pco.encode(data, out)?,
-            Serializer::Own(codec) => {
-                let shapes = self.shapes(shape)?;
-                codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), out, scratch)?;
+            Serializer::Vlen { .. } => Err(Error::new(ErrorKind::Mismatch, "numbers given for a chunk of strings")),
+            _ if self.bytes.iter().all(ByteStep::is_sum_behind) => {
+                let start = out.len();
+                self.serialize(data, shape, out, scratch)?;
+                close(&self.bytes, out, start);
+                Ok(())
             }
-            Serializer::Foreign(foreign) => *out = foreign.encode(data, shape)?,
-            Serializer::Vlen { .. } => {
-                return Err(Error::new(ErrorKind::Mismatch, "numbers given for a chunk of strings"));
+            _ => {
+                let mut between = scratch.spare();
+                between.clear();
+                self.serialize(data, shape, &mut between, scratch)?;
+                let done = pack(&self.bytes, &between, out, scratch);
+                scratch.keep(between);
+                done
             }
         }
-        go_on(&self.bytes, out, scratch)
+    }
+
+    /// Appends what a codec from arrays to bytes makes of `data`.
+    fn serialize(&self, data: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        match &self.serializer {
+            Serializer::Pco(pco) => pco.encode(data, out),
+            Serializer::Own(codec) => {
+                let shapes = self.shapes(shape)?;
+                codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), out, scratch)
+            }
+            Serializer::Foreign(foreign) => {
+                out.extend(foreign.encode(data, shape)?);
+                Ok(())
+            }
+            Serializer::Bytes(_) | Serializer::Vlen { .. } => {
+                out.extend_from_slice(data);
+                Ok(())
+            }
+        }
     }
 
     /// The array after the array→array codecs; `None` where they change nothing.
@@ -70,22 +100,9 @@ impl Chain {
     /// Applies the bytes→bytes codecs.
     pub(crate) fn pack(&self, data: &[u8], scratch: &mut Scratch) -> Result<Vec<u8>> {
         let mut out = scratch.spare();
-        self.pack_into(data, &mut out, scratch)?;
+        out.clear();
+        pack(&self.bytes, data, &mut out, scratch)?;
         Ok(exact(out, scratch))
-    }
-
-    fn pack_into(&self, data: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        match self.bytes.split_first() {
-            None => {
-                out.clear();
-                out.extend_from_slice(data);
-                Ok(())
-            }
-            Some((first, rest)) => {
-                apply(first, data, out, scratch)?;
-                go_on(rest, out, scratch)
-            }
-        }
     }
 }
 
@@ -96,27 +113,35 @@ fn exact(out: Vec<u8>, scratch: &mut Scratch) -> Vec<u8> {
     exact
 }
 
-fn apply(step: &ByteStep, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-    out.clear();
-    match step {
-        ByteStep::Codec(codec) => codec.encode(input, out, scratch)?,
-        ByteStep::Checksum(checksum) => checksum.encode(input, out),
+/// Appends what `steps` make of `data`. Only what lies between two codecs needs memory of its own.
+fn pack(steps: &[ByteStep], data: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+    let sums = steps.iter().rev().take_while(|step| step.is_sum_behind()).count();
+    let (codecs, sums) = steps.split_at(steps.len() - sums);
+    let start = out.len();
+    match codecs.split_last() {
+        None => out.extend_from_slice(data),
+        Some((last, [])) => last.encode(data, out, scratch)?,
+        Some((last, before)) => {
+            let mut input = scratch.spare();
+            before[0].encode_over(data, &mut input, scratch)?;
+            for step in &before[1..] {
+                let mut next = scratch.spare();
+                step.encode_over(&input, &mut next, scratch)?;
+                scratch.keep(std::mem::replace(&mut input, next));
+            }
+            last.encode(&input, out, scratch)?;
+            scratch.keep(input);
+        }
     }
+    close(sums, out, start);
     Ok(())
 }
 
-/// Applies steps to what `out` holds. A checksum behind the data needs no other memory.
-fn go_on(steps: &[ByteStep], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-    for step in steps {
-        match step {
-            ByteStep::Checksum(checksum) if checksum.is_behind() => checksum.append(out),
-            _ => {
-                let before = std::mem::replace(out, scratch.spare());
-                let done = apply(step, &before, out, scratch);
-                scratch.keep(before);
-                done?;
-            }
+/// Puts checksums behind what `out` holds from `start` on.
+fn close(sums: &[ByteStep], out: &mut Vec<u8>, start: usize) {
+    for step in sums {
+        if let ByteStep::Checksum(sum) = step {
+            sum.close(out, start);
         }
     }
-    Ok(())
 }

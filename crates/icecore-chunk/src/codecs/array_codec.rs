@@ -21,7 +21,7 @@ pub(crate) trait ArrayCodec: Debug + Send + Sync {
         scratch: &mut Scratch,
     ) -> Result<()>;
 
-    /// Replaces `out` by the encoded bytes of `raw`: exactly the chunk of `shape`, C order, native byte order.
+    /// Appends to `out` the encoded bytes of `raw`: exactly the chunk of `shape`, C order, native byte order.
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()>;
 
     /// As `decode`, from no more than the first `planes` planes (see [`Planes`]); `stored` may end behind them.

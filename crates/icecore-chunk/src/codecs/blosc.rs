@@ -11,7 +11,7 @@ use super::blosc_frame::{Filter, Frame, HEADER, Packer, next_stream};
 use super::codec::BytesCodec;
 use super::shuffle::unshuffle;
 use super::{blosclz, lz4};
-use crate::buffer::{Buffer, grow};
+use crate::buffer::{Buffer, append};
 use crate::contexts::Framing;
 use crate::extension::{Extension, config_i64_or, config_str};
 use crate::refuse::{bad_config, corrupt, wrong_length};
@@ -87,6 +87,32 @@ impl BytesCodec for Blosc {
         Ok(frame.len)
     }
 
+    fn shuffled_blocks(
+        &self,
+        input: &[u8],
+        len: usize,
+        size: usize,
+        wanted: Range<usize>,
+        scratch: &mut Scratch,
+        see: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<bool> {
+        let frame = Frame::parse(input)?;
+        frame.expect(len)?;
+        let regrouped = frame.filter == Filter::Shuffle && frame.typesize == size && frame.block.is_multiple_of(size);
+        if !regrouped || frame.copied || frame.packer == Packer::Snappy || !len.is_multiple_of(size) {
+            return Ok(false);
+        }
+        let mut buffer = scratch.take();
+        for index in frame.touched(&wanted) {
+            let part = frame.part(index);
+            let bytes = buffer.sized(part.len())?;
+            unpack_block(&frame, &mut frame.block_at(input, index)?, bytes, scratch)?;
+            see(part.start, bytes);
+        }
+        scratch.give(buffer);
+        Ok(true)
+    }
+
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
         if input.len() > MAX_INPUT {
             return Err(Error::new(
@@ -95,31 +121,29 @@ impl BytesCodec for Blosc {
             )
             .hint("choose smaller chunks"));
         }
-        grow(out, input.len() + HEADER)?;
-        // SAFETY: pointers and lengths come from slices, the name ends with a zero; the context variant keeps no globals.
-        let n = unsafe {
-            blosc_src::blosc_compress_ctx(
-                self.level,
-                self.shuffle,
-                self.typesize,
-                input.len(),
-                input.as_ptr().cast(),
-                out.as_mut_ptr().cast(),
-                out.len(),
-                self.compressor.as_ptr(),
-                self.block,
-                1,
-            )
+        let failed = |n| Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes ({n})", input.len()));
+        let most = input.len() + HEADER; // with more room c-blosc might take it
+        let compress = |start: *mut u8, room: usize| {
+            // SAFETY: pointers and lengths come from slices and from `append`, the name ends with a zero; the context
+            // variant keeps no globals.
+            let n = unsafe {
+                blosc_src::blosc_compress_ctx(
+                    self.level,
+                    self.shuffle,
+                    self.typesize,
+                    input.len(),
+                    input.as_ptr().cast(),
+                    start.cast(),
+                    room.min(most),
+                    self.compressor.as_ptr(),
+                    self.block,
+                    1,
+                )
+            };
+            usize::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| failed(n))
         };
-        match usize::try_from(n) {
-            Ok(n) if n > 0 => {
-                out.truncate(n);
-                Ok(())
-            }
-            _ => {
-                Err(Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes (code {n})", input.len())))
-            }
-        }
+        // SAFETY: c-blosc returns how many bytes it wrote.
+        unsafe { append(out, most, compress) }
     }
 }
 
@@ -135,11 +159,8 @@ fn decode(frame: &Frame, input: &[u8], out: &mut [u8], wanted: Range<usize>, scr
         return decode_with_c(frame, input, out);
     }
     let (mut shuffled, mut tmp) = (scratch.take(), scratch.take());
-    let first = wanted.start / frame.block;
-    let last = wanted.end.div_ceil(frame.block).min(frame.blocks());
-    for index in first..last {
-        let start = index * frame.block;
-        let end = (start + frame.block).min(frame.len);
+    for index in frame.touched(&wanted) {
+        let Range { start, end } = frame.part(index);
         let mut rest = frame.block_at(input, index)?;
         let part = &mut out[start..end];
         if frame.filter == Filter::None {

@@ -5,6 +5,8 @@
 //! compressor. A split block holds one stream per byte of the type; each stream is i32 LE stored length and the data,
 //! kept as they were where that is the decoded length.
 
+use std::ops::Range;
+
 use icecore_grid::Result;
 
 use crate::refuse::{corrupt, wrong_length};
@@ -99,6 +101,18 @@ impl Frame {
 
     pub fn blocks(&self) -> usize {
         if self.len == 0 { 0 } else { self.len.div_ceil(self.block) }
+    }
+
+    /// The blocks that have something of `wanted`.
+    pub fn touched(&self, wanted: &Range<usize>) -> Range<usize> {
+        let block = self.block.max(1);
+        wanted.start / block..wanted.end.div_ceil(block).min(self.blocks())
+    }
+
+    /// Where block `index` lies in the decoded bytes.
+    pub fn part(&self, index: usize) -> Range<usize> {
+        let start = index * self.block;
+        start..(start + self.block).min(self.len)
     }
 
     /// The stored bytes from the start of block `index` on.

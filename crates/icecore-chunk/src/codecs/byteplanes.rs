@@ -10,10 +10,10 @@ use super::array_codec::ArrayCodec;
 use super::byteplanes_escape::{Escapes, Rule};
 use super::byteplanes_float::Float;
 use super::byteplanes_head::{Head, head_len, write_table};
-use super::byteplanes_merge::{Layer, UNITS, merge, split};
+use super::byteplanes_merge::{Layer, Pattern, UNITS, merge, split};
 use super::byteplanes_raw::is_noise;
 use super::planes::Planes;
-use crate::buffer::{Buffer, grow};
+use crate::buffer::Buffer;
 use crate::chain::Chain;
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, config_u64};
@@ -106,15 +106,25 @@ impl BytePlanes {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (shape, count) = (self.plane_shape(shape), out.len() / self.unit);
-        let mut decoded = Vec::with_capacity(parts.len());
-        for (plane, (stored, raw)) in self.planes.iter().zip(parts) {
-            decoded.push(plane.decode(stored, *raw, &shape, count, &range, scratch)?);
-        }
-        let layers: Vec<Layer<'_>> = self.planes.iter().zip(&decoded).map(|(p, d)| p.layer(d, count)).collect();
-        let missing = layers.last().map_or(0, |layer| layer.shift);
+        let missing = self.planes[..parts.len()].last().map_or(0, |plane| plane.shift);
         let pattern = self.float.and_then(|float| float.pattern(missing, self.midpoint));
-        merge(self.unit, &layers, pattern, range, out);
-        for held in decoded {
+        // The top plane comes last: where it comes in blocks, each of them is merged while it is in the cache.
+        let [(top, (stored, raw)), low @ ..] = &self.planes.iter().zip(parts).collect::<Vec<_>>()[..] else {
+            return Ok(());
+        };
+        let mut decoded = Vec::with_capacity(parts.len());
+        for (plane, (stored, raw)) in low {
+            decoded.push((*plane, plane.decode(stored, *raw, &shape, count, &range, scratch)?));
+        }
+        let lower: Vec<Layer<'_>> = decoded.iter().map(|(plane, held)| plane.layer(held, count)).collect();
+        let merged = !raw && top.merge_blocks((self.unit, pattern), stored, &lower, &range, out, scratch)?;
+        if !merged {
+            let held = top.decode(stored, *raw, &shape, count, &range, scratch)?;
+            let layers = [&[top.layer(&held, count)], lower.as_slice()].concat();
+            merge(self.unit, &layers, pattern, range, out);
+            decoded.push((top, held));
+        }
+        for (_, held) in decoded {
             if let Held::Buffer(buffer) = held {
                 scratch.give(buffer);
             }
@@ -193,7 +203,33 @@ impl Plane {
             Held::Stored(bytes) => bytes,
             Held::Buffer(buffer) => &buffer.bytes()[..count * self.width],
         };
-        Layer { data, width: self.width, shift: self.shift }
+        Layer { data, first: 0, width: self.width, shift: self.shift }
+    }
+
+    /// Puts numbers of `range` together from this plane, block by block as its codec decodes it, and those below; false
+    /// where the codec has no such blocks.
+    fn merge_blocks(
+        &self,
+        (unit, pattern): (usize, Option<Pattern>),
+        stored: &[u8],
+        lower: &[Layer<'_>],
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let (width, len) = (self.width, out.len() / unit * self.width);
+        let Some(codec) = self.chain.only_codec().filter(|_| width > 1) else { return Ok(false) };
+        let wanted = range.start * width..range.end * width;
+        codec.shuffled_blocks(stored, len, width, wanted, scratch, &mut |start, bytes| {
+            let (first, count) = (start / width, bytes.len() / width);
+            let part = range.start.max(first)..range.end.min(first + count);
+            let byte = |nth: usize| {
+                let place = if cfg!(target_endian = "little") { nth } else { width - 1 - nth };
+                Layer { data: &bytes[place * count..][..count], first, width: 1, shift: self.shift + 8 * nth as u32 }
+            };
+            let layers: Vec<Layer<'_>> = (0..width).rev().map(byte).chain(lower.iter().copied()).collect();
+            merge(unit, &layers, pattern, part, out);
+        })
     }
 
     /// Appends the plane to `out`; whether it is raw.
@@ -206,22 +242,19 @@ impl Plane {
         scratch: &mut Scratch,
     ) -> Result<bool> {
         let (start, len) = (out.len(), numbers.len() / unit * self.width);
-        grow(out, start + len)?;
-        split(unit, numbers, self.width, self.shift, &mut out[start..]);
-        let mut packed = scratch.spare();
-        let worth = self.packs && !is_noise(&out[start..], self.width);
+        let mut buffer = scratch.take();
+        let plane = buffer.sized(len)?;
+        split(unit, numbers, self.width, self.shift, plane);
+        let worth = self.packs && !is_noise(plane, self.width);
         if worth {
-            self.chain.encode_into(&out[start..], shape, &mut packed, scratch)?;
+            self.chain.append(plane, shape, out, scratch)?;
         }
-        let raw = !worth || packed.len() >= len;
-        if !raw || cfg!(target_endian = "big") {
-            if raw {
-                self.raw.encode_into(&out[start..], shape, &mut packed, scratch)?;
-            }
+        let raw = !worth || out.len() - start >= len;
+        if raw {
             out.truncate(start);
-            out.extend_from_slice(&packed);
+            self.raw.append(plane, shape, out, scratch)?;
         }
-        scratch.keep(packed);
+        scratch.give(buffer);
         Ok(raw)
     }
 }
@@ -262,19 +295,19 @@ impl ArrayCodec for BytePlanes {
 
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let shape = self.plane_shape(shape);
-        out.clear();
-        out.resize(head_len(self.planes.len()), 0);
+        let start = out.len();
+        out.resize(start + head_len(self.planes.len()), 0);
         let (escapes, stands) = match &self.rule {
             Some(rule) => rule.encode(raw, scratch)?,
             None => Default::default(),
         };
         out.extend_from_slice(&escapes);
-        let mut parts = vec![(out.len(), stands)];
+        let mut parts = vec![(out.len() - start, stands)];
         for plane in &self.planes {
             let raw = plane.encode(raw, self.unit, &shape, out, scratch)?;
-            parts.push((out.len(), raw));
+            parts.push((out.len() - start, raw));
         }
-        write_table(out, &parts);
+        write_table(&mut out[start..], &parts);
         Ok(())
     }
 

@@ -9,8 +9,17 @@ const BLOCK: usize = 2048;
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a> {
     pub data: &'a [u8],
+    /// The number that its data begin with.
+    pub first: usize,
     pub width: usize,
     pub shift: u32,
+}
+
+impl<'a> Layer<'a> {
+    /// The bytes of some numbers.
+    fn part(&self, numbers: Range<usize>) -> &'a [u8] {
+        &self.data[(numbers.start - self.first) * self.width..(numbers.end - self.first) * self.width]
+    }
 }
 
 /// Low bits of floats, and the bits of the exponent: numbers in which these are all zeros or all ones are not normal, and
@@ -117,7 +126,7 @@ pub(crate) const UNITS: [usize; 4] = [1, 2, 4, 8];
 
 #[inline(always)]
 fn up(unit: usize, layer: Layer<'_>, first: bool, out: &mut [u8]) {
-    let Layer { data, width, shift } = layer;
+    let Layer { data, width, shift, .. } = layer;
     match (unit, width) {
         (1, _) => up_1_1(data, shift, first, out),
         (2, 1) => up_2_1(data, shift, first, out),
@@ -161,19 +170,46 @@ fn merge_avx2(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range
 }
 
 #[inline(always)]
-fn merge_blocks(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+fn merge_blocks<'a>(unit: usize, layers: &[Layer<'a>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
     let mut start = range.start;
     while start < range.end {
         let end = range.end.min(start + BLOCK);
         let block = &mut out[start * unit..end * unit];
-        for (nth, layer) in layers.iter().enumerate() {
-            let data = &layer.data[start * layer.width..end * layer.width];
-            up(unit, Layer { data, ..*layer }, nth == 0, block);
+        let cut = |layer: &Layer<'a>| layer.part(start..end);
+        match layers {
+            [a, b] if is_bytes(unit, layers) => bytes_4([a, b].map(|l| (cut(l), l.shift)), block),
+            [a, b, c] if is_bytes(unit, layers) => bytes_4([a, b, c].map(|l| (cut(l), l.shift)), block),
+            [a, b, c, d] if is_bytes(unit, layers) => bytes_4([a, b, c, d].map(|l| (cut(l), l.shift)), block),
+            _ => {
+                for (nth, layer) in layers.iter().enumerate() {
+                    up(unit, Layer { data: cut(layer), ..*layer }, nth == 0, block);
+                }
+            }
         }
         if let Some(pattern) = pattern {
             fill(unit, pattern, block);
         }
         start = end;
+    }
+}
+
+/// Are these single bytes of numbers of four?
+fn is_bytes(unit: usize, layers: &[Layer<'_>]) -> bool {
+    unit == 4 && layers.iter().all(|layer| layer.width == 1)
+}
+
+/// Numbers of four bytes from single ones, each written once.
+#[inline(always)]
+fn bytes_4<const N: usize>(parts: [(&[u8], u32); N], out: &mut [u8]) {
+    let out = out.as_chunks_mut::<4>().0;
+    let count = parts.iter().fold(out.len(), |count, (data, _)| count.min(data.len()));
+    let parts = parts.map(|(data, shift)| (&data[..count], shift));
+    for (at, number) in out[..count].iter_mut().enumerate() {
+        let mut bits = 0u32;
+        for (data, shift) in &parts {
+            bits |= u32::from(data[at]) << shift;
+        }
+        *number = bits.to_ne_bytes();
     }
 }
 

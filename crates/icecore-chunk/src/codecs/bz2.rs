@@ -38,7 +38,6 @@ impl BytesCodec for Bz2 {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
-        out.clear();
         BzEncoder::new(input, Compression::new(self.level))
             .read_to_end(out)
             .map(|_| ())

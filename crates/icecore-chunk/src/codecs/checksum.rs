@@ -64,16 +64,15 @@ impl Checksum {
         !self.at_start
     }
 
-    /// Puts the sum of `data` behind them.
-    pub fn append(&self, data: &mut Vec<u8>) {
-        let sum = self.sum(data).to_le_bytes();
-        data.extend(sum);
+    /// Puts the sum of what `out` holds from `start` on behind it.
+    pub fn close(&self, out: &mut Vec<u8>, start: usize) {
+        let sum = self.sum(&out[start..]).to_le_bytes();
+        out.extend(sum);
     }
 
-    /// Replaces `out` by the data with their checksum.
+    /// Appends the data with their checksum.
     pub fn encode(&self, data: &[u8], out: &mut Vec<u8>) {
         let sum = self.sum(data).to_le_bytes();
-        out.clear();
         out.reserve(data.len() + sum.len());
         if self.at_start {
             out.extend(sum);

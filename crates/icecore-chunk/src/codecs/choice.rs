@@ -57,14 +57,18 @@ impl ArrayCodec for Choice {
 
     /// The shortest of all. A list that can't encode this chunk (values that a codec can't hold) is passed over.
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        out.clear();
-        let mut failed: Option<Error> = None;
+        let start = out.len();
+        let (mut failed, mut any): (Option<Error>, _) = (None, false);
         let mut packed = scratch.spare();
         for (which, chain) in (0u8..=255).zip(&self.chains) {
-            match chain.encode_into(raw, shape, &mut packed, scratch) {
-                Ok(()) if out.is_empty() || packed.len() + 1 < out.len() => {
-                    out.clear();
-                    out.push(which);
+            // What comes first lies where it stays: there is often nothing else.
+            let next = if any { &mut packed } else { &mut *out };
+            next.truncate(if any { 0 } else { start });
+            next.push(which);
+            match chain.append(raw, shape, next, scratch) {
+                Ok(()) if !any => any = true,
+                Ok(()) if packed.len() < out.len() - start => {
+                    out.truncate(start);
                     out.extend_from_slice(&packed);
                 }
                 Ok(()) => {}
@@ -72,9 +76,9 @@ impl ArrayCodec for Choice {
             }
         }
         scratch.keep(packed);
-        match out.is_empty() {
-            false => Ok(()),
-            true => Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Internal, "icecore.choice without choices"))),
+        match any {
+            true => Ok(()),
+            false => Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Internal, "icecore.choice without choices"))),
         }
     }
 }

@@ -23,6 +23,27 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
     /// Decodes where the length is not known beforehand (at most `cap` bytes); returns the length.
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize>;
 
-    /// Replaces `out` by the encoded bytes.
+    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they lie
+    /// there: regrouped as `shuffle` does it for elements of `size`. Blocks that have nothing of `wanted` are left out. False
+    /// where they don't lie like that.
+    fn shuffled_blocks(
+        &self,
+        _input: &[u8],
+        _len: usize,
+        _size: usize,
+        _wanted: Range<usize>,
+        _scratch: &mut Scratch,
+        _see: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Appends the encoded bytes to `out`.
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()>;
+
+    /// Replaces `out` by the encoded bytes. Where their length is known, what `out` held needn't be cleared first.
+    fn encode_over(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        out.clear();
+        self.encode(input, out, scratch)
+    }
 }

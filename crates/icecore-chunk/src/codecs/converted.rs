@@ -132,6 +132,6 @@ impl ArrayCodec for Converted {
             }
             store(self.inner.dtype(), &values, &mut bytes);
         }
-        self.inner.encode_into(&bytes, shape, out, scratch)
+        self.inner.append(&bytes, shape, out, scratch)
     }
 }

@@ -138,7 +138,7 @@ impl ArrayCodec for Decimal {
         let mut integers = Vec::new();
         grow(&mut integers, count * self.inner.dtype().size())?;
         for_types!(self, to_integers(self, raw, &mut integers)).map_err(|index| self.misfit(raw, index))?;
-        self.inner.encode_into(&integers, shape, out, scratch)
+        self.inner.append(&integers, shape, out, scratch)
     }
 }
 

@@ -69,7 +69,7 @@ impl ArrayCodec for Fpc {
 
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
         let (apart, run) = self.apart(shape)?;
-        *out = if self.double { pack::<u64, 8>(raw, apart, run) } else { pack::<u32, 4>(raw, apart, run) };
+        out.extend(if self.double { pack::<u64, 8>(raw, apart, run) } else { pack::<u32, 4>(raw, apart, run) });
         Ok(())
     }
 }

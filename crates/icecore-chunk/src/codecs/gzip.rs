@@ -44,7 +44,6 @@ impl BytesCodec for Gzip {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        out.clear();
         scratch.deflater(self.level)?.deflate(Framing::Gzip, input, out)
     }
 }

@@ -164,7 +164,6 @@ impl BytesCodec for H5BitShuffle {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        out.clear();
         let (body, step) = self.parts(input.len(), self.block);
         let (mut bits, mut tmp, mut packed) = (scratch.take(), scratch.take(), Vec::new());
         if self.inner != Inner::None {

@@ -81,7 +81,6 @@ impl BytesCodec for H5Lz4 {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
-        out.clear();
         let block = self.block.min(input.len()).max(1);
         out.extend((input.len() as u64).to_be_bytes());
         out.extend((block as u32).to_be_bytes());

@@ -6,7 +6,7 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::codec::BytesCodec;
-use crate::buffer::{Buffer, grow};
+use crate::buffer::{Buffer, append};
 use crate::extension::{Extension, config_i64_or};
 use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
@@ -56,22 +56,17 @@ pub(super) fn encode_block(input: &[u8], out: &mut Vec<u8>, acceleration: i32) -
     if input.len() > MAX_INPUT {
         return Err(too_large(input.len()));
     }
-    let start = out.len();
-    // The bound that LZ4 documents.
-    grow(out, start + input.len() + input.len() / 255 + 16)?;
-    let target = &mut out[start..];
-    let room = int(target.len())?;
-    // SAFETY: pointers and lengths come from slices.
-    let n = unsafe {
-        lz4_sys::LZ4_compress_fast(input.as_ptr().cast(), target.as_mut_ptr().cast(), source, room, acceleration)
+    let failed = || Error::new(ErrorKind::Codec, format!("lz4: could not compress {} bytes", input.len()));
+    let compress = |start: *mut u8, room: usize| {
+        let room = c_int::try_from(room).unwrap_or(c_int::MAX);
+        // SAFETY: pointers and lengths come from a slice and from `append`.
+        let n = unsafe { lz4_sys::LZ4_compress_fast(input.as_ptr().cast(), start.cast(), source, room, acceleration) };
+        usize::try_from(n).ok().filter(|n| *n > 0).ok_or_else(failed)
     };
-    match usize::try_from(n) {
-        Ok(n) if n > 0 => {
-            out.truncate(start + n);
-            Ok(())
-        }
-        _ => Err(Error::new(ErrorKind::Codec, format!("lz4: could not compress {} bytes", input.len()))),
-    }
+    // The bound that LZ4 documents.
+    let most = input.len() + input.len() / 255 + 16;
+    // SAFETY: LZ4 returns how many bytes it wrote.
+    unsafe { append(out, most, compress) }
 }
 
 fn int(len: usize) -> Result<c_int> {
@@ -128,7 +123,6 @@ impl BytesCodec for Lz4 {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
-        out.clear();
         let len = u32::try_from(input.len()).map_err(|_| too_large(input.len()))?;
         out.extend(len.to_le_bytes());
         encode_block(input, out, self.acceleration)

@@ -99,7 +99,6 @@ impl BytesCodec for Lzf {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
-        out.clear();
         let mut table = Vec::new();
         grow(&mut table, 4 << HASH_BITS)?;
         let (mut at, mut literals) = (0, 0);

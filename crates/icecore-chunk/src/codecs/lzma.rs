@@ -75,7 +75,6 @@ impl BytesCodec for Lzma {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
-        out.clear();
         let stream = match self.alone {
             true => LzmaOptions::new_preset(self.preset).and_then(|o| Stream::new_lzma_encoder(&o)),
             false => Stream::new_easy_encoder(self.preset, self.check),

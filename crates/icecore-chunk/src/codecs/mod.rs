@@ -58,6 +58,7 @@ pub(crate) use array_codec::ArrayCodec;
 pub(crate) use array_table::{array_table, is_array_codec};
 pub(crate) use bitround::BitRound;
 pub use checksum::crc32c;
+pub(crate) use codec::BytesCodec;
 pub(crate) use convert_table::{convert_table, is_converting};
 pub(crate) use delta::Delta;
 pub(crate) use pco::Pco;

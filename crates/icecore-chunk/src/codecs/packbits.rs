@@ -67,6 +67,6 @@ impl ArrayCodec for PackBits {
         for (at, bit) in raw.iter().enumerate() {
             packed[1 + at / 8] |= u8::from(*bit != 0) << (7 - at % 8);
         }
-        self.inner.encode_into(&packed, &[length as u64], out, scratch)
+        self.inner.append(&packed, &[length as u64], out, scratch)
     }
 }

@@ -83,9 +83,9 @@ impl Pco {
         for_number!(self.dtype, decode_typed(input, out, scratch))
     }
 
-    /// Replaces `out` by the encoded bytes.
+    /// Appends the encoded bytes to `out`.
     pub fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        *out = for_number!(self.dtype, encode_typed(raw, &self.config))?;
+        out.extend(for_number!(self.dtype, encode_typed(raw, &self.config))?);
         Ok(())
     }
 }

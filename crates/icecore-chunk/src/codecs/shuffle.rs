@@ -6,7 +6,7 @@ use icecore_grid::Result;
 
 use super::byteplanes_merge::split;
 use super::codec::BytesCodec;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, grow};
 use crate::extension::{Extension, config_i64_or};
 use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
@@ -47,8 +47,15 @@ impl BytesCodec for Shuffle {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
-        out.clear();
-        crate::buffer::grow(out, input.len())?;
+        let start = out.len();
+        grow(out, start + input.len())?;
+        shuffle(self.elementsize, input, &mut out[start..]);
+        Ok(())
+    }
+
+    fn encode_over(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {
+        out.truncate(input.len());
+        grow(out, input.len())?;
         shuffle(self.elementsize, input, out);
         Ok(())
     }

@@ -18,6 +18,7 @@ use super::shuffle::Shuffle;
 use super::zlib::Zlib;
 use super::zstd::Zstd;
 use crate::extension::Extension;
+use crate::scratch::Scratch;
 
 /// One step between the serialised array and what is stored.
 #[derive(Debug, Clone)]
@@ -33,6 +34,33 @@ impl ByteStep {
             ByteStep::Codec(codec) => codec.encoded_len(decoded),
             ByteStep::Checksum(_) => decoded.checked_add(4),
         }
+    }
+}
+
+impl ByteStep {
+    /// Is it a checksum that stands behind the data?
+    pub fn is_sum_behind(&self) -> bool {
+        matches!(self, ByteStep::Checksum(sum) if sum.is_behind())
+    }
+
+    /// Appends the encoded bytes to `out`.
+    pub fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        match self {
+            ByteStep::Codec(codec) => codec.encode(input, out, scratch),
+            ByteStep::Checksum(sum) => {
+                sum.encode(input, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces `out` by the encoded bytes.
+    pub fn encode_over(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        if let ByteStep::Codec(codec) = self {
+            return codec.encode_over(input, out, scratch);
+        }
+        out.clear();
+        self.encode(input, out, scratch)
     }
 }
 

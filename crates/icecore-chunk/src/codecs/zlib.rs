@@ -55,7 +55,6 @@ impl BytesCodec for Zlib {
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        out.clear();
         scratch.deflater(self.level)?.deflate(Framing::Zlib, input, out)
     }
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use icecore_grid::Result;
 use libdeflate_sys as sys;
 
-use crate::buffer::{grow, out_of_memory};
+use crate::buffer::{append, out_of_memory};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Framing {
@@ -106,23 +106,15 @@ impl Deflater {
                 sys::libdeflate_gzip_compress as unsafe extern "C" fn(_, _, _, _, _) -> usize,
             ),
         };
-        let start = out.len();
+        let raw = self.raw.as_ptr();
         // SAFETY: the compressor is valid.
-        let room = unsafe { bound(self.raw.as_ptr(), input.len()) };
-        grow(out, start + room)?;
-        let target = &mut out[start..];
-        // SAFETY: pointers and lengths come from slices.
-        let written = unsafe {
-            call(
-                self.raw.as_ptr(),
-                input.as_ptr().cast::<c_void>(),
-                input.len(),
-                target.as_mut_ptr().cast::<c_void>(),
-                target.len(),
-            )
+        let most = unsafe { bound(raw, input.len()) };
+        // SAFETY: pointers and lengths come from a slice and from `append`.
+        let compress = |start: *mut u8, room| unsafe {
+            Ok(call(raw, input.as_ptr().cast::<c_void>(), input.len(), start.cast::<c_void>(), room))
         };
-        out.truncate(start + written);
-        Ok(())
+        // SAFETY: libdeflate returns how many bytes it wrote.
+        unsafe { append(out, most, compress) }
     }
 }
 

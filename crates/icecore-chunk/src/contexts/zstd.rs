@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use icecore_grid::{Error, ErrorKind, Result};
 use zstd::zstd_safe::zstd_sys as sys;
 
-use crate::buffer::{Buffer, first_guess, grow, out_of_memory};
+use crate::buffer::{Buffer, append, first_guess, out_of_memory};
 use crate::refuse::{corrupt, wrong_length};
 
 /// A reusable decompression context.
@@ -123,24 +123,21 @@ impl Compressor {
         NonNull::new(unsafe { sys::ZSTD_createCCtx() }).map(Compressor).ok_or_else(|| out_of_memory(0))
     }
 
+    /// Appends a frame to `out`.
     pub fn compress(&mut self, input: &[u8], out: &mut Vec<u8>, level: i32, checksum: bool) -> Result<()> {
         let ctx = self.0.as_ptr();
-        // SAFETY: valid context; pointers and lengths come from slices.
-        let code = unsafe {
-            grow(out, sys::ZSTD_compressBound(input.len()))?;
-            sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level);
-            sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
-            sys::ZSTD_compress2(ctx, out.as_mut_ptr().cast(), out.len(), input.as_ptr().cast(), input.len())
+        let compress = |start: *mut u8, room: usize| {
+            // SAFETY: valid context; pointers and lengths come from a slice and from `append`.
+            let code = unsafe {
+                sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level);
+                sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
+                sys::ZSTD_compress2(ctx, start.cast(), room, input.as_ptr().cast(), input.len())
+            };
+            let failed = |name| format!("zstd: {name} while compressing {} bytes", input.len());
+            error_name(code).map_or(Ok(code), |name| Err(Error::new(ErrorKind::Codec, failed(name))))
         };
-        match error_name(code) {
-            None => {
-                out.truncate(code);
-                Ok(())
-            }
-            Some(name) => {
-                Err(Error::new(ErrorKind::Codec, format!("zstd: {name} while compressing {} bytes", input.len())))
-            }
-        }
+        // SAFETY: no preconditions of the first; zstd returns how many bytes it wrote.
+        unsafe { append(out, sys::ZSTD_compressBound(input.len()), compress) }
     }
 }
 

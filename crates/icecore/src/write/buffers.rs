@@ -5,9 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Blocks of memory that wait for their next use. All of it is given back with the writer.
 pub(crate) struct Buffers {
-    free: Mutex<Vec<Vec<u8>>>,
+    free: Mutex<Vec<Idle>>,
     /// Bytes that may wait.
     most: usize,
+}
+
+/// A block that waits, and how many bytes of it were used: what was never touched takes no memory.
+struct Idle {
+    bytes: Vec<u8>,
+    used: usize,
 }
 
 impl Buffers {
@@ -17,10 +23,10 @@ impl Buffers {
 
     /// An empty block: the one that was used last, whose memory may still be in a cache.
     pub fn take(self: &Arc<Self>) -> Lent {
-        Lent { bytes: self.lock().pop().unwrap_or_default(), home: Arc::clone(self) }
+        Lent { bytes: self.lock().pop().map(|idle| idle.bytes).unwrap_or_default(), home: Arc::clone(self) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -48,10 +54,11 @@ impl AsRef<[u8]> for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
+        let used = bytes.len();
         bytes.clear();
         let mut free = self.home.lock();
-        if free.iter().map(Vec::capacity).sum::<usize>() + bytes.capacity() <= self.home.most {
-            free.push(bytes);
+        if free.iter().map(|idle| idle.used).sum::<usize>() + used <= self.home.most {
+            free.push(Idle { bytes, used });
         }
     }
 }

@@ -21,28 +21,26 @@ pub(crate) fn runs(window: &Window<'_>, mut copy: impl FnMut(usize, usize, usize
     let source = strides(window.shape);
     let target = strides(window.chunk);
     let run = clipped.last().copied().unwrap_or(1);
-    let base: usize = window.start.iter().zip(&source).map(|(s, stride)| *s as usize * stride).sum();
+    let mut from: usize = window.start.iter().zip(&source).map(|(s, stride)| *s as usize * stride).sum();
+    let mut to = 0;
     let mut index = vec![0usize; rank];
     loop {
-        let from: usize = base + dot(&index, &source);
-        copy(from, dot(&index, &target), run);
+        copy(from, to, run);
         let mut axis = rank.saturating_sub(1);
         loop {
             if axis == 0 {
                 return;
             }
             axis -= 1;
+            (from, to) = (from + source[axis], to + target[axis]);
             index[axis] += 1;
             if index[axis] < clipped[axis] {
                 break;
             }
+            (from, to) = (from - index[axis] * source[axis], to - index[axis] * target[axis]);
             index[axis] = 0;
         }
     }
-}
-
-fn dot(index: &[usize], strides: &[usize]) -> usize {
-    index.iter().zip(strides).map(|(i, s)| i * s).sum()
 }
 
 fn strides(shape: &[u64]) -> Vec<usize> {
@@ -67,7 +65,9 @@ pub(crate) fn pad(out: &mut [u8], fill: &[u8]) {
 
 /// Is every element the fill value, bit for bit?
 pub(crate) fn all_fill(chunk: &[u8], fill: &[u8]) -> bool {
-    !fill.is_empty() && chunk.chunks_exact(fill.len()).all(|element| element == fill)
+    // Like the first element, and each like the one before it: a comparison of whole blocks of memory.
+    let size = fill.len();
+    size > 0 && (chunk.len() < size || (chunk.starts_with(fill) && chunk[size..] == chunk[..chunk.len() - size]))
 }
 
 #[cfg(test)]
@@ -97,5 +97,6 @@ mod tests {
         let nan = f32::NAN.to_ne_bytes();
         assert!(all_fill(&[nan, nan].concat(), &nan));
         assert!(!all_fill(&[nan, 1f32.to_ne_bytes()].concat(), &nan));
+        assert!(all_fill(&nan.repeat(1000), &nan) && all_fill(&[], &nan));
     }
 }

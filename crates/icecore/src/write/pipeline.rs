@@ -15,6 +15,10 @@ use super::keep::Keeper;
 use super::{encode, plan};
 use crate::pool::{guarded, pool};
 
+/// Bytes on their way, for each thread of the pool, that keep it busy; two boxes do so too. More only takes memory that has
+/// not been used before, which costs the kernel nearly as much time as a fast codec.
+const ENOUGH: usize = 16 << 20;
+
 /// Options of a [`Writing`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
@@ -193,8 +197,9 @@ impl Writing {
     }
 
     fn reserve(&self, path: &str, bytes: usize, jobs: usize) -> Result<()> {
+        let most = self.options.memory.min(ENOUGH.saturating_mul(pool()?.current_num_threads()).max(2 * bytes));
         let mut state = self.shared.lock();
-        while state.in_flight > 0 && state.in_flight + bytes > self.options.memory && state.error.is_none() {
+        while state.in_flight > 0 && state.in_flight + bytes > most && state.error.is_none() {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if let Some(error) = &state.error {

@@ -5,9 +5,9 @@ use icecore_grid::Result;
 use super::frame::{Coded, pack};
 use super::list::List;
 use super::mode::{Mode, Plan, Recipe};
+use super::quick;
 use super::search::{search, with_mask};
 use super::source::Source;
-use super::straight;
 use super::values::Space;
 use crate::codecs::word::Word;
 use crate::scratch::Scratch;
@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 /// Recipes of a search that go on to the lists behind the first.
 const FINALISTS: usize = 2;
 
-/// Replaces `out` by the shortest of what all `modes` and `lists` make of a chunk.
+/// Appends to `out` the shortest of what all `modes` and `lists` make of a chunk.
 pub(super) fn encode<W: Word>(
     raw: &[u8],
     shape: &[u64],
@@ -24,12 +24,11 @@ pub(super) fn encode<W: Word>(
     lists: &[List],
     (out, scratch): (&mut Vec<u8>, &mut Scratch),
 ) -> Result<()> {
-    if straight::encode::<W>(raw, shape, float, (modes, mask), lists, (out, scratch))? {
+    if quick::encode::<W>(raw, shape, float, (modes, mask), lists, (out, scratch))? {
         return Ok(());
     }
-    out.clear();
     let mut source = Source::<W>::new(raw, shape, float, mask);
-    let mut shortest = Shortest { lists, best: out };
+    let mut shortest = Shortest { lists, best: Vec::new() };
     for mode in modes {
         match mode {
             Mode::Auto { slow } => {
@@ -55,6 +54,7 @@ pub(super) fn encode<W: Word>(
     if shortest.best.is_empty() {
         shortest.offer(source.coded(&plain())?, scratch)?;
     }
+    out.extend_from_slice(&shortest.best);
     Ok(())
 }
 
@@ -65,14 +65,14 @@ fn plain() -> Recipe {
 
 struct Shortest<'a> {
     lists: &'a [List],
-    best: &'a mut Vec<u8>,
+    best: Vec<u8>,
 }
 
 impl Shortest<'_> {
     fn take(&mut self, packed: Vec<u8>) {
         // A chunk is never empty: there is a header.
         if self.best.is_empty() || packed.len() < self.best.len() {
-            *self.best = packed;
+            self.best = packed;
         }
     }
 

@@ -35,17 +35,17 @@ pub(super) struct Coded<W> {
     pub form: Form,
 }
 
-/// The beginning of a header: flags, predictor, mask, values; then what `Side` reads in this order.
+/// The beginning of a header: flags, predictor, mask (as it is written), values; then what `Side` reads in this order.
 pub(super) fn header<W: Word>(
     predictor: &Predictor,
-    mask: Option<&Mask<W>>,
+    mask: Option<&[u8]>,
     values: &Values<W>,
     exceptions: Option<Vec<u8>>,
 ) -> Result<Vec<u8>> {
     let mut out = vec![if mask.is_some() { MASKED } else { 0 } | if exceptions.is_some() { EXCEPTIONS } else { 0 }];
     predictor.write(&mut out);
     if let Some(mask) = mask {
-        mask.write(&mut out)?;
+        out.extend_from_slice(mask);
     }
     values.write(&mut out)?;
     out.extend(exceptions.unwrap_or_default());

@@ -35,6 +35,51 @@ fn is_any_frequent<W: Word>(sample: &[W]) -> bool {
     usize::from(most) * RARE > sample.len()
 }
 
+/// Lengths of runs: elements with another value, elements with this one, by turns.
+fn lengths<W: Word>(words: &[W], value: W) -> Vec<u64> {
+    /// Elements that are compared together: mostly they go on as those before.
+    const TOGETHER: usize = 32;
+    let (mut runs, mut kind, mut len) = (Vec::new(), false, 0u64);
+    for block in words.chunks(TOGETHER) {
+        if block.iter().fold(true, |same, word| same & ((*word == value) == kind)) {
+            len += block.len() as u64;
+            continue;
+        }
+        for word in block {
+            if (*word == value) != kind {
+                runs.push(std::mem::take(&mut len));
+                kind = !kind;
+            }
+            len += 1;
+        }
+    }
+    runs.push(len);
+    runs
+}
+
+/// Goes along a mask.
+pub(super) struct Runs<'a> {
+    lengths: &'a [u64],
+    taken: usize,
+    at: usize,
+    left: usize,
+}
+
+impl Runs<'_> {
+    /// The next run, or its part before `end`, and whether it has the value.
+    pub fn before(&mut self, end: usize) -> Option<(std::ops::Range<usize>, bool)> {
+        while self.left == 0 {
+            self.left = *self.lengths.get(self.taken)? as usize;
+            self.taken += 1;
+        }
+        let len = self.left.min(end.saturating_sub(self.at));
+        let run = self.at..self.at + len;
+        self.at += len;
+        self.left -= len;
+        (len > 0).then_some((run, self.taken.is_multiple_of(2)))
+    }
+}
+
 impl<W: Word> Mask<W> {
     /// The mask of the most frequent value; `None` where no value is frequent, or nothing else is there.
     pub fn find(words: &[W]) -> Option<Mask<W>> {
@@ -46,23 +91,16 @@ impl<W: Word> Mask<W> {
         sample.sort_unstable();
         let longest = sample.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;
         let value = *longest.first().filter(|_| longest.len() * RARE > sample.len() && longest.len() > 1)?;
-        let mut mask = Mask { value, runs: Vec::new(), others: 0 };
-        let (mut kind, mut len) = (false, 0u64);
-        for word in words {
-            if (*word == value) != kind {
-                mask.runs.push(std::mem::take(&mut len));
-                kind = !kind;
-            }
-            len += 1;
-            mask.others += usize::from(!kind);
-        }
-        mask.runs.push(len);
-        (mask.others > 0 && mask.others < words.len()).then_some(mask)
+        let runs = lengths(words, value);
+        let others = runs.iter().step_by(2).sum::<u64>() as usize;
+        (others > 0 && others < words.len()).then_some(Mask { value, runs, others })
     }
 
-    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(&self.value.to_u64().to_le_bytes()[..size_of::<W>()]);
-        put_list(out, &self.runs)
+    /// The mask as it is stored.
+    pub fn written(&self) -> Result<Vec<u8>> {
+        let mut out = self.value.to_u64().to_le_bytes()[..size_of::<W>()].to_vec();
+        put_list(&mut out, &self.runs)?;
+        Ok(out)
     }
 
     /// The mask of a chunk of `count` elements.
@@ -78,6 +116,11 @@ impl<W: Word> Mask<W> {
         Ok(Mask { value: W::from_u64(u64::from_le_bytes(bits)), runs, others })
     }
 
+    /// The runs, as far as one wants at a time.
+    pub fn runs(&self) -> Runs<'_> {
+        Runs { lengths: &self.runs, taken: 0, at: 0, left: 0 }
+    }
+
     /// Calls `visit` with each run and whether it has the value.
     fn each_run(&self, mut visit: impl FnMut(std::ops::Range<usize>, bool)) {
         let mut at = 0;
@@ -91,6 +134,17 @@ impl<W: Word> Mask<W> {
     /// Marks the elements with the value.
     pub fn mark(&self, hole: &mut [bool]) {
         self.each_run(|run, masked| hole[run].fill(masked));
+    }
+
+    /// `words` with the last other element before it in place of the value.
+    pub fn bridge(&self, words: &[W], out: &mut [W]) {
+        self.each_run(|run, masked| match masked {
+            true => {
+                let near = if run.start > 0 { run.start - 1 } else { run.end };
+                out[run].fill(words.get(near).copied().unwrap_or_default());
+            }
+            false => out[run.clone()].copy_from_slice(&words[run]),
+        });
     }
 
     /// The other elements of `words`.

@@ -1,5 +1,6 @@
 //! `icecore.predict`: elements predicted from their neighbours; what is stored is where they differ.
 
+mod around;
 mod differences;
 mod encode;
 mod fit;
@@ -9,6 +10,7 @@ mod list;
 mod lpc;
 mod mask;
 mod mode;
+mod quick;
 mod search;
 mod side;
 mod source;
@@ -95,7 +97,6 @@ impl ArrayCodec for Predict {
 
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         if raw.is_empty() {
-            out.clear();
             return Ok(());
         }
         let modes = (self.modes.as_slice(), self.mask);

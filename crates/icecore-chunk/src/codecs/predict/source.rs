@@ -81,7 +81,8 @@ impl<'a, W: Word> Source<'a, W> {
             put_exceptions(&mut bytes, &mapped.exceptions, &self.raw)?;
             exceptions = Some(bytes);
         }
-        let header = header(predictor, mask, &mapped.values, exceptions)?;
+        let written = mask.map(Mask::written).transpose()?;
+        let header = header(predictor, written.as_deref(), &mapped.values, exceptions)?;
         let residual = if masked || !mapped.exceptions.is_empty() {
             let mut hole = hole.clone();
             mapped.exceptions.iter().for_each(|at| hole[*at] = true);

@@ -1,135 +1,48 @@
-//! Differences alone, straight from the elements to folded residuals: what is written while data come in.
+//! Differences alone, straight from the elements to folded residuals: those of `Source`.
 //!
-//! Everything happens while a row is in the first cache, in memory that is used again. The residuals are those of `Source`.
+//! Everything happens while a band of rows is in the first cache, in memory that is used again.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use icecore_grid::Result;
 
 use super::differences::{Kind, extent};
 use super::frame::{self, Predictor};
-use super::list::{Form, List};
-use super::mask::Mask;
-use super::mode::{Mode, Plan, Recipe};
-use super::search::with_mask;
+use super::mode::{Plan, Recipe};
 use super::values::{Space, Values};
-use crate::buffer::Buffer;
-use crate::codecs::word::{Word, with_words};
-use crate::scratch::Scratch;
+use crate::codecs::word::Word;
 
 /// Elements that go through all steps together: they stay in the first cache.
 const BAND: usize = 2048;
 /// Steps beside those within a plane: each doubles the planes that are added up.
 const MOST: usize = 4;
 
-/// Which of several recipes is the shortest shows on one residual of so many, in so many pieces spread over the chunk …
-const SHARE: usize = 8;
-const PIECES: usize = 4;
-/// … where that makes so many bytes. Shorter chunks are encoded with each.
-const LEAST: usize = 8 << 10;
-
-/// Replaces `out` by the chunk as the shortest of `modes` makes it; false where they ask for more than differences, a value
-/// is kept apart, or there are several lists.
-pub(super) fn encode<W: Word>(
-    raw: &[u8],
-    shape: &[u64],
-    float: bool,
-    (modes, mask): (&[Mode], bool),
-    lists: &[List],
-    (out, scratch): (&mut Vec<u8>, &mut Scratch),
-) -> Result<bool> {
-    // SAFETY: every bit pattern is a word.
-    let (head, words, tail) = unsafe { raw.align_to::<W>() };
-    let [list] = lists else { return Ok(false) };
-    if !head.is_empty() || !tail.is_empty() || !list.folds(Form::Signed) {
-        return Ok(false);
-    }
-    if mask && Mask::find(words).is_some() {
-        return Ok(false);
-    }
-    let recipe = |mode: &Mode| with_mask::<W>(None, mode.recipe(shape, true)).pop();
-    let straight = |mode: &Mode| recipe(mode).and_then(|recipe| Straight::new::<W>(recipe, shape, float));
-    let Some(found) = modes.iter().map(straight).collect::<Option<Vec<_>>>() else { return Ok(false) };
-    let (mut folded, mut packed) = (scratch.take(), scratch.spare());
-    let done = shortest(words, &found, list, (&mut folded, &mut packed), (out, scratch));
-    scratch.give(folded);
-    scratch.keep(packed);
-    done.map(|()| true)
-}
-
-/// Encodes with all of `found`, or with the one that a part of the residuals asks for.
-fn shortest<W: Word>(
-    words: &[W],
-    found: &[Straight],
-    list: &List,
-    (folded, packed): (&mut Buffer, &mut Vec<u8>),
-    (out, scratch): (&mut Vec<u8>, &mut Scratch),
-) -> Result<()> {
-    let (len, chain) = (size_of_val(words), list.chain(Form::Signed));
-    let mut only = None;
-    if found.len() > 1 && len / SHARE >= LEAST {
-        let mut least = usize::MAX;
-        for (nth, straight) in found.iter().enumerate() {
-            let bytes = folded.sized(len)?;
-            with_words(bytes, |residuals: &mut [W]| straight.folded(words, residuals));
-            pieces(bytes, out);
-            chain.encode_into(out, &[(out.len() / size_of::<W>()) as u64], packed, scratch)?;
-            if packed.len() < least {
-                (least, only) = (packed.len(), Some(nth));
-            }
-        }
-    }
-    out.clear();
-    for (nth, straight) in found.iter().enumerate().filter(|(nth, _)| only.is_none_or(|only| only == *nth)) {
-        let bytes = folded.sized(len)?;
-        if only.is_none_or(|_| nth + 1 < found.len()) {
-            with_words(bytes, |residuals: &mut [W]| straight.folded(words, residuals));
-        } // else they are still there from the trial
-        chain.encode_into(bytes, &[words.len() as u64], packed, scratch)?;
-        if out.is_empty() || straight.header.len() + packed.len() < out.len() {
-            out.clear();
-            out.extend_from_slice(&straight.header);
-            out.extend_from_slice(packed);
-        }
-    }
-    Ok(())
-}
-
-/// Pieces from all over the residuals, one after the other.
-fn pieces(residuals: &[u8], out: &mut Vec<u8>) {
-    let stride = residuals.len() / PIECES / 8 * 8;
-    out.clear();
-    (0..PIECES).for_each(|nth| out.extend_from_slice(&residuals[nth * stride..][..stride / SHARE / 8 * 8]));
-}
-
 /// A recipe of differences: steps from the innermost axis outwards, each with the elements of a run through its axis and
 /// the elements between partners.
-struct Straight {
-    row: Extent,
+pub(super) struct Straight {
+    pub row: Extent,
     /// Rows that lie one after the other, with a step from one to another; all of them where there is none.
-    plane: Extent,
+    pub plane: Extent,
     others: Vec<Extent>,
-    sortable: bool,
-    /// The chunk's first bytes.
-    header: Vec<u8>,
+    pub sortable: bool,
+    predictor: Predictor,
 }
 
 #[derive(Clone, Copy)]
-struct Extent {
-    block: usize,
-    apart: usize,
+pub(super) struct Extent {
+    pub block: usize,
+    pub apart: usize,
 }
 
 impl Straight {
     /// `None` where the recipe asks for more than differences.
-    fn new<W: Word>(recipe: Recipe, shape: &[u64], float: bool) -> Option<Straight> {
+    pub fn new(recipe: Recipe, shape: &[u64], float: bool) -> Option<Straight> {
         let Plan::Steps(Kind::Difference, mut steps) = recipe.plan else { return None };
-        if recipe.mask || recipe.space != Space::Bits {
+        if recipe.space != Space::Bits {
             return None;
         }
-        let values = if float { Values::<W>::Sortable } else { Values::Raw };
-        let mut header = vec![0]; // the first list
-        header.extend(frame::header(&Predictor::Steps(Kind::Difference, steps.clone()), None, &values, None).ok()?);
+        let predictor = Predictor::Steps(Kind::Difference, steps.clone());
         steps.sort_by_key(|step| std::cmp::Reverse(step.axis));
         let distinct = steps.windows(2).all(|pair| pair[0].axis != pair[1].axis);
         // A step that is as long as its axis changes nothing.
@@ -145,22 +58,46 @@ impl Straight {
         let others: Vec<Extent> =
             extents.into_iter().map(|(extent, _)| extent).skip(usize::from(plane.apart > 0)).collect();
         let fits = distinct && others.len() <= MOST;
-        fits.then_some(Straight { row, plane, others, sortable: float, header })
+        fits.then_some(Straight { row, plane, others, sortable: float, predictor })
     }
 
-    /// The folded residuals of `words`.
-    fn folded<W: Word>(&self, words: &[W], out: &mut [W]) {
+    /// A chunk's first bytes: with the first list of codecs, around a mask (as it is written) where there is one.
+    pub fn header(&self, mask: Option<&[u8]>) -> Result<Vec<u8>> {
+        let values = if self.sortable { Values::<u8>::Sortable } else { Values::Raw };
+        let mut header = vec![0];
+        header.extend(frame::header(&self.predictor, mask, &values, None)?);
+        Ok(header)
+    }
+
+    /// Elements of a band: whole rows, as many in each band of a plane as can be.
+    pub fn band(&self) -> usize {
+        let rows = (self.plane.block / self.row.block).max(1);
+        let bands = rows.div_ceil((BAND / self.row.block).max(1));
+        rows.div_ceil(bands) * self.row.block
+    }
+
+    /// One band in `every` of a chunk of `len` elements: where its plane begins, and where in it the band lies.
+    pub fn bands(&self, len: usize, every: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let (block, band) = (self.plane.block, self.band());
+        let planes = (0..len).step_by(block);
+        let all = planes
+            .flat_map(move |start| (0..block).step_by(band).map(move |from| (start, from..(from + band).min(block))));
+        all.skip(every / 2).step_by(every)
+    }
+
+    /// The folded residuals of one band in `every`, one after the other; their number.
+    pub fn folded<W: Word>(&self, words: &[W], every: usize, out: &mut [W]) -> usize {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has the instructions.
-            return unsafe { folded_avx2(self, words, out) };
+            return unsafe { folded_avx2(self, words, every, out) };
         }
-        folded(self, words, out);
+        folded(self, words, every, out)
     }
 
     /// What is added to the plane that begins at `start`: (elements back, whether it is taken away), for all sets of steps
     /// that have a partner there.
-    fn partners(&self, start: usize, found: &mut Vec<(usize, bool)>) {
+    pub fn partners(&self, start: usize, found: &mut Vec<(usize, bool)>) {
         found.clear();
         for Extent { block, apart } in &self.others {
             if start % block < *apart {
@@ -178,41 +115,41 @@ impl Straight {
 /// The same loops, for twice as wide registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn folded_avx2<W: Word>(plan: &Straight, words: &[W], out: &mut [W]) {
-    folded(plan, words, out);
+fn folded_avx2<W: Word>(plan: &Straight, words: &[W], every: usize, out: &mut [W]) -> usize {
+    folded(plan, words, every, out)
 }
 
 #[inline(always)]
-fn folded<W: Word>(plan: &Straight, words: &[W], out: &mut [W]) {
+fn folded<W: Word>(plan: &Straight, words: &[W], every: usize, out: &mut [W]) -> usize {
     let Extent { block, apart } = plan.plane;
-    let band = (BAND / plan.row.block).max(1) * plan.row.block;
+    let band = plan.band();
     let (mut sums, mut rows) = (vec![W::default(); (band + apart).min(block)], vec![W::default(); band.min(block)]);
-    let mut partners = Vec::new();
-    for start in (0..words.len()).step_by(block) {
+    let (mut partners, mut done) = (Vec::new(), 0);
+    for (start, Range { start: from, end: to }) in plan.bands(words.len(), every) {
         plan.partners(start, &mut partners);
-        for from in (0..block).step_by(band) {
-            // The rows that those of this band are taken from are added up once more.
-            let (ahead, to) = (from.min(apart), (from + band).min(block));
-            let at = start + from - ahead;
-            let sums = &mut sums[..to - from + ahead];
-            match plan.sortable {
-                true => add_up(words, at, &partners, sums, |w: W| w.sortable()),
-                false => add_up(words, at, &partners, sums, |w: W| w),
-            }
-            let rows = &mut rows[..to - from];
-            // Those without a partner stay.
-            let alone = if apart == 0 { rows.len() } else { (apart - ahead).min(rows.len()) };
-            rows[..alone].copy_from_slice(&sums[ahead..ahead + alone]);
-            let pairs = sums[ahead + alone..].iter().zip(&*sums);
-            rows[alone..].iter_mut().zip(pairs).for_each(|(r, (a, b))| *r = a.sub(*b));
-            finish(plan.row, rows, &mut out[start + from..start + to]);
+        // The rows that those of this band are taken from are added up once more.
+        let ahead = from.min(apart);
+        let at = start + from - ahead;
+        let sums = &mut sums[..to - from + ahead];
+        match plan.sortable {
+            true => add_up(words, at, &partners, sums, |w: W| w.sortable()),
+            false => add_up(words, at, &partners, sums, |w: W| w),
         }
+        let rows = &mut rows[..to - from];
+        // Those without a partner stay.
+        let alone = if apart == 0 { rows.len() } else { (apart - ahead).min(rows.len()) };
+        rows[..alone].copy_from_slice(&sums[ahead..ahead + alone]);
+        let pairs = sums[ahead + alone..].iter().zip(&*sums);
+        rows[alone..].iter_mut().zip(pairs).for_each(|(r, (a, b))| *r = a.sub(*b));
+        finish(plan.row, rows, &mut out[done..done + rows.len()]);
+        done += rows.len();
     }
+    done
 }
 
 /// Whole rows: differences within them, folded.
 #[inline(always)]
-fn finish<W: Word>(row: Extent, rows: &[W], out: &mut [W]) {
+pub(super) fn finish<W: Word>(row: Extent, rows: &[W], out: &mut [W]) {
     let pairs = rows[row.apart..].iter().zip(rows);
     out[row.apart..].iter_mut().zip(pairs).for_each(|(o, (a, b))| *o = a.sub(*b).fold());
     // Where a row begins there is no partner.
@@ -224,7 +161,13 @@ fn finish<W: Word>(row: Extent, rows: &[W], out: &mut [W]) {
 
 /// Elements and their partners in other planes, added up.
 #[inline(always)]
-fn add_up<W: Word>(words: &[W], at: usize, partners: &[(usize, bool)], sums: &mut [W], value: impl Fn(W) -> W) {
+pub(super) fn add_up<W: Word>(
+    words: &[W],
+    at: usize,
+    partners: &[(usize, bool)],
+    sums: &mut [W],
+    value: impl Fn(W) -> W,
+) {
     sums.iter_mut().zip(&words[at..]).for_each(|(s, w)| *s = value(*w));
     for (back, minus) in partners {
         let pairs = sums.iter_mut().zip(&words[at - back..]);
@@ -234,8 +177,10 @@ fn add_up<W: Word>(words: &[W], at: usize, partners: &[(usize, bool)], sums: &mu
         }
     }
 }
+
 #[cfg(test)]
 mod tests {
+    use super::super::mode::Mode;
     use super::super::source::Source;
     use super::*;
     use crate::codecs::word::as_bytes;
@@ -249,14 +194,17 @@ mod tests {
         let mode = Mode::Lorenzo { axes: Some(axes.to_vec()), space: Space::Bits };
         let recipe = Recipe { mask: false, ..mode.recipe(shape, false).unwrap() };
         let coded = Source::<W>::new(as_bytes(&words), shape, float, false).coded(&recipe).unwrap().pop().unwrap();
-        let Some(straight) = Straight::new::<W>(recipe, shape, float) else { return false };
+        let Some(straight) = Straight::new(recipe, shape, float) else { return false };
         let mut found = words.clone();
-        straight.folded(&words, &mut found);
+        assert_eq!(straight.folded(&words, 1, &mut found), words.len());
         let wanted: Vec<W> = coded.residual.iter().map(|w| w.fold()).collect();
         assert_eq!(found, wanted, "{shape:?} {axes:?}");
-        assert_eq!(straight.header[1..], coded.header, "{shape:?} {axes:?}");
-        folded(&straight, &words, &mut found);
+        assert_eq!(straight.header(None).unwrap()[1..], coded.header, "{shape:?} {axes:?}");
+        folded(&straight, &words, 1, &mut found);
         assert_eq!(found, wanted, "{shape:?} {axes:?} without wide registers");
+        let some = straight.folded(&words, 3, &mut found);
+        let bands = straight.bands(words.len(), 3).map(|(start, band)| start + band.start..start + band.end);
+        assert_eq!(found[..some], bands.flat_map(|band| wanted[band].to_vec()).collect::<Vec<W>>());
         true
     }
 
@@ -272,28 +220,5 @@ mod tests {
             }
         }
         assert!(taken > 100, "{taken}");
-    }
-
-    #[test]
-    fn a_part_shows_the_mode() {
-        // Each row begins anywhere and has a step of its own: differences within rows repeat, those between rows do not.
-        let count = (SHARE * LEAST) as u64 / 4 + 64;
-        let rows = made::<u32>(count / 64);
-        let element = |i: u64| (rows[i as usize / 64] >> 2).wrapping_add(i as u32 % 64 * (rows[i as usize / 64] >> 16));
-        let words: Vec<u32> = (0..count).map(element).collect();
-        let codecs = serde_json::json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}]);
-        let lists = [List::parse(&codecs, &crate::dtype::DType::UInt32).unwrap()];
-        let mode = |axes: &[usize]| Mode::Lorenzo { axes: Some(axes.to_vec()), space: Space::Bits };
-        let shape = [count / 64, 64];
-        let run = |modes: &[Mode]| {
-            let (mut out, mut scratch) = (Vec::new(), Scratch::new());
-            let done = encode::<u32>(as_bytes(&words), &shape, false, (modes, true), &lists, (&mut out, &mut scratch));
-            assert!(done.unwrap());
-            out
-        };
-        let (both, one) = (run(&[mode(&[0]), mode(&[1])]), run(&[mode(&[1])]));
-        assert!(both == one);
-        assert!(run(&[mode(&[1]), mode(&[0])]) == one);
-        assert!(run(&[mode(&[0])]).len() > one.len());
     }
 }
