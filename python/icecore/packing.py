@@ -125,7 +125,7 @@ def pack(
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
     if may_commit(report, bool(assembly.steps or tables.jobs), keep_going):
         why = message or summary("pack", indexed)
-        with opened(repo, into, storage) as made, made.writer(why, memory=budget // 2) as writer:
+        with opened(repo, into, storage) as target, target.writer(why, memory=budget // 2) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))
