@@ -36,8 +36,9 @@ $(VENV)/.built: $(VENV)/.python pyproject.toml $(SOURCES)
 test-rust: $(VENV)/.python  ## the engine's tests
 	cargo test --release --workspace --exclude icecore-python -q
 
+# A file's tests stay together: they share what they set up.
 test-python: build  ## the package's tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile
 
 lint: build  ## formatters, linters, types, module cycles
 	cargo fmt --all --check
