@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from icecore import errors, reference
 from icecore.assemble import Assembly
@@ -48,14 +47,9 @@ def opened(
 
 
 def _remove(made: Repo) -> None:
-    folder = made.url.removeprefix("file://")
-    if reference.is_url(folder):
-        return
-    try:
-        if open(folder).snapshot_id == made.snapshot_id:
-            shutil.rmtree(folder)
-    except (errors.Error, OSError):
-        return  # the error that led here is the one to tell about
+    """Unless others committed to it meanwhile, or keep it locked."""
+    with suppress(errors.Error):  # the error that led here is the one to tell about
+        made._native.remove(only_if_bare=True)
 
 
 def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:

@@ -334,14 +334,15 @@ class Repo:
         return self._native.gc(older_than_us, dry_run)
 
     def verify(
-        self, deep: bool = False, progress: Callable[[int, int], None] | None = None
+        self, deep: bool = False, progress: Callable[[int, int], None] | None = None, history: bool = False
     ) -> list[dict[str, Any]]:
-        """Check every reference and linked file; with ``deep`` read and decode every chunk.
+        """Check this version's own files, every reference and linked file; with ``deep`` decode every chunk;
+        with ``history`` check the files of all versions, but not what only older ones link to.
 
         Returns:
-            The problems, empty where all is well: kind, path, chunk, where, message.
+            The problems, empty where all is well: kind, path, chunk, where, message, hint.
         """
-        return self._native.verify(deep, progress)
+        return self._native.verify(deep, progress, history)
 
     def writer(
         self,

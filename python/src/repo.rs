@@ -233,16 +233,33 @@ impl Repo {
         Ok(dict)
     }
 
+    /// Removes the repository from its folder, with `only_if_bare` only where nothing was ever committed.
+    fn remove(&self, py: Python<'_>, only_if_bare: bool) -> PyResult<bool> {
+        py.detach(|| self.repo.remove(only_if_bare)).or_raise()
+    }
+
+    /// Ids of versions without checksums.
+    fn unsealed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.detach(|| self.repo.unsealed()).or_raise()
+    }
+
     /// `progress(done, total)` is called now and then.
-    #[pyo3(signature = (deep=false, progress=None))]
-    fn verify<'py>(&self, py: Python<'py>, deep: bool, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (deep=false, progress=None, history=false))]
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        deep: bool,
+        progress: Option<Py<PyAny>>,
+        history: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
         let report = |done: u64, total: u64| {
             if let Some(progress) = &progress {
                 // A progress bar that fails must not stop the check.
                 let _ = Python::attach(|py| progress.call1(py, (done, total)));
             }
         };
-        let problems = py.detach(|| icecore::verify::verify(&self.repo, &self.snapshot, deep, &report)).or_raise()?;
+        let depth = icecore::verify::Depth { deep, history };
+        let problems = py.detach(|| icecore::verify::verify(&self.repo, &self.snapshot, depth, &report)).or_raise()?;
         let list = PyList::empty(py);
         for problem in problems {
             let entry = PyDict::new(py);

@@ -336,6 +336,29 @@ def test_verify(run: Any, tmp_path: Path) -> None:
     assert json.loads(run("verify", into, "--json")[1])["problems"]
 
 
+def test_verify_history(run: Any, tmp_path: Path) -> None:
+    """A file that an older version alone needs is looked at with --history, and named."""
+    into = tmp_path / "r.icecore"
+    with icecore.create(into).writer() as writer:
+        writer.array("/x", "i8", (30_000,), codec="none")[...] = range(30_000)
+    old = next((into / "chunks").iterdir())
+    with icecore.open(into).writer() as writer:
+        writer.delete("/x")
+    assert run("verify", into, "--history")[0] == 0
+    old.write_bytes(old.read_bytes()[:-1])
+    assert run("verify", into, "--deep")[0] == 0
+    status, out, _ = run("verify", into, "--history")
+    assert (status, f"corrupt: chunks/{old.name}: " in out, "hint: " in out) == (1, True, True)
+    newest = icecore.open(into).snapshot_id
+    (into / "transactions" / newest).write_bytes(b"nonsense")
+    status, out, _ = run("verify", into)
+    assert (status, f"corrupt: transactions/{newest}: " in out) == (1, True)
+    (into / "seals" / newest).unlink()
+    _, out, _ = run("verify", into, "--history", "--json")
+    assert json.loads(out)["unsealed"] == [newest]
+    assert f"seals/ID): {newest}" in run("verify", into, "--history")[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [

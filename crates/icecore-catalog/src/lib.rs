@@ -4,6 +4,7 @@
 //! crate's face, so that a change above never rebuilds Icechunk's async code. Call them from ordinary or
 //! `spawn_blocking` threads, not from inside an async task.
 
+mod audit;
 mod cache;
 mod commit;
 mod containers;
@@ -27,6 +28,7 @@ mod options;
 mod prefix;
 mod process;
 mod refs;
+mod remove;
 mod repo;
 mod resolve;
 mod root;
@@ -42,6 +44,7 @@ mod time;
 mod tree;
 mod writer;
 
+pub use audit::Damage;
 pub use diff::Diff;
 pub use error::lacks_keys;
 pub use gc::GcReport;

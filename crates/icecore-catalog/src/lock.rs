@@ -4,11 +4,11 @@
 //! Object stores have conditional writes and need no lock. Icechunk's own Python package does not take this lock.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -23,11 +23,39 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Clone, Debug)]
 pub(crate) enum Lock {
     /// A file that is locked by the operating system, also when the process that holds it is killed.
-    File { path: PathBuf, timeout: Duration },
+    File { path: PathBuf, timeout: Duration, known: Known },
     /// A flag, for repositories that only this process can see.
     Process { held: Arc<AtomicBool>, timeout: Duration },
     /// Conditional writes do it.
     None,
+}
+
+/// Which file the lock was when it was first seen. A repository that was removed, or removed and made anew at the same place, has
+/// another one or none; what a writer prepared for the old one must not go into it.
+pub(crate) type Known = Arc<Mutex<Option<Identity>>>;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Identity {
+    /// A number may come again, with another time.
+    created: Option<SystemTime>,
+    #[cfg(unix)]
+    number: (u64, u64),
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            created: metadata.created().ok(),
+            #[cfg(unix)]
+            number: (metadata.dev(), metadata.ino()),
+        }
+    }
+
+    fn at(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
+    }
 }
 
 /// The lock, held until dropped.
@@ -57,25 +85,46 @@ pub(crate) fn of_process(name: &str) -> Arc<AtomicBool> {
 }
 
 impl Lock {
+    /// The lock of the repository in a folder.
+    pub fn in_folder(folder: &Path, timeout: Duration) -> Self {
+        let path = folder.join(FILE);
+        let known = Arc::new(Mutex::new(Identity::at(&path)));
+        Self::File { path, timeout, known }
+    }
+
     /// Waits for the lock.
     ///
     /// # Errors
-    /// Conflict when someone else holds it for longer than the timeout; Permission when the folder cannot be written.
+    /// Conflict when someone else holds it for longer than the timeout; NotFound when the repository was removed meanwhile;
+    /// Permission when the folder cannot be written.
     pub fn hold(&self) -> Result<Held> {
         match self {
             Self::None => Ok(Held::None),
             Self::Process { held, timeout } => wait(*timeout, "memory://", || {
                 Ok((!held.swap(true, Ordering::Acquire)).then(|| Held::Process(Arc::clone(held))))
             }),
-            Self::File { path, timeout } => {
-                let file = open(path)?;
+            Self::File { path, timeout, known } => {
+                let before = *known.lock().unwrap_or_else(PoisonError::into_inner);
+                let file = open(path, before.is_none())?;
                 wait(*timeout, &path.display().to_string(), || match file.try_lock() {
                     Ok(()) => Ok(Some(())),
                     Err(TryLockError::WouldBlock) => Ok(None),
                     Err(TryLockError::Error(e)) => Err(cannot(path, &e)),
                 })?;
+                let now = Identity::of(&file.metadata().map_err(|e| cannot(path, &e))?);
+                if Identity::at(path) != Some(now) || before.is_some_and(|before| before != now) {
+                    return Err(gone(path));
+                }
+                *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
                 Ok(Held::File(file))
             }
+        }
+    }
+
+    /// Takes whatever lock is there next for the right one.
+    pub fn forget(&self) {
+        if let Self::File { known, .. } = self {
+            *known.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
@@ -85,8 +134,18 @@ impl Lock {
     }
 }
 
-fn open(path: &Path) -> Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(|e| cannot(path, &e))
+fn open(path: &Path, is_new: bool) -> Result<File> {
+    OpenOptions::new().create(is_new).truncate(false).write(true).open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => gone(path),
+        _ => cannot(path, &e),
+    })
+}
+
+/// What a writer is told that has nothing to write to any more.
+pub(crate) fn gone(path: &Path) -> Error {
+    let folder = path.parent().unwrap_or(path).display();
+    Error::new(ErrorKind::NotFound, format!("the repository {folder} was removed since it was opened"))
+        .hint("nothing of this change was written: make or open the repository again, and write it again")
 }
 
 fn cannot(path: &Path, e: &std::io::Error) -> Error {
@@ -118,7 +177,7 @@ mod tests {
     #[test]
     fn one_holder_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
-        let file = Lock::File { path: dir.path().join(FILE), timeout: Duration::from_millis(30) };
+        let file = Lock::in_folder(dir.path(), Duration::from_millis(30));
         let process = Lock::Process { held: Arc::default(), timeout: Duration::from_millis(30) };
         for lock in [file, process] {
             let held = lock.hold().unwrap();
@@ -130,7 +189,33 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_gone() {
-        let lock = Lock::File { path: "/nonexistent/x".into(), timeout: Duration::ZERO };
-        assert_eq!(lock.hold().err().unwrap().kind, ErrorKind::Io);
+        let lock = Lock::in_folder(Path::new("/nonexistent"), Duration::ZERO);
+        assert_eq!(lock.hold().err().unwrap().kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn who_waited_notices_that_the_folder_went_or_is_another_now() {
+        let dir = tempfile::tempdir().unwrap();
+        for is_made_anew in [false, true] {
+            let lock = Lock::in_folder(dir.path(), Duration::from_secs(10));
+            let held = lock.hold().unwrap();
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| lock.hold().err().map(|e| e.kind));
+                std::thread::sleep(Duration::from_millis(50));
+                std::fs::remove_file(dir.path().join(FILE)).unwrap();
+                if is_made_anew {
+                    std::fs::write(dir.path().join(FILE), "").unwrap();
+                }
+                drop(held);
+                assert_eq!(waiting.join().unwrap(), Some(ErrorKind::NotFound));
+            });
+            assert_eq!(lock.hold().err().unwrap().kind, ErrorKind::NotFound);
+            assert_eq!(
+                dir.path().join(FILE).exists(),
+                is_made_anew,
+                "a lock of a repository that is gone is not made again"
+            );
+            let _removed = std::fs::remove_file(dir.path().join(FILE));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Bytes of a repository's own objects.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::io::AsyncReadExt;
@@ -34,6 +36,17 @@ pub(crate) fn read(shared: &Shared, name: &str, offset: u64, length: u64) -> Res
         }
     })
     .map_err(during)
+}
+
+/// Takes back an object that was written into a folder from which the repository had gone.
+pub(crate) fn take_back(folder: &Path, object: &str) {
+    let path = folder.join(object);
+    let _it_was_swept_already = std::fs::remove_file(&path);
+    for empty in path.ancestors().skip(1).take_while(|above| above.starts_with(folder)) {
+        if std::fs::remove_dir(empty).is_err() {
+            return;
+        }
+    }
 }
 
 fn is_object(name: &str) -> bool {

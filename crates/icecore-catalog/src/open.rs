@@ -10,7 +10,7 @@ use icechunk::format::snapshot::Snapshot;
 use icechunk::repository::{DetectedSpecVersion, RepositoryErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::lock::{self, Lock};
+use crate::lock::{self, Held, Lock};
 use crate::options::{self, Options, SharedBackend};
 use crate::shared::{Opened, Shared};
 use crate::storage::{Root, Storage};
@@ -19,6 +19,8 @@ use crate::{containers, error, frame, prefix, root, seal};
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
 const SHOWN: usize = 5;
+/// How often others may remove a repository from a folder that is to hold a new one.
+const ATTEMPTS: usize = 20;
 
 /// Makes a new, empty repository.
 pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
@@ -28,12 +30,8 @@ pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
             .hint("create it in a folder or on s3://"));
     }
     let lock = lock_of(&root, &storage.options)?;
-    if let Root::Local(path) = &root {
-        std::fs::create_dir_all(path)
-            .map_err(|e| error::during(format!("cannot create {}", path.display()))(error::io(&e)))?;
-    }
     let backend = options::backend(&root, &storage.options).await?;
-    let held = lock.hold()?;
+    let held = hold_new(&root, &lock)?;
     // The lock file lies in the folder already, so Icechunk's own check for an empty one is replaced by ours.
     vacant(&root, &backend).await?;
     let is_checked = !matches!(root, Root::Local(_));
@@ -46,6 +44,21 @@ pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
     }
     drop(held);
     open_at(root, storage, lock, backend).await
+}
+
+/// Makes the folder and locks it. Whoever removes a repository from it at the same time may take the folder along.
+fn hold_new(root: &Root, lock: &Lock) -> Result<Held> {
+    let Root::Local(path) = root else { return lock.hold() };
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        std::fs::create_dir_all(path)
+            .map_err(|e| error::during(format!("cannot create {}", path.display()))(error::io(&e)))?;
+        match lock.hold() {
+            Err(e) if e.kind == ErrorKind::NotFound && attempt < ATTEMPTS => lock.forget(),
+            done => return done,
+        }
+    }
 }
 
 /// Opens an existing repository.
@@ -118,7 +131,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     };
     let timeout = Duration::from_secs(seconds);
     Ok(match root {
-        Root::Local(path) => Lock::File { path: path.join(lock::FILE), timeout },
+        Root::Local(path) => Lock::in_folder(path, timeout),
         Root::Memory(name) => Lock::Process { held: lock::of_process(name), timeout },
         Root::Http(_) | Root::S3 { .. } => Lock::None,
     })
@@ -134,7 +147,7 @@ async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
         Root::Local(path) => contents(path)?,
         _ => Vec::new(),
     };
-    if found.iter().any(|name| name == "repo" || name == "refs")
+    if found.iter().any(|name| is_root(name))
         || Repository::exists(Arc::clone(backend), None).await.map_err(error::repository)?
     {
         return Err(exists());
@@ -167,7 +180,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     if found.is_empty() {
         return Err(none_at(&url, "the folder is empty"));
     }
-    if found.iter().any(|name| name == "repo" || name == "refs") {
+    if found.iter().any(|name| is_root(name)) {
         return Ok(());
     }
     let is_zarr = found.iter().any(|name| matches!(name.as_str(), "zarr.json" | ".zgroup" | ".zarray" | ".zmetadata"));
@@ -175,6 +188,18 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     let message = format!("{url} holds {what}: {}", list(&found));
     Err(Error::new(ErrorKind::Format, message)
         .hint(format!("put its data into a repository: icecore pack {url} --into NAME.icecore")))
+}
+
+/// What makes a folder a repository: the root object, or the references of Icechunk's first format.
+const ROOTS: [&str; 2] = ["repo", "refs"];
+
+fn is_root(name: &str) -> bool {
+    ROOTS.contains(&name)
+}
+
+/// Is there a repository in this folder?
+pub(crate) fn is_repository(folder: &Path) -> bool {
+    ROOTS.iter().any(|name| folder.join(name).exists())
 }
 
 /// What lies in a folder, besides our lock and remains of writes.

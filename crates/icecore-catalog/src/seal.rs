@@ -18,6 +18,27 @@ use crate::{error, frame};
 pub(crate) const FOLDER: &str = "seals";
 const TITLE: &str = "icecore seal 1";
 
+/// A version's seal, as far as there is one.
+pub(crate) enum State {
+    None,
+    Whole(Seal),
+    /// And what is wrong with it.
+    Damaged(String),
+}
+
+/// Reads a version's seal.
+pub(crate) fn state(root: &Path, snapshot: &str) -> State {
+    let name = format!("{FOLDER}/{snapshot}");
+    match std::fs::read_to_string(root.join(&name)) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => State::None,
+        Err(e) => State::Damaged(format!("{name} cannot be read: {e}")),
+        Ok(text) => Seal::parse(&text).map_or_else(
+            || State::Damaged(format!("{name} is not as it was written: its own checksum differs")),
+            State::Whole,
+        ),
+    }
+}
+
 /// Lengths and checksums by file name (`snapshots/…`, `manifests/…`).
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seal(BTreeMap<String, (u64, u32)>);
@@ -25,8 +46,10 @@ pub(crate) struct Seal(BTreeMap<String, (u64, u32)>);
 impl Seal {
     /// The seal of a version; empty where there is none, or where it is damaged itself.
     pub fn load(root: &Path, snapshot: &str) -> Self {
-        let text = std::fs::read_to_string(root.join(FOLDER).join(snapshot)).unwrap_or_default();
-        Self::parse(&text).unwrap_or_default()
+        match state(root, snapshot) {
+            State::Whole(seal) => seal,
+            State::None | State::Damaged(_) => Self::default(),
+        }
     }
 
     fn parse(text: &str) -> Option<Self> {

@@ -86,6 +86,12 @@ impl Snapshot {
         &self.0.id
     }
 
+    /// Is it a version, not what a writer would commit?
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        matches!(self.0.origin, Origin::Committed { .. })
+    }
+
     /// All groups and arrays, sorted by path; [`HIDDEN_GROUP`] too.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {

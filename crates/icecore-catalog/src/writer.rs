@@ -21,7 +21,8 @@ use crate::node::{self, HIDDEN_GROUP, Node};
 use crate::runtime::run;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
-use crate::{error, object};
+use crate::storage::Root;
+use crate::{error, lock, object, open};
 
 /// Collects changes to one branch and commits them, as often as wanted. All functions may be called from many threads;
 /// those that change the tree take turns, [`Writer::put_object`] does not wait for them.
@@ -113,7 +114,7 @@ impl Writer {
     /// Stores bytes that chunks can then refer to. Waits for no other thread's changes. On a folder the object appears whole or not at all.
     ///
     /// # Errors
-    /// Io (also for a full disk), Permission, Network.
+    /// Io (also for a full disk), Permission, Network; NotFound when the repository was removed meanwhile.
     pub fn put_object(&self, bytes: Bytes) -> Result<ObjectId> {
         let id = ObjectId::random();
         let during = error::during(format!("{}: writing {} bytes", self.shared.url, bytes.len()));
@@ -122,6 +123,12 @@ impl Writer {
             repository.asset_manager().write_chunk("/", &[], id.chunk_id(), bytes).await.map_err(error::repository)
         })
         .map_err(during)?;
+        if let Root::Local(folder) = &self.shared.root
+            && !open::is_repository(folder)
+        {
+            object::take_back(folder, &format!("chunks/{}", id.chunk_id()));
+            return Err(lock::gone(&folder.join(lock::FILE)));
+        }
         Ok(id)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use icecore_catalog::{Location, Place, Repo, Snapshot};
+use icecore_catalog::{Damage, Location, Place, Repo, Snapshot};
 use icecore_grid::{Error, Index, Mode, Region, Result, Selection};
 
 use crate::pool::for_each;
@@ -21,17 +21,38 @@ pub struct Problem {
     pub place: String,
 }
 
-/// Checks all references of all arrays; `deep` also reads and decodes every chunk. `progress(done, total)` counts chunks.
+impl From<Damage> for Problem {
+    fn from(damage: Damage) -> Self {
+        Self { error: damage.error, path: String::new(), chunk: None, place: damage.place }
+    }
+}
+
+/// How far to look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Depth {
+    /// Read and decode every chunk of the version.
+    pub deep: bool,
+    /// All versions of the repository: every file that they are made of.
+    pub history: bool,
+}
+
+/// Checks a version's own files and all references of all its arrays, and more as `depth` says. `progress(done, total)` counts
+/// versions, then chunks.
 ///
 /// # Errors
 /// Only what prevents the check itself; everything wrong in the repository is a [`Problem`].
 pub fn verify(
     repo: &Repo,
     snapshot: &Snapshot,
-    deep: bool,
+    depth: Depth,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
+    if depth.history {
+        problems.extend(repo.audit(None, progress)?.into_iter().map(Problem::from));
+    } else if snapshot.is_committed() {
+        problems.extend(repo.audit(Some(snapshot.id()), progress)?.into_iter().map(Problem::from));
+    }
     let mut views = Vec::new();
     for node in snapshot.nodes().iter().filter(|n| n.is_array) {
         match ArrayView::open(repo, snapshot, &node.path).and_then(|v| v.table().map(|_| ()).map(|()| v)) {
@@ -44,7 +65,7 @@ pub fn verify(
     for view in &views {
         let broken = references(view, &mut problems)?;
         let chunks: Vec<u64> = view.table()?.iter().map(|(flat, _)| flat).filter(|f| !broken.contains(f)).collect();
-        if deep {
+        if depth.deep {
             decode(view, &chunks, &mut problems, &|n| progress(done + n, total))?;
         }
         done += view.table()?.len() as u64;

@@ -10,7 +10,7 @@ use icecore::chunk::ArrayMeta;
 use icecore::grid::{ErrorKind, Index, Mode, Region, Result, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, plan, read};
 use icecore::store::wrap::{Counts, Fault, Wrapped};
-use icecore::verify::verify;
+use icecore::verify::{Depth, verify};
 use icecore::write::{Data, WriteOptions, Writing};
 
 fn repo() -> Repo {
@@ -200,7 +200,8 @@ fn small_chunks_share_an_object_and_tiny_ones_are_inline() {
 fn a_clean_repository_verifies() {
     let shape = [64, 96];
     let (repo, _view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
-    let problems = verify(&repo, &repo.snapshot(None).unwrap(), true, &|_, _| {}).unwrap();
+    let problems =
+        verify(&repo, &repo.snapshot(None).unwrap(), Depth { deep: true, history: true }, &|_, _| {}).unwrap();
     assert_eq!(problems, []);
 }
 

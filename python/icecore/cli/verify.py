@@ -15,30 +15,39 @@ from icecore.cli.console import (
     emit,
     examples,
     open_repo,
+    talk,
 )
 
 
 def verify(
     repo: RepoArgument,
     deep: Annotated[bool, typer.Option("--deep", help="Read and decode every chunk.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Check the files of all versions, not of this one alone.")
+    ] = False,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
     """Check references and data.
 
-    Checks every reference and linked file, and names what is wrong and where. Exit status 1 if anything is.
+    Checks this version's files, every reference and linked file, and names what is wrong and where.
+    Exit status 1 if anything is.
     """
     from icecore import text
 
     opened = open_repo(repo, storage, allow_links)
     with Progress("verify", nbytes=False) as progress:
-        problems = opened.verify(deep, progress.count)
+        problems = opened.verify(deep, progress.count, history)
+    unsealed = opened._native.unsealed() if history else []
+    if unsealed and not json:
+        talk(_unsealed(unsealed))
     checked = f"{text.plural(len(opened.arrays), 'array')} of {opened.url}@{opened.ref}"
+    checked += " and all versions" if history else ""
     lines = [_line(problem) for problem in problems]
     plain = "\n".join([*lines, f"{text.plural(len(problems), 'problem')} in {checked}"])
     emit(
-        {"problems": problems, "arrays": len(opened.arrays)},
+        {"problems": problems, "arrays": len(opened.arrays), **({"unsealed": unsealed} if history else {})},
         json,
         plain if problems else f"no problem in {checked}",
     )
@@ -46,8 +55,17 @@ def verify(
 
 
 def _line(problem: dict[str, Any]) -> str:
-    where = " ".join(str(problem[key]) for key in ("path", "chunk", "where") if problem.get(key) is not None)
-    return f"{problem['kind']}: {where}: {problem['message']}"
+    where = " ".join(str(problem[key]) for key in ("path", "chunk", "where") if problem.get(key))
+    hint = f" (hint: {problem['hint']})" if problem.get("hint") else ""
+    return f"{problem['kind']}: {where}: {problem['message']}{hint}"
+
+
+def _unsealed(ids: list[str]) -> str:
+    """Not a problem: whoever commits without icecore notes no checksums."""
+    from icecore import text
+
+    shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3:,} more" if len(ids) > 3 else "")
+    return f"no checksums of {text.plural(len(ids), 'version')} (no seals/ID): {shown}"
 
 
 def register(app: typer.Typer) -> None:
@@ -56,5 +74,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "icecore verify icecore-demo/demo.icecore",
             "icecore verify icecore-demo/demo.icecore --deep --json",
+            "icecore verify icecore-demo/demo.icecore --history",
         )
     )(verify)

@@ -95,7 +95,7 @@ def _prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     made = {REPO, *(name for name, _ in _PLAN.values())}
     if (folder / REPO).exists() or not any((folder / name).exists() for name in made):
-        shutil.rmtree(folder / REPO, ignore_errors=True)
+        _forget(folder / REPO)
         return
     found = next(name for name in sorted(made) if (folder / name).exists())
     raise errors.make(
@@ -103,6 +103,14 @@ def _prepare(folder: Path) -> None:
         f"{folder} holds {found}, which no demonstration made",
         "name another folder: icecore demo DIR",
     )
+
+
+def _forget(place: Path) -> None:
+    """The repository of an earlier demonstration, or what is left of it."""
+    try:
+        open(place)._native.remove(only_if_bare=False)
+    except errors.Error:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _compare(repo: Repo, group: str, source: Path, row: dict[str, object], checks: list[Check]) -> None:

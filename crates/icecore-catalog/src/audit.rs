@@ -1,0 +1,232 @@
+//! Looks at the files that versions are made of: are they there, as they were committed, and do they make sense?
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::{StreamExt, TryStreamExt};
+use icechunk::asset_manager::AssetManager;
+use icechunk::format::manifest::{ChunkPayload, Manifest};
+use icechunk::format::snapshot::Snapshot;
+use icechunk::format::{ChunkId, ManifestId, SnapshotId};
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::error::{self, damaged};
+use crate::repo::Repo;
+use crate::runtime::{guard, run};
+use crate::seal::{self, Seal, State};
+use crate::shared::Shared;
+use crate::storage::Root;
+use crate::{history, named, resolve};
+
+/// Versions that are looked at side by side.
+const CONCURRENT: usize = 16;
+
+/// A file of the repository that is not what it must be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Damage {
+    /// The file's name in the repository (`snapshots/…`, `chunks/…`).
+    pub place: String,
+    pub error: Error,
+}
+
+impl Repo {
+    /// Checks a version's seal, snapshot and transaction log. With None all versions of the whole history, their reference
+    /// manifests too, and whether every object that these refer to is there and long enough; `progress(done, total)` counts versions.
+    /// Linked files, which older versions may rightly find changed, are left out.
+    ///
+    /// # Errors
+    /// Only what prevents the check itself.
+    pub fn audit(&self, reference: Option<&str>, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Vec<Damage>> {
+        let shared = self.shared()?;
+        run(async {
+            let repository = shared.repository();
+            let audit = Audit { shared, assets: repository.asset_manager(), seen: Mutex::default() };
+            match reference {
+                Some(_) => audit.version(&resolve::snapshot_id(shared, reference).await?, false).await,
+                None => audit.whole_history(progress).await?,
+            }
+            let mut found = audit.seen.into_inner().unwrap_or_else(PoisonError::into_inner).damages;
+            found.sort_by(|a, b| a.place.cmp(&b.place));
+            Ok(found)
+        })
+    }
+
+    /// Versions in a folder whose files nobody noted the checksums of: committed by other programs, or their seal was removed.
+    ///
+    /// # Errors
+    /// Network, Io, Corrupt.
+    pub fn unsealed(&self) -> Result<Vec<String>> {
+        let shared = self.shared()?;
+        let Root::Local(folder) = &shared.root else { return Ok(Vec::new()) };
+        let all = run(versions(shared))?.into_iter().map(|id| id.to_string());
+        Ok(all.filter(|id| matches!(seal::state(folder, id), State::None)).collect())
+    }
+}
+
+/// All versions of all branches and tags.
+async fn versions(shared: &Shared) -> Result<Vec<SnapshotId>> {
+    let names = named::all(shared).await?;
+    if let Some(info) = names.info {
+        let all = info.all_snapshots().map_err(error::format)?;
+        return all.map(|snapshot| Ok(snapshot.map_err(error::format)?.id)).collect();
+    }
+    let mut all = HashSet::new();
+    for tip in names.branches.values().chain(names.tags.values()) {
+        all.extend(history::back_from(shared, tip, |_| false).await?.into_iter().map(|commit| commit.id));
+    }
+    Ok(all.into_iter().collect())
+}
+
+struct Audit<'a> {
+    shared: &'a Shared,
+    assets: &'a AssetManager,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    damages: Vec<Damage>,
+    manifests: HashSet<ManifestId>,
+    /// Objects that chunks lie in, and how long each must be.
+    needed: HashMap<ChunkId, u64>,
+}
+
+impl Audit<'_> {
+    async fn whole_history(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<()> {
+        let versions = versions(self.shared).await?;
+        let total = versions.len() as u64;
+        let mut checked =
+            futures::stream::iter(&versions).map(|id| self.version(id, true)).buffer_unordered(CONCURRENT);
+        let mut done = 0;
+        while checked.next().await.is_some() {
+            done += 1;
+            progress(done, total);
+        }
+        self.objects().await
+    }
+
+    /// One version; with `all` its manifests too.
+    async fn version(&self, id: &SnapshotId, all: bool) {
+        let seal = self.seal(id);
+        let log = self.assets.fetch_transaction_log_with_header(id);
+        self.file(&seal, format!("transactions/{id}"), async { log.await.map(drop) }).await;
+        let fetched = self.assets.fetch_snapshot_with_header(id);
+        let fetched =
+            self.file(&seal, format!("snapshots/{id}"), async { fetched.await.map(|(snapshot, _)| snapshot) });
+        let Some(snapshot) = fetched.await.filter(|_| all) else { return };
+        match guard(|| manifests(&snapshot)) {
+            Ok(listed) => {
+                for (manifest, size) in listed {
+                    self.manifest(&seal, &manifest, size).await;
+                }
+            }
+            Err(error) => self.note(format!("snapshots/{id}"), error),
+        }
+    }
+
+    fn seal(&self, id: &SnapshotId) -> Seal {
+        let Root::Local(folder) = &self.shared.root else { return Seal::default() };
+        match seal::state(folder, &id.to_string()) {
+            State::Whole(seal) => seal,
+            State::None => Seal::default(),
+            State::Damaged(why) => {
+                let error =
+                    damaged(why).hint("the version can be read without it, but no longer be told from a damaged one");
+                self.note(format!("{}/{id}", seal::FOLDER), error);
+                Seal::default()
+            }
+        }
+    }
+
+    async fn manifest(&self, seal: &Seal, id: &ManifestId, size: u64) {
+        if !self.seen().manifests.insert(id.clone()) {
+            return;
+        }
+        let name = format!("manifests/{id}");
+        let fetched = self.assets.fetch_manifest_with_header(id, 0);
+        let Some(manifest) = self.file(seal, name.clone(), async { fetched.await.map(|(manifest, _)| manifest) }).await
+        else {
+            return;
+        };
+        if let Err(error) = self.length(&name, size).and_then(|()| guard(|| self.references(&manifest))) {
+            self.note(name, error);
+        }
+    }
+
+    /// Is a file in a folder as long as its snapshot says?
+    fn length(&self, name: &str, said: u64) -> Result<()> {
+        let Root::Local(folder) = &self.shared.root else { return Ok(()) };
+        match std::fs::metadata(folder.join(name)).map_or(0, |m| m.len()) {
+            found if found == said => Ok(()),
+            found => Err(damaged(format!("{name} has {found} bytes, its snapshot says {said}"))),
+        }
+    }
+
+    fn references(&self, manifest: &Manifest) -> Result<()> {
+        for payload in manifest.chunk_payloads().map_err(error::format)? {
+            if let ChunkPayload::Ref(chunk) = payload.map_err(error::format)? {
+                let end = chunk.offset.saturating_add(chunk.length);
+                let mut seen = self.seen();
+                let needed = seen.needed.entry(chunk.id).or_default();
+                *needed = end.max(*needed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what is referred to with a listing of what there is.
+    async fn objects(&self) -> Result<()> {
+        let mut needed = std::mem::take(&mut self.seen().needed);
+        if let Root::Http(url) = &self.shared.root {
+            let message = format!("{url}: a web server does not list the objects that it has");
+            return Err(Error::new(ErrorKind::Unsupported, message).hint("check the history where the repository lies"));
+        }
+        let mut listed = self.assets.list_chunks().await.map_err(error::repository)?;
+        while let Some(object) = listed.try_next().await.map_err(error::repository)? {
+            if let Some(end) = needed.remove(&object.id).filter(|end| *end > object.size_bytes) {
+                let (name, size) = (format!("chunks/{}", object.id), object.size_bytes);
+                self.note(name.clone(), damaged(format!("bytes up to {end} are referred to, {name} has {size}")));
+            }
+        }
+        for id in needed.into_keys() {
+            self.note(format!("chunks/{id}"), damaged(format!("chunks/{id} is missing")));
+        }
+        Ok(())
+    }
+
+    /// Unpacks one file, after a look at its checksum where there is one.
+    async fn file<T>(
+        &self,
+        seal: &Seal,
+        name: String,
+        unpack: impl Future<Output = std::result::Result<T, icechunk::repository::RepositoryError>>,
+    ) -> Option<T> {
+        let checked = match &self.shared.root {
+            Root::Local(folder) => seal.check_file(folder, &name),
+            _ => Ok(()),
+        };
+        let unpacked = match checked {
+            Ok(()) => unpack.await.map_err(error::repository),
+            Err(error) => Err(error),
+        };
+        match unpacked {
+            Ok(unpacked) => return Some(unpacked),
+            Err(error) if error.kind == ErrorKind::NotFound => self.note(name.clone(), damaged(error.message)),
+            Err(error) => self.note(name, error),
+        }
+        None
+    }
+
+    fn note(&self, place: String, error: Error) {
+        self.seen().damages.push(Damage { place, error });
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The manifests that a version lists, and their lengths.
+fn manifests(snapshot: &Snapshot) -> Result<Vec<(ManifestId, u64)>> {
+    snapshot.manifest_files().map(|file| file.map(|file| (file.id, file.size_bytes)).map_err(error::format)).collect()
+}

@@ -1,0 +1,68 @@
+//! Removes a whole repository from its folder.
+
+use std::io;
+use std::path::Path;
+
+use icechunk::format::snapshot::Snapshot;
+use icecore_grid::Result;
+
+use crate::lock;
+use crate::repo::Repo;
+use crate::runtime::run;
+use crate::shared::Shared;
+use crate::storage::Root;
+use crate::{error, named};
+
+impl Repo {
+    /// Removes the repository and its folder, with `only_if_bare` only where nothing was ever committed, on any branch. Waits for commits
+    /// that are under way; who comes later is told that the repository is gone. Returns whether it was removed: repositories on
+    /// object stores and in memory stay.
+    ///
+    /// # Errors
+    /// Conflict (someone else holds the repository's lock), NotFound (it is gone already), Permission, Io, Corrupt.
+    pub fn remove(&self, only_if_bare: bool) -> Result<bool> {
+        let shared = self.shared()?;
+        let Root::Local(folder) = &shared.root else { return Ok(false) };
+        run(async {
+            let held = shared.lock.hold()?;
+            let is_wanted = !only_if_bare || is_bare(shared).await?;
+            if is_wanted {
+                erase(folder).map_err(|e| error::during(format!("removing {}", folder.display()))(error::io(&e)))?;
+            }
+            drop(held);
+            Ok(is_wanted)
+        })
+    }
+}
+
+/// Has it the version that every repository begins with, under one name, and no other?
+async fn is_bare(shared: &Shared) -> Result<bool> {
+    let names = named::all(shared).await?;
+    let Some(info) = &names.info else { return Ok(false) };
+    let versions = info.all_snapshots().map_err(error::format)?.count();
+    let is_first = names.branches.values().all(|id| *id == Snapshot::INITIAL_SNAPSHOT_ID);
+    Ok(versions == 1 && is_first && names.branches.len() == 1 && names.tags.is_empty())
+}
+
+/// The root object goes first: from then on there is no repository, whatever comes in between. The lock goes last.
+fn erase(folder: &Path) -> io::Result<()> {
+    let is_there = |e: &io::Error| e.kind() != io::ErrorKind::NotFound;
+    match std::fs::remove_file(folder.join("repo")) {
+        Err(e) if is_there(&e) => return Err(e),
+        _ => {}
+    }
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == lock::FILE {
+            continue;
+        }
+        let is_folder = entry.file_type()?.is_dir();
+        let path = entry.path();
+        match if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) } {
+            Err(e) if is_there(&e) => return Err(e),
+            _ => {}
+        }
+    }
+    std::fs::remove_file(folder.join(lock::FILE))?;
+    std::fs::remove_dir(folder)
+}
