@@ -268,8 +268,10 @@ class Orthogonal:
 
 def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | None:
     """The engine's options for a read of part of the precision."""
+    if rtol is None and bytes is None:
+        return None
     given = {"rtol": rtol, "bytes": bytes}
-    return {name: value for name, value in given.items() if value is not None} or None
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _reopen(repo: Repo, path: str) -> Array:

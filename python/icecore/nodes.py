@@ -44,12 +44,12 @@ class Node:
         """The path of the group it is in."""
         return self.path.rsplit("/", 1)[0] or "/"
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Elements along each axis; empty for a group."""
         return tuple(self.document.get("shape", ()))
 
-    @property
+    @cached_property
     def dims(self) -> tuple[str | None, ...]:
         """A name or None per axis."""
         return tuple(self.document.get("dimension_names") or [None] * len(self.shape))

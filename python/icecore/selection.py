@@ -23,11 +23,11 @@ def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
     Raises:
         Error: ``selection`` for unknown dimension names.
     """
-    if sel is None:
+    if isinstance(sel, tuple):
+        return sel
+    if sel is None or sel is Ellipsis:
         return (Ellipsis,)
-    if isinstance(sel, Mapping):
-        return by_name(sel, dims)
-    return sel if isinstance(sel, tuple) else (sel,)
+    return by_name(sel, dims) if isinstance(sel, Mapping) else (sel,)
 
 
 def by_name(sel: Mapping[str, Any], dims: Sequence[str | None]) -> tuple[Any, ...]:

@@ -55,7 +55,7 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<i64> {
 }
 
 fn list(item: &Bound<'_, PyAny>) -> PyResult<Index> {
-    let numpy = item.py().import("numpy")?;
+    let numpy = crate::modules::numpy(item.py())?;
     let array = numpy.call_method1("asarray", (item,))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     let empty = array.getattr("size")?.extract::<usize>()? == 0;

@@ -7,6 +7,7 @@ mod error;
 mod index;
 mod inflate;
 mod memory;
+mod modules;
 mod plan;
 mod read;
 mod repo;

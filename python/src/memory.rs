@@ -9,9 +9,12 @@ use std::ptr::NonNull;
 
 use icecore::memory;
 use pyo3::ffi::{self, PyObject};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
+
+use crate::modules;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(empty_array, module)?)?;
@@ -33,7 +36,7 @@ pub fn empty<'py>(
     dtype: &Bound<'py, PyAny>,
     bytes: usize,
 ) -> PyResult<Array<'py>> {
-    let empty = py.import("numpy")?.getattr("empty")?;
+    let empty = modules::numpy(py)?.getattr(intern!(py, "empty"))?;
     if bytes < memory::WORTH || memory::memory_info().cap == 0 {
         return Ok(Array { array: empty.call1((shape, dtype))?, reused: false });
     }

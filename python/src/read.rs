@@ -10,6 +10,7 @@ use icecore::grid::{Error, ErrorKind, Mode, Selection};
 use icecore::read::{ArrayView, Blobs, Precision, Query, ReadOptions, Target};
 use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use crate::error::{OrRaise, raise};
 use crate::index::indexes;
 use crate::memory::{self, Array};
+use crate::modules;
 
 /// One thing to read.
 pub struct Item<'py> {
@@ -64,7 +66,7 @@ pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
 /// The NumPy dtype of an array's elements; object for strings of any length.
 pub fn numpy_dtype<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
     let value = if dtype.is_vlen() { Value::from("O") } else { dtype.numpy() };
-    py.import("numpy")?.call_method1("dtype", (description(py, &value)?,))
+    modules::numpy(py)?.call_method1(intern!(py, "dtype"), (description(py, &value)?,))
 }
 
 /// JSON → what `numpy.dtype` takes: a string, or a list of tuples for structures.
@@ -117,7 +119,7 @@ impl Data {
 
 fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
     let dtype = item.view.meta().dtype.clone();
-    let numpy = py.import("numpy")?;
+    let numpy = modules::numpy(py)?;
     let fresh = || -> PyResult<Array<'py>> {
         let bytes = item.selection.out_len().checked_mul(dtype.size() as u64).filter(|b| *b < 1 << 47);
         let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
@@ -255,7 +257,7 @@ fn finish<'py>(py: Python<'py>, item: &Item<'py>, place: Place<'py>, blobs: Blob
     match place.copy_to {
         None => Ok(array),
         Some(out) => {
-            py.import("numpy")?.call_method1("copyto", (&out, array))?;
+            modules::numpy(py)?.call_method1("copyto", (&out, array))?;
             Ok(out)
         }
     }

@@ -106,7 +106,7 @@ fn fixed(py: Python<'_>, dtype: &DType, data: &Bound<'_, PyAny>) -> PyResult<(Ve
     let keywords = pyo3::types::PyDict::new(py);
     keywords.set_item("dtype", numpy_dtype(py, dtype)?)?;
     keywords.set_item("order", "C")?;
-    let array = py.import("numpy")?.call_method("asarray", (data,), Some(&keywords))?;
+    let array = crate::modules::numpy(py)?.call_method("asarray", (data,), Some(&keywords))?;
     let untyped = array.cast::<PyUntypedArray>()?;
     let shape = untyped.shape().iter().map(|n| *n as u64).collect();
     let bytes = untyped.len() * dtype.size();
@@ -116,7 +116,7 @@ fn fixed(py: Python<'_>, dtype: &DType, data: &Bound<'_, PyAny>) -> PyResult<(Ve
 }
 
 fn variable(py: Python<'_>, data: &Bound<'_, PyAny>, text: bool) -> PyResult<(Vec<u64>, Data)> {
-    let array = py.import("numpy")?.call_method1("asarray", (data, "O"))?;
+    let array = crate::modules::numpy(py)?.call_method1("asarray", (data, "O"))?;
     let shape = array.getattr("shape")?.extract()?;
     let (mut blob, mut ends) = (Vec::new(), Vec::new());
     for element in array.call_method0("ravel")?.try_iter()? {

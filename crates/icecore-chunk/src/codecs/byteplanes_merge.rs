@@ -165,7 +165,16 @@ pub(crate) fn merge(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>,
 /// The same loops, for twice as wide registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn merge_avx2(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+fn merge_avx2(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, mut range: Range<usize>, out: &mut [u8]) {
+    if let ([upper, second], Some(Pattern { exponent, low })) = (layers, pattern)
+        && is_bytes(unit, layers)
+        && (upper.shift, second.shift) == (24, 16)
+        && (exponent & 0xffff, low >> 16) == (0, 0)
+    {
+        let [a, b] = [upper, second].map(|layer| layer.part(range.clone()));
+        let place = &mut out[range.start * unit..range.end * unit];
+        range.start += super::byteplanes_merge_x86::halves(a, b, (exponent >> 16) as u16, low as u16, place);
+    }
     merge_blocks(unit, layers, pattern, range, out);
 }
 

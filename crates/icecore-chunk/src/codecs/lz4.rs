@@ -6,6 +6,7 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::codec::BytesCodec;
+use super::lz4_runs;
 use crate::buffer::{Buffer, append};
 use crate::extension::{Extension, config_i64_or};
 use crate::refuse::{bad_config, corrupt, wrong_length};
@@ -27,13 +28,17 @@ unsafe extern "C" {
 
 /// Decodes one block, which must fill `out` exactly.
 pub(super) fn decode_block(codec: &str, input: &[u8], out: &mut [u8]) -> Result<()> {
+    let damaged = |len: usize| corrupt(codec, format!("an LZ4 block does not decode to {len} bytes"));
+    if lz4_runs::is_worth(input.len(), out.len()) {
+        return lz4_runs::decode(input, out).ok_or_else(|| damaged(out.len()));
+    }
     let (source, room) = (int(input.len())?, int(out.len())?);
     // SAFETY: pointers and lengths come from slices; the safe decoder stays within both.
     let n = unsafe { lz4_sys::LZ4_decompress_safe(input.as_ptr().cast(), out.as_mut_ptr().cast(), source, room) };
     match usize::try_from(n) {
         Ok(n) if n == out.len() => Ok(()),
         Ok(n) => Err(wrong_length(codec, n, out.len())),
-        Err(_) => Err(corrupt(codec, format!("an LZ4 block does not decode to {} bytes", out.len()))),
+        Err(_) => Err(damaged(out.len())),
     }
 }
 

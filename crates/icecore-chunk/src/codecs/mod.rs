@@ -12,6 +12,8 @@ mod byteplanes_escape;
 mod byteplanes_float;
 mod byteplanes_head;
 mod byteplanes_merge;
+#[cfg(target_arch = "x86_64")]
+mod byteplanes_merge_x86;
 mod byteplanes_raw;
 mod bz2;
 mod cast_rules;
@@ -29,6 +31,7 @@ mod gzip;
 mod h5bitshuffle;
 mod h5lz4;
 mod lz4;
+mod lz4_runs;
 mod lzf;
 mod lzma;
 mod numpy_cast;
