@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors, reference
 from icecore.nodes import Node
 from icecore.sources.arraymap import ArrayEntry, ArrayMap
-from icecore.sources.concat import concat as join
 from icecore.sourcing import Failure, Source, stored_entry
 
 if TYPE_CHECKING:
@@ -112,6 +111,8 @@ def assemble(
             root = reference.absolute(group) if group is not None else source.group
             _place(result, source.name, source.arrays, root, nodes, existing, None)
     elif sources:
+        from icecore.sources.concat import concat as join  # with all that units of time need
+
         root = reference.absolute(group) if group is not None else sources[0].group
         maps = [source.arrays for source in sources]
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,6 +121,8 @@ def hidden(path: str) -> bool:
 
 def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
     """The existing paths that a mistyped ``path`` most likely meant."""
+    import difflib
+
     paths = list(paths)
     by_name: dict[str, list[str]] = {}
     for known in paths:

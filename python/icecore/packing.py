@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from icecore import codecspec, copying, errors, layout, replacing, text, trial
+from icecore import codecspec, errors, layout, text
 from icecore.access import EXAMPLE, Pattern, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer import plan
@@ -19,7 +19,6 @@ from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
 from icecore.into import destination, groups, may_commit, notes, opened, summary
 from icecore.layout import Layout
-from icecore.linkedread import linked_readers
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources.arraymap import ArrayEntry, Reader
@@ -165,6 +164,8 @@ class _Wanted:
             shape, rows = (0, *shape[1:]), shape[0]
         reads = queries(self.access, shape, entry.dims)
         if self.measure and reads and chunk is None and shard is None:
+            from icecore import trial
+
             codec = "default" if self.codec == "auto" else self.codec
             return trial.fastest(entry, read, reads, codec)
         if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
@@ -190,6 +191,8 @@ class _Wanted:
         if self.codec == "auto":
             before = None
             if not self.portable:
+                from icecore import replacing
+
                 before = replacing.as_before(
                     step, where.chunk, lambda ratio: self.gathered(entry, where, ratio, budget), self.goal
                 )
@@ -219,6 +222,11 @@ class _Packing:
 
     def pack(self, wanted: _Wanted) -> None:
         """Write every array."""
+        if not self._steps:
+            return
+        from icecore import copying  # tables of text need nothing of it
+        from icecore.linkedread import linked_readers
+
         readers = linked_readers([step.entry for step in self._steps])
         for step, read in zip(self._steps, readers, strict=True):
             if step.old is not None:

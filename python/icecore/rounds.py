@@ -42,6 +42,8 @@ class Rounds:
 
     def ends(self, path: str) -> bool:
         """Count this append; whether to commit after it."""
+        if self._every is None and self._seconds is None:
+            return False
         self._counts[path] = self._counts.get(path, 0) + 1
         self._first = self._first or path
         fewest = min(self._counts.values())

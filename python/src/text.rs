@@ -38,10 +38,17 @@ impl TextFormat {
         self.format.to_json()
     }
 
-    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "lost", "junk"}` of a block of text; `checked`: all of it
+    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "lost", "junk"}` of a block of text (u1); `checked`: all of it
     /// is printed again and compared.
     #[pyo3(signature = (text, last, checked=false))]
-    fn parse<'py>(&self, py: Python<'py>, text: &[u8], last: bool, checked: bool) -> PyResult<Bound<'py, PyDict>> {
+    fn parse<'py>(
+        &self,
+        py: Python<'py>,
+        text: PyReadonlyArray1<'py, u8>,
+        last: bool,
+        checked: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let text = text.as_slice()?;
         let pool = pool().or_raise()?;
         let parse = if checked { icecore_text::parse_checked } else { icecore_text::parse };
         let parsed = py.detach(|| pool.install(|| parse(&self.format, text, last))).or_raise()?;

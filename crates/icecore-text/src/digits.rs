@@ -35,8 +35,9 @@ pub(crate) struct Digits {
     whole: u128,
     /// The point in its place, and all bits of that byte; zero without a point.
     point: (u128, u128),
-    /// What belongs to the cell, when the point is taken out.
+    /// What belongs to the cell, when the point is taken out, and as it is.
     inside: u128,
+    cell: u128,
 }
 
 /// A printed cell: its last 16 bytes, and the one before.
@@ -60,7 +61,8 @@ impl Digits {
         let at = 8 * (ROOM - 1 - places);
         let point = if pointed { (u128::from(b'.') << at, 0xff << at) } else { (0, 0) };
         let inside = !first(ROOM.saturating_sub(width - usize::from(pointed)));
-        Some(Digits { width, least, unit, whole: first(ROOM - places), point, inside })
+        let cell = !first(ROOM.saturating_sub(width));
+        Some(Digits { width, least, unit, whole: first(ROOM - places), point, inside, cell })
     }
 
     /// `None` where the cell has no room for the value.
@@ -111,6 +113,26 @@ impl Digits {
             return None;
         }
         Some((digits & self.inside) | (SPACES & !self.inside))
+    }
+
+    /// Whether the cell of `text` whose body ends at `end` is what was printed.
+    #[inline]
+    pub fn stands(&self, printed: Printed, text: &[u8], end: usize) -> bool {
+        let Some(near) = end.checked_sub(ROOM).and_then(|start| text.get(start..end)?.first_chunk()) else {
+            let mut cell = [b' '; ROOM];
+            printed.put(&mut cell[ROOM.saturating_sub(self.width)..]);
+            return self.width < ROOM && text.get(..end).is_some_and(|t| t.ends_with(&cell[ROOM - self.width..]));
+        };
+        (u128::from_le_bytes(*near) ^ printed.text) & self.cell == 0
+            && (self.width <= ROOM || self.stands_before(printed, text, end))
+    }
+
+    /// The same for what is before the last 16 bytes.
+    fn stands_before(&self, printed: Printed, text: &[u8], end: usize) -> bool {
+        let front = end.checked_sub(self.width).and_then(|start| text.get(start..end - ROOM));
+        front
+            .and_then(<[u8]>::split_last)
+            .is_some_and(|(last, spaces)| *last == printed.before && spaces.iter().all(|byte| *byte == b' '))
     }
 
     /// The value of what [`Digits::load`] gave, where [`Digits::print`] would print it as it was.
@@ -279,19 +301,21 @@ mod tests {
             let Some(kernel) = Digits::of(&column) else { continue };
             let size = (random() % 10u64.pow((random() % 16) as u32 + 1)) as i64;
             let value = if random() % 3 == 0 { -size } else { size };
-            let text = kernel.print(value).map(|printed| {
-                let mut cell = vec![b' '; width as usize];
-                printed.put(&mut cell);
-                cell
-            });
-            let Some(text) = text else {
+            let Some(printed) = kernel.print(value) else {
                 // A minus sign before 16 digits is left to the plain way too.
                 let refused = value < 0 && (size >= 10i64.pow(15) || digits + places >= 16);
                 assert!(refused || plain(&column, value).is_none(), "{value} in {column:?}");
                 continue;
             };
+            let mut text = vec![b' '; width as usize];
+            printed.put(&mut text);
             assert_eq!(Some(&text), plain(&column, value).as_ref(), "{value} in {column:?}");
             let framed = [b"##################".as_slice(), &text].concat();
+            assert!(kernel.stands(printed, &framed, framed.len()) && kernel.stands(printed, &text, text.len()));
+            let at = framed.len() - 1 - (random() % width) as usize;
+            let mut other = framed.clone();
+            other[at] ^= 1 << (random() % 8);
+            assert!(!kernel.stands(printed, &other, framed.len()), "byte {at} of {other:?}");
             let back = kernel.load(&framed, framed.len()).and_then(|d| kernel.value(d));
             let empty = column.frame.body(&text) == Some(b"");
             assert_eq!(back, (!empty).then_some(value), "{:?}", String::from_utf8_lossy(&text));

@@ -23,7 +23,7 @@ impl Changes {
     }
 
     /// Whether all rows have the same bytes there.
-    fn none(&self, start: usize, end: usize) -> bool {
+    pub fn none(&self, start: usize, end: usize) -> bool {
         self.bits[start..end].iter().fold(0, |any, bits| any | bits) == 0
     }
 }
@@ -65,7 +65,7 @@ impl Grid<'_> {
     }
 
     /// How many rows from the first on have everything that all rows have.
-    fn framed_rows(&self, block: &[u8], changes: &Changes) -> usize {
+    pub fn framed_rows(&self, block: &[u8], changes: &Changes) -> usize {
         let mut rows = block.chunks_exact(self.line.len());
         let changed = changes.bits.iter().zip(&self.mask).fold(0, |any, (bits, mask)| any | (bits & mask)) != 0;
         if !changed && rows.clone().next().is_some_and(|row| self.framed(row)) {

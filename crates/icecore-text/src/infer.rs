@@ -47,10 +47,13 @@ pub fn infer_style(
     let (lead, tail) = sample.literals();
     let quoted = lead.contains(&b'"');
     let frame = Frame { lead, tail, ..Frame::default() };
+    let numbers = || sample.numbers(&frame);
     let found = match hint {
-        Hint::Number => sample.number(&frame).or_else(|| Some(sample.integers(&frame))),
+        Hint::Number => sample.number(&frame, &numbers()).or_else(|| Some(sample.integers(&frame))),
         Hint::Hex => sample.hex(&frame),
-        Hint::Any if !quoted => sample.number(&frame).filter(|_| sample.mostly_numbers(&frame)),
+        Hint::Any if !quoted => {
+            Some(numbers()).filter(|some| sample.mostly(some)).and_then(|numbers| sample.number(&frame, &numbers))
+        }
         _ => None,
     };
     found.or_else(|| sample.time(&frame)).unwrap_or_else(|| sample.words(&frame))
@@ -73,17 +76,20 @@ impl Sample<'_> {
     /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
     fn literals(&self) -> (Vec<u8>, Vec<u8>) {
         let around = self.cells.iter().map(|cell| {
-            let tail: &[u8] = if cell.ends_with(b"\r") { b"\r" } else { b"" };
-            let inner = cell.strip_suffix(tail).unwrap_or(cell);
+            let (inner, returned) = cell.strip_suffix(b"\r").map_or((*cell, false), |inner| (inner, true));
             let spaces = inner.iter().take_while(|b| **b == b' ').count();
             let body = inner.get(spaces..).unwrap_or_default();
-            if body.len() >= 2 && body.starts_with(b"\"") && body.ends_with(b"\"") {
-                (inner.get(..=spaces).unwrap_or_default().to_vec(), [b"\"", tail].concat())
-            } else {
-                (Vec::new(), tail.to_vec())
-            }
+            let quoted = body.len() >= 2 && body.starts_with(b"\"") && body.ends_with(b"\"");
+            let lead = inner.get(..=spaces).filter(|_| quoted).unwrap_or_default();
+            let tail: &[u8] = match (quoted, returned) {
+                (true, true) => b"\"\r",
+                (true, false) => b"\"",
+                (false, true) => b"\r",
+                (false, false) => b"",
+            };
+            (lead, tail)
         });
-        commonest(around).unwrap_or_default()
+        commonest(around).map(|(lead, tail)| (lead.to_vec(), tail.to_vec())).unwrap_or_default()
     }
 
     fn inner<'b>(&self, frame: &Frame, cell: &'b [u8]) -> &'b [u8] {
@@ -94,8 +100,8 @@ impl Sample<'_> {
         self.cells.iter().filter_map(|cell| loose(self.inner(frame, cell))).filter(|n| n.value.is_finite()).collect()
     }
 
-    fn mostly_numbers(&self, frame: &Frame) -> bool {
-        self.numbers(frame).len() * 100 >= self.cells.len() * MOST && !self.cells.is_empty()
+    fn mostly(&self, numbers: &[Loose]) -> bool {
+        numbers.len() * 100 >= self.cells.len() * MOST && !self.cells.is_empty()
     }
 
     /// The frame with the width and the side that most cells are padded to.
@@ -118,6 +124,7 @@ impl Sample<'_> {
         self.cells.iter().filter(|cell| column.read(cell, self.separator, &mut values) == Fit::Exact).count()
     }
 
+    /// The first of those that print the most cells as they are.
     fn best(&self, candidates: Vec<Column>) -> Option<Column> {
         let mut best: Option<(usize, Column)> = None;
         for column in candidates {
@@ -125,12 +132,14 @@ impl Sample<'_> {
             if best.as_ref().is_none_or(|(most, _)| exact > *most) {
                 best = Some((exact, column));
             }
+            if exact == self.cells.len() {
+                break;
+            }
         }
         best.map(|(_, column)| column)
     }
 
-    fn number(&self, frame: &Frame) -> Option<Column> {
-        let numbers = self.numbers(frame);
+    fn number(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {
         if numbers.is_empty() {
             return None;
         }
@@ -142,7 +151,7 @@ impl Sample<'_> {
                 more.and_then(|m| d.checked_mul(m)).is_some_and(|k| scale == 0 || to_double(k, scale).is_some())
             })
         };
-        if numbers.iter().all(decimal) { self.decimal(&frame, &numbers, scale) } else { self.real(&frame, &numbers) }
+        if numbers.iter().all(decimal) { self.decimal(&frame, numbers, scale) } else { self.real(&frame, numbers) }
     }
 
     fn decimal(&self, frame: &Frame, numbers: &[Loose], scale: u8) -> Option<Column> {

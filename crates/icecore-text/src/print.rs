@@ -36,29 +36,54 @@ pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result
     let job = Job { format, columns, escapes };
     let mut parts: Vec<Vec<u8>> = ranges.into_par_iter().map(|range| job.part(range)).collect::<Result<_>>()?;
     if let Some(last) = parts.last_mut() {
-        job.end(last);
+        job.behind(rows, last);
     }
     Ok(parts)
 }
 
-/// Whether `text` is what would be printed; only a little of it is printed at a time, so that it stays in the nearest cache.
+/// Rows, and the text of them and of the lines around them.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    pub rows: Range<usize>,
+    pub text: Range<usize>,
+}
+
+/// Whether stretches of `text` are what would be printed for their rows; only a little of it is printed at a time, so that it
+/// stays in the nearest cache.
 ///
 /// # Errors
 /// Where a value can't be printed at all.
-pub(crate) fn prints(format: &Format, columns: &[View<'_>], escapes: &Escapes, text: &[u8]) -> Result<bool> {
+pub(crate) fn prints(
+    format: &Format,
+    columns: &[View<'_>],
+    escapes: &Escapes,
+    stretches: &[Stretch],
+    text: &[u8],
+) -> Result<bool> {
+    if stretches.is_empty() {
+        return Ok(true);
+    }
     let job = Job { format, columns, escapes };
-    let (rows, mut rest, mut same) = (escapes.rows as usize, text, true);
-    let mut out = Vec::with_capacity(2 * NEAR);
-    job.strips(0..rows, &mut out, |next, out| {
-        if next < rows && out.len() >= NEAR {
-            let (head, tail) = rest.split_at_checked(out.len()).unwrap_or_default();
-            same &= head == out.as_slice();
-            rest = tail;
-            out.clear();
+    let grid = Grid::of(format);
+    let mut printer = grid.as_ref().map(|grid| Printer::new(grid, columns, escapes));
+    let mut out = Vec::new();
+    for Stretch { rows, text: place } in stretches {
+        let (mut rest, mut same) = (text.get(place.clone()).unwrap_or_default(), true);
+        out.clear();
+        job.strips(rows.clone(), printer.as_mut(), &mut out, |next, out| {
+            if next < rows.end && out.len() >= NEAR {
+                let (head, tail) = rest.split_at_checked(out.len()).unwrap_or_default();
+                same &= head == out.as_slice();
+                rest = tail;
+                out.clear();
+            }
+        })?;
+        job.behind(rows.end, &mut out);
+        if !same || rest != out.as_slice() {
+            return Ok(false);
         }
-    })?;
-    job.end(&mut out);
-    Ok(same && rest == out.as_slice())
+    }
+    Ok(true)
 }
 
 /// The row before: where it begins in the text, and where each of its cells ends, from there.
@@ -134,18 +159,26 @@ impl<'a> Job<'a> {
     fn part(&self, rows: Range<usize>) -> Result<Vec<u8>> {
         let (first, count) = (rows.start, rows.len());
         let mut out = Vec::with_capacity(self.room(0, 0, count));
-        self.strips(rows, &mut out, |next, out| out.reserve(self.room(out.len(), next - first, count)))?;
+        let grid = Grid::of(self.format);
+        let mut printer = grid.as_ref().map(|grid| Printer::new(grid, self.columns, self.escapes));
+        self.strips(rows, printer.as_mut(), &mut out, |next, out| {
+            out.reserve(self.room(out.len(), next - first, count))
+        })?;
         Ok(out)
     }
 
     /// Appends rows to `out`, and calls `after` with the row that comes next; where it empties `out` nothing of it is used.
-    fn strips(&self, rows: Range<usize>, out: &mut Vec<u8>, mut after: impl FnMut(usize, &mut Vec<u8>)) -> Result<()> {
-        let grid = Grid::of(self.format);
-        let mut printer = grid.as_ref().map(|grid| Printer::new(grid, self.columns, self.escapes));
+    fn strips(
+        &self,
+        rows: Range<usize>,
+        mut printer: Option<&mut Printer<'_>>,
+        out: &mut Vec<u8>,
+        mut after: impl FnMut(usize, &mut Vec<u8>),
+    ) -> Result<()> {
         let mut before = Before { ends: vec![0; self.columns.len()], ..Before::default() };
         for first in rows.clone().step_by(STRIP) {
             let strip = first..rows.end.min(first + STRIP);
-            if !self.columned(printer.as_mut(), strip.clone(), out) {
+            if !self.columned(printer.as_deref_mut(), strip.clone(), out) {
                 self.strip(strip.clone(), &mut before, out)?;
             } else {
                 before.start = None;
@@ -171,11 +204,12 @@ impl<'a> Job<'a> {
         done
     }
 
-    /// Appends what follows the last row.
-    fn end(&self, out: &mut Vec<u8>) {
-        let rows = self.escapes.rows as usize;
-        out.truncate(out.len().saturating_sub(self.lacking()));
-        self.lines(rows, rows + 1).iter().for_each(|(_, line)| out.extend_from_slice(line));
+    /// Appends the lines that follow row `end - 1`; behind the last row its line end may be cut off before.
+    fn behind(&self, end: usize, out: &mut Vec<u8>) {
+        if end == self.escapes.rows as usize {
+            out.truncate(out.len().saturating_sub(self.lacking()));
+        }
+        self.lines(end, end + 1).iter().for_each(|(_, line)| out.extend_from_slice(line));
     }
 
     /// The escapes of some rows.
@@ -325,7 +359,10 @@ mod tests {
         let format = Format { layout, columns: vec![column(b"     1"), column(b"        7")] };
         let parsed = parse(&format, &text, true).unwrap();
         let views: Vec<_> = parsed.columns.iter().map(|values| values.view()).collect();
-        let same = |text: &[u8]| prints(&format, &views, &parsed.escapes, text).unwrap();
+        let same = |text: &[u8]| {
+            let whole = [Stretch { rows: 0..20_000, text: 0..text.len() }];
+            prints(&format, &views, &parsed.escapes, &whole, text).unwrap()
+        };
         assert!(same(&text));
         assert!(!same(&text[..text.len() - 1]) && !same(&[&text[..], b"\n"].concat()));
         for at in [5, text.len() / 2, text.len() - 2] {

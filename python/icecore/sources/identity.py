@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from icecore import errors
 from icecore.sources.stamp import Identity as Identity
@@ -24,7 +23,11 @@ def file_url(path: str | os.PathLike[str]) -> str:
 
 def local_path(source: str) -> str:
     """``file://`` URLs as paths; everything else as it is."""
-    return unquote(urlsplit(source).path) if source.startswith("file://") else source
+    if not source.startswith("file://"):
+        return source
+    from urllib.parse import unquote, urlsplit
+
+    return unquote(urlsplit(source).path)
 
 
 def identity(source: str | os.PathLike[str]) -> Identity:

@@ -50,7 +50,7 @@ class BinaryFormat:
             place = slice(how["start"], how["start"] + how["length"])
             self._cells.append((place, binary(how["type"], how["length"])))
 
-    def parse(self, text: bytes, last: bool, checked: bool = False) -> dict[str, Any]:
+    def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
         """The columns of all whole records; at the end of the file what is left over is kept as it is.
 
         What the columns don't give back is the residue, so that nothing more can be ``checked`` here.
@@ -58,9 +58,9 @@ class BinaryFormat:
         from icecore import _icecore
 
         rows = len(text) // self._row
-        records = np.frombuffer(text, "u1", rows * self._row).reshape(rows, self._row)
+        records = text[: rows * self._row].reshape(rows, self._row)
         columns = [item.decode(records[:, place]) for place, item in self._cells]
-        rest = text[rows * self._row :] if last else b""
+        rest = text[rows * self._row :].tobytes() if last else b""
         escapes = _put(rows, self._residue(records, columns)) if rows else b""
         return {
             "rows": rows,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 12
 #: escapes and lines that are no rows, per cent, above which a file gets a print format of its own
 _MANY = 0.02
+_NOTHING = np.empty(0, "u1")
 
 
 class _Again(Exception):
@@ -119,13 +120,13 @@ class _TablePack:
         }
         self._proofs.append(proof.Proof())
         assert file.spec is not None
-        rest, head, limit = b"", file.spec.offset, None
+        rest, head, limit = _NOTHING, file.spec.offset, None
         state = FileState(file, source)
         blocks = iter(stream)
         block = next(blocks, None)
-        while block is not None or rest:
+        while block is not None or len(rest):
             following = next(blocks, None) if block is not None else None
-            rest += block or b""
+            rest = _joined(rest, block)
             last = following is None
             if head:
                 if len(rest) < head and not last:
@@ -133,22 +134,22 @@ class _TablePack:
                     continue
                 self._keep(_raw(rest[:head]))
                 rest, head = rest[head:], 0
-            if state.format is None and rest:
+            if state.format is None and len(rest):
                 self._begin(state, rest, last)
                 limit = state.limit
-            while rest:
+            while len(rest):
                 part = rest if limit is None else rest[:limit]
                 ends = last or (limit is not None and limit <= len(rest))
                 used = self._block(state, part, ends)
                 rest = rest[used:]
                 if limit is not None:
                     limit -= used
-                    if not limit and rest:
+                    if not limit and len(rest):
                         self._keep(_raw(rest))  # what follows the table
-                        rest = b""
+                        rest = _NOTHING
                 if not last or used == 0:
                     break
-            self._report(self._job.path, len(block or b""))
+            self._report(self._job.path, 0 if block is None else len(block))
             block = following
         source["rows"][1], source["escapes"][1] = self._rows, self._at
         source.update({"bytes": stream.size, "sha256": stream.sha256} if self._options.keep else {})
@@ -156,12 +157,12 @@ class _TablePack:
         self._note_file(state)
         self._sources.append(source)
 
-    def _begin(self, state: FileState, text: bytes, last: bool) -> None:
+    def _begin(self, state: FileState, text: np.ndarray, last: bool) -> None:
         """Choose the print format of a file: the last one where it fits, else one of its own."""
         file = state.file
         assert file.spec is not None
         known = self._formats[-1] if self._formats else None
-        fmt, spec = format.infer(file, text, self._options.trust, self._extra)
+        fmt, spec = format.infer(file, text.tobytes(), self._options.trust, self._extra)
         names = [column["name"] for column in fmt["columns"]]
         if self._columns and names != [column["name"] for column in self._columns]:
             raise errors.make(
@@ -212,7 +213,7 @@ class _TablePack:
             raise _Again
         return result
 
-    def _block(self, state: FileState, text: bytes, last: bool) -> int:
+    def _block(self, state: FileState, text: np.ndarray, last: bool) -> int:
         """Parse a block into the columns; the number of bytes that were taken."""
         assert state.native is not None
         parsed = state.native.parse(text, last, self._options.keep)
@@ -362,13 +363,20 @@ def _blank(values: np.ndarray) -> np.ndarray:
     return values == np.iinfo(values.dtype).min
 
 
-def _raw(text: bytes) -> bytes:
+def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:
+    """What is left of the blocks before, and a block behind it: most often there is only one of them."""
+    if block is None or not len(block):
+        return rest
+    return np.concatenate((rest, block)) if len(rest) else block
+
+
+def _raw(text: np.ndarray) -> bytes:
     from icecore import _icecore
 
-    return _icecore.raw_escapes(text)
+    return _icecore.raw_escapes(text.tobytes())
 
 
-def _prints(fmt: dict[str, Any], text: bytes) -> bool:
+def _prints(fmt: dict[str, Any], text: np.ndarray) -> bool:
     """Whether a print format that exists fits the first rows of another file."""
     part = text[: min(len(text), BLOCK >> 4)]
     parsed = format.native(fmt).parse(part, False)

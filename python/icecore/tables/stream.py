@@ -1,4 +1,4 @@
-"""A table's bytes, read and hashed one block ahead of whoever takes them."""
+"""A table's bytes, read and hashed some blocks ahead of whoever takes them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import IO
 
+import numpy as np
+
 from icecore import errors
 from icecore.sources.tables.archives import FAULTS
 
 #: bytes of text in a block: what is made of it is gone again before the nearer caches and the allocator's
 #: own memory are full
 BLOCK = 4 << 20
+#: the longest beginning of a row that is moved from the end of a block to the front of the next one
+_FRONT = 1 << 16
 
 
 class TextStream:
-    """Iterates over a file's blocks; ``size`` and ``sha256`` are those of all its bytes once it is exhausted.
+    """Iterates over a file's blocks (u1), which end behind a line end where one is near; ``size`` and
+    ``sha256`` are those of all its bytes once it is exhausted.
 
     Args:
         place: for messages.
@@ -31,7 +36,7 @@ class TextStream:
     ) -> None:
         self._place, self._open, self._block = place, open, block
         self._digest = hashlib.sha256() if hashed else None
-        self._queue: queue.Queue[bytes | BaseException | None] = queue.Queue(2)
+        self._queue: queue.Queue[np.ndarray | BaseException | None] = queue.Queue(2)
         self._stop = threading.Event()
         self.size = 0
 
@@ -40,7 +45,7 @@ class TextStream:
         """Of what was read."""
         return self._digest.hexdigest() if self._digest is not None else ""
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[np.ndarray]:
         thread = threading.Thread(target=self._run, name="icecore-table", daemon=True)
         thread.start()
         try:
@@ -62,14 +67,19 @@ class TextStream:
     def _run(self) -> None:
         try:
             with self._open() as file:
+                begun = np.empty(0, "u1")
                 while not self._stop.is_set():
-                    block = file.read(self._block)
-                    if not block:
-                        break
+                    text, new = self._read(file, begun)
                     if self._digest is not None:
-                        self._digest.update(block)
-                    self.size += len(block)
-                    self._queue.put(block)
+                        self._digest.update(new)
+                    self.size += len(new)
+                    last = len(new) < self._block
+                    end = len(text) if last else _line_end(text)
+                    begun = text[end:].copy()
+                    if end:
+                        self._queue.put(text[:end])
+                    if last:
+                        break
             self._queue.put(None)
         except FAULTS as error:
             if isinstance(error, errors.Error):
@@ -81,3 +91,22 @@ class TextStream:
                 )
         except BaseException as error:
             self._queue.put(error)
+
+    def _read(self, file: IO[bytes], begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The next bytes behind those of a row that was ``begun``, all of them together and the new ones."""
+        from icecore import _icecore
+
+        # Blocks that nobody holds any more leave their memory to later ones.
+        room = _icecore.empty_array((_FRONT + self._block,), np.dtype("u1"))
+        start = _FRONT - len(begun)
+        room[start:_FRONT] = begun
+        place, filled = memoryview(room[_FRONT:]), 0
+        while filled < self._block and (count := file.readinto(place[filled:])):  # type: ignore[attr-defined]
+            filled += count
+        return room[start : _FRONT + filled], room[_FRONT : _FRONT + filled]
+
+
+def _line_end(text: np.ndarray) -> int:
+    """Where the last line ends, or all bytes where that is not near."""
+    near = text[-_FRONT:].tobytes()
+    return len(text) - len(near) + near.rfind(b"\n") + 1 if b"\n" in near else len(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from xml.etree import ElementTree
 
 from icecore import errors
 from icecore.sources.tablefile import Field, Kind, TableSpec
@@ -37,6 +36,8 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
     Raises:
         Error: ``format`` for XML that can't be parsed, or that leaves something out.
     """
+    from xml.etree import ElementTree  # most tables have no such label
+
     if re.search(rb"<!(DOCTYPE|ENTITY)", text):
         raise errors.make(
             "format", f"{name} defines entities of its own", "PDS4 labels have none: remove them"
