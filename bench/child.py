@@ -36,6 +36,17 @@ def memory_mb(field: str) -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
+def touch(megabytes: float) -> None:
+    """Fill so much memory and give it back, just before something large is timed.
+
+    A host takes back what a machine leaves free for seconds, and finding it again takes up to twenty times
+    as long as filling it: the side that comes first after a pause would pay for all.
+    """
+    import numpy as np
+
+    np.empty(int(megabytes * 1e6), "u1").fill(0)
+
+
 class Meter:
     """Collects wall and CPU seconds of each timed block by label, and the memory around them.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import icechunk_peer
 import tracks
-from child import Absent, Meter
+from child import Absent, Meter, touch
 from data import built, folder
 from harness import Side
 from report import Goal, Ratio
@@ -113,6 +113,7 @@ def icecore(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     import icecore
 
     names = ["/" + name for name in tracks.names()]
+    touch(params["raw_mb"])
     with meter("all"):
         read = icecore.open(params["icecore"]).read(dict.fromkeys(names, ...))
     over(params, meter)
@@ -127,6 +128,7 @@ def over(params: dict[str, Any], meter: Meter) -> None:
 def hidefix(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     from hidefix import Index
 
+    touch(params["raw_mb"])
     with meter("all"):
         index = Index(params["file"])
         read = [index[name][(slice(None),)] for name in tracks.names()]
@@ -137,6 +139,7 @@ def hidefix(params: dict[str, Any], meter: Meter) -> dict[str, int]:
 def h5py(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     import h5py
 
+    touch(params["raw_mb"])
     with meter("all"), h5py.File(params["file"]) as file:
         read = [file[name][:] for name in tracks.names()]
     over(params, meter)
@@ -161,6 +164,7 @@ def h5py_threads(params: dict[str, Any], meter: Meter) -> dict[str, int]:
         part = out[first : first + tracks.CHUNK]
         part[:] = raw.view(out.dtype)[: len(part)]
 
+    touch(params["raw_mb"])
     with meter("all"), h5py.File(params["file"]) as file, ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in tracks.names():
             dataset = file[name]
@@ -178,6 +182,7 @@ def h5py_threads(params: dict[str, Any], meter: Meter) -> dict[str, int]:
 def icechunk_zarr(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     import icechunk
 
+    touch(params["raw_mb"])
     with meter("all"):
         group = icechunk_peer.open_group(
             icechunk.local_filesystem_storage(params["icechunk"]), params["prefix"]
@@ -209,6 +214,7 @@ def h5coro(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     from h5coro import filedriver
     from h5coro import h5coro as reader
 
+    touch(params["raw_mb"])
     with meter("all"):
         opened = reader.H5Coro(params["file"], filedriver.FileDriver, errorChecking=False)
         promise = opened.readDatasets(tracks.names(), block=True)
@@ -230,6 +236,7 @@ def limit(params: dict[str, Any], meter: Meter, *options: str) -> dict[str, int]
     if not LIMIT.exists():
         raise Absent("cargo build --release -p icecore --examples")
     command = [str(LIMIT), params["chunks"], params["file"], *options]
+    touch(params["raw_mb"])
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     meter.record("all", report["wall"], report["cpu"])
     meter.memory |= {"base_mb": 0.0, "peak_mb": report["peak_kib"] * 1024 / 1e6}

@@ -14,7 +14,7 @@ from typing import Any
 import icechunk_peer
 import tracks
 import wire
-from child import Absent, Meter
+from child import Absent, Meter, touch
 from data import folder, forget
 from harness import Side, spawn
 from report import Goal, Measure, Ratio, Results
@@ -107,6 +107,7 @@ def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
         "folder": str(here),
         "file": source["file"],
         "lists": lists,
+        "raw_mb": source["raw_mb"],
         "expect": source["crc"],
         "warm": [source["file"]],
         "touch_gb": 2.0,
@@ -170,6 +171,7 @@ def subsets(
 def everything(
     params: dict[str, Any], meter: Meter, read: Callable[[list[str], slice], list[Any]]
 ) -> dict[str, int]:
+    touch(params["raw_mb"])
     with wire.counted(params["port"], meter, "all"):
         got = read(tracks.names(), slice(None))
     meter.memory["over_mb"] = (
@@ -277,6 +279,7 @@ def limit_all(params: dict[str, Any], meter: Meter) -> dict[str, int]:
 def run_limit(params: dict[str, Any], meter: Meter, lists: dict[str, str]) -> dict[str, int]:
     """The Rust example; it measures itself."""
     crc = {}
+    touch(params["raw_mb"])
     for label, key in lists.items():
         wire.reset(params["port"])
         url = f"{params['url']}/{Path(params['file']).name}"
