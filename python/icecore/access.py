@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,7 +50,10 @@ class Pattern:
     def __str__(self) -> str:
         by_name = isinstance(self.lengths, Mapping)
         pairs = self.lengths.items() if isinstance(self.lengths, Mapping) else enumerate(self.lengths)
-        parts = [f"{k}={v or 'all'}" if by_name else str(v or "all") for k, v in pairs]
+        parts = [
+            f"{k}={'all' if v is None else v}" if by_name else str("all" if v is None else v)
+            for k, v in pairs
+        ]
         return ",".join(parts)
 
 
@@ -79,9 +83,11 @@ def parse(spec: Spec | None) -> tuple[Pattern, ...]:
     """
     if spec is None:
         return ()
-    patterns = tuple(_text(spec) if isinstance(spec, str) else (_pattern(*item) for item in spec))
+    patterns = tuple(_text(spec) if isinstance(spec, str) else _items(spec))
+    if not patterns:
+        raise errors.make("invalid", "access names no reads", f"for example {EXAMPLE}")
     total = sum(pattern.probability for pattern in patterns)
-    if not patterns or abs(total - 1) > 0.005:
+    if not abs(total - 1) <= 0.005:
         sum_of = " + ".join(f"{pattern.probability:g}" for pattern in patterns)
         raise errors.make(
             "invalid", f"the probabilities {sum_of} make {total:g}, not 1", f"for example {EXAMPLE}"
@@ -153,8 +159,11 @@ def _text(spec: str) -> Iterable[Pattern]:
             raise _unclear(part, f"{chance!r} is no probability") from None
         items = [item.strip() for item in box.split(",")]
         if all("=" in item for item in items):
-            named = [item.split("=", 1) for item in items]
-            yield _pattern({name.strip(): _length(value, part) for name, value in named}, probability)
+            named = [(name.strip(), value) for name, _, value in (item.partition("=") for item in items)]
+            twice = [name for index, (name, _) in enumerate(named) if name in dict(named[:index])]
+            if twice:
+                raise _unclear(part, f"{twice[0]} has two lengths")
+            yield _pattern({name: _length(value, part) for name, value in named}, probability)
         elif any("=" in item for item in items):
             raise _unclear(part, "some lengths have a name, others not")
         else:
@@ -165,17 +174,28 @@ def _length(text: str, part: str) -> int | None:
     text = text.strip()
     if text in ("all", ":"):
         return None
-    if not text.isdigit() or not int(text):
+    if not text.isdecimal() or not int(text):
         raise _unclear(part, f"{text!r} is no length")
     return int(text)
+
+
+def _items(spec: Sequence[Any]) -> Iterable[Pattern]:
+    for item in spec:
+        try:
+            lengths, probability = item
+            yield _pattern(lengths, float(probability))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, errors.Error):
+                raise
+            raise _unclear(repr(item), 'it is no pair like ({"time": 1, "y": None}, 0.7)') from None
 
 
 def _pattern(lengths: Mapping[str, int | None] | Sequence[int | None], probability: float) -> Pattern:
     kept: Any = dict(lengths) if isinstance(lengths, Mapping) else tuple(lengths)
     values = kept.values() if isinstance(kept, dict) else kept
-    pattern = Pattern(kept, float(probability))
-    if not 0 <= probability <= 1 or any(value is not None and int(value) < 1 for value in values):
-        raise _unclear(f"{kept}:{probability}", "lengths are 1 or more, probabilities from 0 to 1")
+    pattern = Pattern(kept, probability)
+    if not 0 <= probability <= 1 or any(value is not None and operator.index(value) < 1 for value in values):
+        raise _unclear(f"{pattern}:{probability:g}", "lengths are 1 or more, probabilities from 0 to 1")
     return pattern
 
 

@@ -66,7 +66,8 @@ class IcecoreBackend(BackendEntrypoint):
             storage: credentials and settings of the object store.
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
-                attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact.
+                attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact,
+                and so are coordinates of dimensions, times and their bounds: data are found by them.
                 ``_FillValue`` and ``missing_value`` are what is read of them: exact where they are the
                 array's own fill value.
         """
@@ -172,6 +173,7 @@ class _Store(AbstractDataStore):
         self._group = group
         self._rtol = rtol
         self._names = _dimension_names(group)
+        self._exact = set() if rtol is None else _axes(group)
 
     def get_variables(self) -> dict[str, xr.Variable]:
         """The arrays, lazily."""
@@ -201,8 +203,8 @@ class _Store(AbstractDataStore):
         attrs = typed(array._node)
         if "_FillValue" in attrs:
             attrs["_FillValue"] = fill(attrs["_FillValue"], array.dtype)
-        for name in array._node.ours.get("enum", ()):
-            attrs.pop(name, None)  # what the source says in its type, and xarray's netCDF backends don't
+        for value in array._node.ours.get("enum", ()):
+            attrs.pop(value, None)  # what the source says in its type, and xarray's netCDF backends don't
         unit = array._native.shards or array._native.chunks
         encoding: dict[str, Any] = {
             "chunks": array.chunks,
@@ -219,7 +221,7 @@ class _Store(AbstractDataStore):
         if array.dtype.kind != "O":
             # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
             encoding["dtype"] = array.dtype
-        rtol = self._rtol if array.dtype.kind in "fc" else None
+        rtol = self._rtol if array.dtype.kind in "fc" and name not in self._exact else None
         if rtol is not None:
             bound = array.bound(rtol=rtol)
             attrs["rtol_bound"] = bound  # true of copies too, as encoding is not
@@ -243,6 +245,15 @@ class _Lazy(BackendArray):
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
         return self._array._native.read(key, None, True, self._precision)
+
+
+def _axes(group: Group) -> set[str]:
+    """The variables that say where data are: coordinates of dimensions, times, and the bounds of both."""
+    found = set()
+    for name, array in group.arrays.items():
+        if array.dims == (name,) or " since " in str(array.attrs.get("units", "")):
+            found |= {name, str(array.attrs.get("bounds", name))}
+    return found
 
 
 def _as_read(array: Array, values: Any, bound: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -48,14 +49,21 @@ def test_what_is_understood() -> None:
         ("time=1:often", ["'often'", "probability"]),
         ("time=0", ["'0'", "length"]),
         ("time=1,all", ["have a name"]),
-        ("", ["not 1"]),
+        ("", ["no reads"]),
+        ([], ["no reads"]),
+        ("time=1,time=2", ["time has two lengths"]),
+        ("time=1:nan", ["time=1:nan", "probabilities"]),
+        ("time=²", ["'²'", "length"]),
+        ([({"time": 1.5}, 1)], ["1.5", "pair"]),
+        ([{"time": 1}], ["pair"]),
+        ([({"time": 0}, 1)], ["lengths are 1 or more"]),
         ("level=1,y=all", ["'level'", "known: a, b, time, x, y"]),
         ("time=97,y=1", ["time=97", "96", "time=all"]),
         ("1,1,1,1", ["4 axes", "1, 2, 3"]),
         ("1,81,all", ["81 along axis 1", "80"]),
     ],
 )
-def test_what_makes_no_sense_is_explained(cube: str, tmp_path: Path, spec: str, words: list[str]) -> None:
+def test_what_makes_no_sense_is_explained(cube: str, tmp_path: Path, spec: Any, words: list[str]) -> None:
     with pytest.raises(icecore.Error) as caught:
         icecore.pack(cube, tmp_path / "r.icecore", access=spec)
     assert caught.value.kind == "invalid"

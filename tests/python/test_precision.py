@@ -171,6 +171,24 @@ def test_xarray(path: str) -> None:
         check(ds.mixed[1:3, ::7].values, MIXED[1:3, ::7], 2**-8)
 
 
+def test_xarray_where_data_are_is_exact() -> None:
+    xr = pytest.importorskip("xarray")
+    repo = icecore.create("memory://exact-axes")
+    lat, times = np.linspace(-87.8638, 87.8638, 64), 40000 + np.arange(5) / 3
+    since = {"units": "days since 1890-01-01", "bounds": "time_bnds"}
+    with repo.writer() as w:
+        w.array("/lat", "f8", (64,), ("lat",), codec="planes")[...] = lat
+        w.array("/when", "f8", (5,), ("t",), codec="planes", attrs=since)[...] = times
+        w.array("/time_bnds", "f8", (5, 2), ("t", "two"), codec="planes")[...] = times[:, None] + [0, 1]
+        w.array("/v", "f8", (5, 64), ("t", "lat"), codec="planes")[...] = lat / 3
+    with xr.open_dataset(repo.url, engine="icecore", rtol=0.05, decode_times=False) as ds:
+        assert np.array_equal(ds.lat.values, lat)
+        assert np.array_equal(ds.when.values, times)
+        assert np.array_equal(ds.time_bnds.values, times[:, None] + [0, 1])
+        assert ds.v.attrs["rtol_bound"] == 2**-5
+        assert not np.array_equal(ds.v.values, np.broadcast_to(lat / 3, (5, 64)))
+
+
 @pytest.mark.parametrize(
     ("dtype", "bounds"),
     [

@@ -65,8 +65,8 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
         item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
         item("auto+pco|zstd|lzma", Class::Slow, false, json!(["auto"]), json!(all)),
         item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
-        item("lorenzo+lz4", Class::Fast, false, json!(few), json!([blosc("lz4", 5, "shuffle")])),
-        item("lorenzo+bitshuffle lz4", Class::Fast, false, json!(few), json!([blosc("lz4", 5, "bitshuffle")])),
+        item("lorenzo+lz4", Class::Fast, true, json!(few), json!([blosc("lz4", 5, "shuffle")])),
+        item("lorenzo+bitshuffle lz4", Class::Fast, true, json!(few), json!([blosc("lz4", 5, "bitshuffle")])),
         item("rank+pco-8", Class::Usual, false, json!(["rank"]), json!([pco(8)])),
     ];
     let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);

@@ -69,9 +69,20 @@ fn fpc(axis: i64) -> Value {
     json!([{"name": "icecore.fpc", "configuration": {"axis": axis}}])
 }
 
+/// Of each chunk the first list would do; the third is the shortest for this one.
+fn choice() -> Value {
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let zstd = json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}});
+    let crc = json!({"name": "crc32c"});
+    let lists = json!([[bytes, crc], [bytes, zstd, crc], [predict(json!("lorenzo"), true)[0], crc]]);
+    json!([{"name": "icecore.choice", "configuration": {"choices": lists}}])
+}
+
 fn cases() -> Vec<(&'static str, DType, Value)> {
     let along = |mode: &str, axis: u64, lag: u64| json!({"mode": mode, "axis": axis, "lag": lag});
     vec![
+        ("choice_f4", DType::Float32, choice()),
+        ("choice_i8_few", DType::Int64, choice()),
         ("decimal_f8", DType::Float64, decimal()),
         ("fpc_f4", DType::Float32, fpc(-1)),
         ("fpc_f8", DType::Float64, fpc(0)),
@@ -113,6 +124,7 @@ fn what_was_written_is_read() {
         let whole = (0, out.len() as u64);
         meta.chain.decode(&case.stored, &case.shape(), whole, &mut out, &mut Scratch::new()).unwrap();
         assert!(out == expected, "{}: other values", case.name);
+        assert!(!case.name.starts_with("choice") || case.stored[0] > 0, "{}: the first list was taken", case.name);
         if let Some(mode) = case.name.strip_prefix("predict_") {
             let predictors = [("none", 0), ("xor", 1), ("float", 3), ("least", 3), ("lpc", 4)];
             let predictor = predictors.iter().find(|(start, _)| mode.starts_with(start)).map_or(2, |(_, kind)| *kind);
