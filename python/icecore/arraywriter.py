@@ -40,7 +40,7 @@ class ArrayWriter:
             raise errors.make(
                 "unsupported", f"{self.path} has chunks of different shapes", "pack it into a new array first"
             )
-        self._unit = unit
+        self.unit = unit
         self._tail: Tail | None = None
         self._seen = writer._commits
         self._bare = _bare(node)
@@ -72,7 +72,7 @@ class ArrayWriter:
         self._fresh()
         while len(rows):
             if self._tail is None:
-                if len(rows) >= self._unit[0] and self._stored[0] % self._unit[0] == 0:
+                if len(rows) >= self.unit[0] and self._stored[0] % self.unit[0] == 0:
                     rows = rows[self._write_whole(rows) :]
                     continue
                 self._tail = self._open_tail()
@@ -183,12 +183,12 @@ class ArrayWriter:
         """Boxes of whole shards (clipped to the array) that cover a region: big ones inside, single ones
         else.
         """
-        low = tuple(s // u * u for s, u in zip(start, self._unit, strict=True))
+        low = tuple(s // u * u for s, u in zip(start, self.unit, strict=True))
         high = tuple(
             min(-(-(s + n) // u) * u, full)
-            for s, n, u, full in zip(start, shape, self._unit, self._stored, strict=True)
+            for s, n, u, full in zip(start, shape, self.unit, self._stored, strict=True)
         )
-        yield from _split(low, high, self._unit, max(self.dtype.itemsize, 1))
+        yield from _split(low, high, self.unit, max(self.dtype.itemsize, 1))
 
     def _misfit(self, given: tuple[int, ...]) -> errors.Error:
         row = ", ".join(map(str, self._stored[1:]))
@@ -227,11 +227,11 @@ class ArrayWriter:
             return self._writer._pending().array(self.path).read((slice(first, last),))
 
         memory = self._writer._tail_memory()
-        return tail(self._stored[0], self._stored[1:], self._unit[0], self.dtype, memory, read)
+        return tail(self._stored[0], self._stored[1:], self.unit[0], self.dtype, memory, read)
 
     def _write_whole(self, rows: np.ndarray) -> int:
         """Write the rows that fill whole shards; return how many."""
-        count = len(rows) // self._unit[0] * self._unit[0]
+        count = len(rows) // self.unit[0] * self.unit[0]
         old = self._stored[0]
         self._resize((old + count, *self._stored[1:]))
         self.write((old, *[0] * (len(self._stored) - 1)), rows[:count])

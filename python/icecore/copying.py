@@ -16,10 +16,13 @@ from icecore.arraywriter import ArrayWriter
 from icecore.assemble import Step
 from icecore.nodes import Node
 from icecore.sources.arraymap import ArrayEntry, Reader
-from icecore.sourcing import ours
+from icecore.sources.held import Held
+from icecore.sourcing import held_of, ours
 from icecore.writer import Writer
 
 Progress = Callable[[str, int], None]
+#: elements of a sparse array that are appended at once
+_APPENDED = 8 << 20
 
 
 def copy_new(
@@ -30,26 +33,24 @@ def copy_new(
     planned: Planned,
     budget: int,
     progress: Progress,
+    held: Held | None = None,
 ) -> None:
     """Make an array and write all of it, in boxes of whole shards of at most ``budget`` bytes where a shard
-    allows it.
+    allows it; of a sparse one only boxes that hold something, in chunks of the source (``held``).
     """
-    from icecore import _icecore
-
     entry, path = step.entry, step.path
     kept = ours(entry) | ({"codec": planned.record} if planned.record else {})
     document = layout.document(
         entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
     )
-    replacing.make(writer, step, document)
+    is_kept = replacing.make(writer, step, document)
     if not entry.shape:
         writer._native.write(path, (), read(()))
         progress(path, entry.nbytes)
         return
-    source = entry.chunks if isinstance(entry.chunks, tuple) else None
-    itemsize = layout.itemsize(entry.dtype)
     watch, done = _watch(entry, where, planned), 0
-    for start, extent in _icecore.gather_regions(entry.shape, where.unit, source, itemsize, max(budget, 1)):
+    old = held_of(writer._pending().array(path)) if is_kept and held is not None else None
+    for start, extent in _boxes(entry, where, max(budget, 1), held, old):
         data = np.asarray(read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True))), order="C")
         found = watch.look(data.shape, data.__getitem__, done) if watch is not None and done else None
         if found is not None:
@@ -59,6 +60,25 @@ def copy_new(
         writer._native.write(path, tuple(start), data)
         progress(path, data.nbytes)
         done += data.nbytes
+    if done < entry.nbytes:
+        progress(path, entry.nbytes - done)
+
+
+def _boxes(
+    entry: ArrayEntry, where: layout.Layout, budget: int, held: Held | None, old: Held | None
+) -> list[tuple[list[int], list[int]]]:
+    """The boxes to write: all, or those that hold something, or held something before."""
+    from icecore import _icecore
+
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    walk = entry.shape, where.unit, source, layout.itemsize(entry.dtype), budget
+    if held is None:
+        return _icecore.gather_regions(*walk)
+    boxes = held.boxes(*walk)
+    if old is not None:
+        known = {tuple(start) for start, _ in boxes}
+        boxes += [box for box in old.boxes(*walk) if tuple(box[0]) not in known]
+    return boxes
 
 
 def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch | None:
@@ -95,7 +115,24 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
         progress(step.path, data.nbytes)
         return data
 
-    array.write_from(step.origin, step.entry.shape, reading)
+    held = step.entry.sparse()
+    if held is None or step.entry.fill_value != step.old.document["fill_value"]:
+        array.write_from(step.origin, step.entry.shape, reading)
+        return
+    for start, extent in held.boxes(step.shape, array.unit, None, 1, _APPENDED, step.origin):
+        low = tuple(max(a, b) for a, b in zip(start, step.origin, strict=True))
+        part = tuple(s + n - a for s, n, a in zip(start, extent, low, strict=True))
+        ahead = tuple(a - b for a, b in zip(low, step.origin, strict=True))
+        array.write_from(low, part, _behind(reading, ahead))
+
+
+def _behind(read: Reader, ahead: tuple[int, ...]) -> Reader:
+    """``read`` for regions that are counted from further on."""
+
+    def reading(region: tuple[slice, ...]) -> np.ndarray:
+        return read(tuple(slice(r.start + a, r.stop + a) for r, a in zip(region, ahead, strict=True)))
+
+    return reading
 
 
 def grown(step: Step) -> Node:

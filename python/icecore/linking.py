@@ -129,7 +129,8 @@ class _Linking:
             return
         where = copying.own_layout(step)
         codecs = copying.own_codecs(step, where)
-        copying.copy_new(self._writer, step, step.entry.read, where, Planned(codecs), _BUDGET, self._progress)
+        read, held = step.entry.read, step.entry.sparse()
+        copying.copy_new(self._writer, step, read, where, Planned(codecs), _BUDGET, self._progress, held)
 
     def _link(self, plan: LinkPlan) -> None:
         entry, path = plan.step.entry, plan.step.path

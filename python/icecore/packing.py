@@ -22,6 +22,7 @@ from icecore.layout import Layout
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources.arraymap import ArrayEntry, Reader
+from icecore.sources.held import Held
 from icecore.sourcing import gather
 from icecore.tables.choice import CHUNK
 from icecore.tables.job import TableOptions
@@ -185,7 +186,7 @@ class _Wanted:
         itemsize = layout.itemsize(entry.dtype)
         return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
 
-    def codecs(self, step: Step, read: Reader, where: Layout, budget: int) -> plan.Planned:
+    def codecs(self, step: Step, read: Reader, where: Layout, budget: int, held: Held | None) -> plan.Planned:
         """The codecs of its chunks: measured, or as they were named."""
         entry = step.entry
         if self.codec == "auto":
@@ -200,7 +201,7 @@ class _Wanted:
             grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
             alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
             return before or plan.plan(
-                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone=alone
+                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone, held
             )
         codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
         return plan.Planned(codecs)
@@ -234,10 +235,11 @@ class _Packing:
                 continue
             if step.entry.nbytes <= self._budget:
                 read = copying.at_once(step.entry, read)
+            held = step.entry.sparse()
             where = wanted.layout(step.entry, read)
-            planned = wanted.codecs(step, read, where, self._budget)
+            planned = wanted.codecs(step, read, where, self._budget, held)
             where = wanted.gathered(step.entry, where, planned.ratio, self._budget)
-            copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress)
+            copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress, held)
 
     def rows(self) -> list[Row]:
         """What became of each array."""

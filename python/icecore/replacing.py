@@ -15,18 +15,21 @@ from icecore.writer import Writer
 _FORM = ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs")
 
 
-def make(writer: Writer, step: Step, text: str) -> None:
-    """Make the step's array with this metadata document, instead of the one that it replaces."""
+def make(writer: Writer, step: Step, text: str) -> bool:
+    """Make the step's array with this metadata document, instead of the one that it replaces; whether it has
+    that one's chunks until others are written over them.
+    """
     old = step.replaced
     if old is not None and _form(old.zarr_json) == _form(text):
         if old.document != json.loads(text):
             writer._native.update_array(step.path, text)
         writer._native.compare(step.path)
-        return
+        return True
     if old is not None:
         writer.delete(step.path)
     writer._parents(step.path)
     writer._native.add_array(step.path, text)
+    return False
 
 
 def as_before(

@@ -18,6 +18,7 @@ from icecore.array import Array
 from icecore.nodes import OURS
 from icecore.sources import expand, open_source
 from icecore.sources.arraymap import ArrayEntry, ArrayMap
+from icecore.sources.held import Held
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         fill_value=node.document.get("fill_value"),
         attrs=node.attrs,
         read=partial(_read, array._native),
+        held=partial(held_of, array._native),
         unlimited=tuple(node.ours.get("unlimited", ())),
         note="already in a repository",
         attr_types=node.ours.get("attr_types", {}),
@@ -159,6 +161,12 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
 
 def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
     return native.read(tuple(region), None, False, None)
+
+
+def held_of(native: Any) -> Held | None:
+    """The chunks of an array in a repository that are referred to; None where its grid is not regular."""
+    found = native.held()
+    return None if found is None else Held(tuple(native.shape), tuple(found[0]), found[1])
 
 
 def ours(entry: ArrayEntry) -> dict[str, Any]:

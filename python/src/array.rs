@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use icecore::catalog::{Location, Place};
-use icecore::grid::ChunkGrid;
+use icecore::grid::{Axis, ChunkGrid};
 use icecore::read::ArrayView;
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::OrRaise;
 use crate::read::{self, Item, numpy_dtype};
+
+/// Lengths of a grid's chunks, and the flat indexes of some.
+type Chunks<'py> = (Vec<u64>, Bound<'py, PyArray1<u64>>);
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Array {
@@ -112,6 +116,19 @@ impl Array {
         Ok(read::options(options.as_ref())?.precision.of(&self.view).or_raise()?.bound)
     }
 
+    /// The regular grid of what is referred to, and the flat indexes of those chunks (or shards) that there are; None where the grid
+    /// is not regular.
+    fn held<'py>(&self, py: Python<'py>) -> PyResult<Option<Chunks<'py>>> {
+        let axes = self.view.meta().grid.axes.iter().map(|axis| match axis {
+            Axis::Regular { chunk, .. } => Some(*chunk),
+            Axis::Rectilinear { .. } => None,
+        });
+        let Some(unit) = axes.collect::<Option<Vec<u64>>>() else { return Ok(None) };
+        let table = py.detach(|| self.view.table().map(Arc::clone)).or_raise()?;
+        let there = table.iter().filter(|(_, place)| !matches!(place, Place::Missing)).map(|(flat, _)| flat);
+        Ok(Some((unit, PyArray1::from_iter(py, there))))
+    }
+
     /// Where the bytes lie: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =
@@ -160,8 +177,8 @@ impl Array {
 fn lengths<'py>(py: Python<'py>, grid: &ChunkGrid) -> PyResult<Bound<'py, PyTuple>> {
     let axes = grid.axes.iter().map(|axis| {
         Ok(match axis {
-            icecore::grid::Axis::Regular { chunk, .. } => chunk.into_pyobject(py)?.into_any(),
-            icecore::grid::Axis::Rectilinear { bounds, .. } => {
+            Axis::Regular { chunk, .. } => chunk.into_pyobject(py)?.into_any(),
+            Axis::Rectilinear { bounds, .. } => {
                 let lengths: Vec<u64> = bounds.windows(2).map(|w| w[1] - w[0]).collect();
                 lengths.into_pyobject(py)?.into_any()
             }

@@ -1,7 +1,8 @@
 //! Functions of the module: layout planning, codecs, settings of the process.
 
 use icecore::chunk::DType;
-use icecore::grid::{LayoutGoal, Pattern, parse_selection};
+use icecore::grid::{Held, LayoutGoal, Pattern, parse_selection};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice};
 use serde_json::{Value, json};
@@ -53,18 +54,28 @@ fn blocks_touched(extent: Vec<u64>, shape: Vec<u64>, block: Vec<u64>) -> f64 {
     icecore::grid::touched(&extent, &shape, &block)
 }
 
-/// (start, shape) of each box.
+/// Origin, shape and chunk of a grid, and the flat indexes of chunks of it.
+type There<'py> = (Vec<u64>, Vec<u64>, Vec<u64>, PyReadonlyArray1<'py, u64>);
+
+/// (start, shape) of each box; with `held` (origin, shape, chunk, flat indexes) only of those that hold something.
 #[pyfunction]
-#[pyo3(signature = (shape, shard, source_chunk, itemsize, budget))]
+#[pyo3(signature = (shape, shard, source_chunk, itemsize, budget, held=None))]
 fn gather_regions(
     shape: Vec<u64>,
     shard: Vec<u64>,
     source_chunk: Option<Vec<u64>>,
     itemsize: u64,
     budget: u64,
+    held: Option<There<'_>>,
 ) -> PyResult<Vec<(Vec<u64>, Vec<u64>)>> {
+    let held = held
+        .map(|(origin, shape, chunk, chunks)| {
+            Ok::<_, PyErr>(Held { origin, shape, chunk, chunks: chunks.as_slice()?.to_vec() })
+        })
+        .transpose()?;
     let regions =
-        icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget).or_raise()?;
+        icecore::grid::gather_regions(&shape, &shard, source_chunk.as_deref(), itemsize, budget, held.as_ref())
+            .or_raise()?;
     Ok(regions.into_iter().map(|r| (r.start, r.shape)).collect())
 }
 

@@ -32,7 +32,7 @@ pub use chunk_grid::{Axis, ChunkGrid, MAX_BOUNDS};
 pub use copy::Copy;
 pub use cut::{Cut, Cuts};
 pub use error::{Error, ErrorKind, Result};
-pub use gather::gather_regions;
+pub use gather::{Held, gather_regions};
 pub use index::{Index, Mode};
 pub use layout::{LayoutGoal, LayoutPlan, plan_layout};
 pub use region::Region;

@@ -90,7 +90,7 @@ proptest! {
         let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
         let shard: Vec<u64> = axes.iter().map(|axis| axis.1).collect();
         let chunk: Vec<u64> = axes.iter().map(|axis| axis.2).collect();
-        let regions = gather_regions(&shape, &shard, source.then_some(&chunk[..]), 2, budget).unwrap();
+        let regions = gather_regions(&shape, &shard, source.then_some(&chunk[..]), 2, budget, None).unwrap();
         let total = regions.iter().map(Region::elements).sum::<u64>();
         prop_assert_eq!(total, Region::whole(&shape).elements());
         for (number, region) in regions.iter().enumerate() {

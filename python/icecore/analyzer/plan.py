@@ -10,6 +10,7 @@ from typing import Any
 from icecore import codecspec, layout
 from icecore.analyzer.measure import KEPT, Choice, Goal, Measurement, confirmed, measure
 from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
+from icecore.sources.held import Held
 
 #: below this (``KEPT`` under the other goals) an array gets the codecs of its type: there is nothing to save
 _TINY = 4 << 10
@@ -42,6 +43,7 @@ def plan(
     goal: Goal,
     portable: bool = False,
     alone: bool = False,
+    held: Held | None = None,
 ) -> Planned:
     """The codecs for an array, measured on chunks of it.
 
@@ -57,6 +59,7 @@ def plan(
         goal: what is wanted.
         portable: only codecs of core Zarr v3.
         alone: the array is one chunk, in no shard, and stays so.
+        held: the chunks that hold something, where others don't.
     """
     fallback = codecspec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
     nbytes = prod(shape) * layout.itemsize(kind.dtype)
@@ -66,9 +69,9 @@ def plan(
     quick = goal.name == "speed"
     if small := not archive and (quick or nbytes < _SMALL):
         part = within(chunk, layout.itemsize(kind.dtype), PIECE)
-        sample = take(kind, shape, part, read, PIECE, _PARTS * PIECE)
+        sample = take(kind, shape, part, read, PIECE, _PARTS * PIECE, held)
     else:
-        sample = _chunks(kind, shape, chunk, read, nbytes, archive)
+        sample = _chunks(kind, shape, chunk, read, nbytes, archive, held)
     effort = "full" if archive else "fast" if quick else "short" if small else "usual"
     seconds = 20.0 if archive else 0.02 + _SHARE * nbytes / _PACK_SPEED
     found = measure(
@@ -80,7 +83,8 @@ def plan(
     record: dict[str, Any] = {}
     if nbytes >= KEPT:
         if small:
-            sample = _chunks(kind, shape, chunk, read, min(nbytes, _SMALL) if quick else nbytes, archive)
+            least = min(nbytes, _SMALL) if quick else nbytes
+            sample = _chunks(kind, shape, chunk, read, least, archive, held)
             choice = replace(choice, blocks=0)
         choice = confirmed(kind, sample, choice, seconds)
         record = _record(found, choice, sum(sample.raw), sample.chunks, sample.of)
@@ -88,11 +92,17 @@ def plan(
 
 
 def _chunks(
-    kind: Kind, shape: Sequence[int], chunk: Sequence[int], read: Reader, nbytes: int, archive: bool
+    kind: Kind,
+    shape: Sequence[int],
+    chunk: Sequence[int],
+    read: Reader,
+    nbytes: int,
+    archive: bool,
+    held: Held | None,
 ) -> Sample:
     """Whole chunks, as many as the goal is worth."""
     most = min(max(nbytes // 32, 2 << 20), 16 << 20 if archive else 6 << 20)
-    return take(kind, shape, chunk, read, (2 << 20) if archive else (1 << 19), most)
+    return take(kind, shape, chunk, read, (2 << 20) if archive else (1 << 19), most, held)
 
 
 def _record(found: Measurement, choice: Choice, nbytes: int, chunks: int, of: int) -> dict[str, Any]:

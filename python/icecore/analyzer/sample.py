@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore import layout
+from icecore.sources.held import Held
 
 Reader = Callable[[tuple[slice, ...]], np.ndarray]
 #: bytes of a part of a chunk that is measured quickly
@@ -47,7 +48,13 @@ class Sample:
 
 
 def take(
-    kind: Kind, shape: Sequence[int], chunk: Sequence[int], read: Reader, whole: int, most: int
+    kind: Kind,
+    shape: Sequence[int],
+    chunk: Sequence[int],
+    read: Reader,
+    whole: int,
+    most: int,
+    held: Held | None = None,
 ) -> Sample:
     """Read chunks of an array that stand for all of it.
 
@@ -61,6 +68,7 @@ def take(
         read: region → elements.
         whole: bytes up to which an array is taken as a whole.
         most: bytes to read at most.
+        held: the chunks of the source that hold something, where others don't; the others are left out.
     """
     from icecore import _icecore
 
@@ -68,10 +76,11 @@ def take(
     size = layout.itemsize(kind.dtype)
     result = Sample(of=prod(counts))
     fill = _fill(kind)
-    for flat in _icecore.sample_chunks(result.of, prod(chunk) * size, whole, most):
-        start = (
-            [int(i) * c for i, c in zip(np.unravel_index(flat, counts), chunk, strict=True)] if counts else []
-        )
+    places = held.places(chunk) if held is not None else None
+    of = result.of if places is None else len(places)
+    for flat in _icecore.sample_chunks(of, prod(chunk) * size, whole, most):
+        index = places[flat] if places is not None else np.unravel_index(flat, counts) if counts else ()
+        start = [int(i) * c for i, c in zip(index, chunk, strict=True)]
         region = tuple(slice(s, min(s + c, n)) for s, c, n in zip(start, chunk, shape, strict=True))
         data = np.ascontiguousarray(read(region)).reshape([part.stop - part.start for part in region])
         block = _padded(data, tuple(chunk), fill)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from icecore.sources.held import Held
 from icecore.sources.tablefile import TableFile
 
 Region = tuple[slice, ...]
@@ -108,6 +109,7 @@ class ArrayEntry:
         native: flat chunk index → a callable without arguments that gives the decoded chunk, clipped to the
             array, for the chunks of a linked array that can't be linked themselves.
         read: a region (one ``slice(start, stop)`` with step 1 per axis) → C-contiguous array of ``dtype``.
+        held: which chunks there are (None: unknown); ``links`` on a regular grid say it themselves.
         unlimited: axes that the source says can grow.
         note: why it isn't linked, or what a reader should know about it.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
@@ -126,6 +128,7 @@ class ArrayEntry:
     links: Links | None = None
     native: dict[int, Callable[[], np.ndarray]] = field(default_factory=dict)
     read: Reader | None = None
+    held: Callable[[], Held | None] | None = None
     unlimited: tuple[int, ...] = ()
     note: str = ""
     attr_types: dict[str, str] = field(default_factory=dict)
@@ -135,6 +138,18 @@ class ArrayEntry:
     def linked(self) -> bool:
         """Whether the array's bytes stay where they are (single chunks may still be copied: ``native``)."""
         return self.links is not None
+
+    def present(self) -> Held | None:
+        """The chunks that hold something; None where the source doesn't say."""
+        if self.links is None or not isinstance(self.chunks, tuple):
+            return self.held() if self.held is not None else None
+        chunks = np.concatenate([self.links.chunks.astype("u8"), np.array([*self.native], "u8")])
+        return Held(tuple(self.shape), self.chunks, chunks)
+
+    def sparse(self) -> Held | None:
+        """The same where others hold nothing."""
+        found = self.present() if self.shape else None
+        return None if found is None or found.full else found
 
     @property
     def regular(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -12,6 +13,7 @@ from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Reader, Region
 from icecore.sources.attributes import fill_of_attribute
 from icecore.sources.dtypes import copy_codecs, data_type
+from icecore.sources.held import Held
 from icecore.sources.stitch import Converted, Part, decodes_alike, join
 from icecore.sources.timeunits import Conversion, conversion, is_time
 
@@ -89,8 +91,25 @@ def _joined(entries: list[ArrayEntry], sources: list[str], dim: str) -> ArrayEnt
         unlimited=tuple(sorted({*first.unlimited, axis})),
     )
     reason = join(parts, axis, whole)
+    whole.held = partial(_held, parts, axis, whole)
     whole.note = reason or _note(whole, first, why, len(parts))
     return whole
+
+
+def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
+    """The chunks of the parts, where these have one grid and show the same where they have none."""
+    chunks: list[np.ndarray] = []
+    unit: tuple[int, ...] | None = None
+    for part in parts:
+        if not part.entry.shape[axis]:
+            continue
+        plain = part.read is part.entry.read and part.entry.fill_value == whole.fill_value
+        held = part.entry.present() if plain else None
+        if held is None or held.chunk != (unit or held.chunk) or part.start % held.chunk[axis]:
+            return None
+        unit = held.chunk
+        chunks.append(held.moved(axis, part.start // unit[axis], whole.shape))
+    return None if unit is None else Held(whole.shape, unit, np.concatenate(chunks))
 
 
 def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:

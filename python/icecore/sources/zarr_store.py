@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
+from math import prod
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -14,9 +18,15 @@ from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, default_chunks
 from icecore.sources.attributes import fill_attribute, to_json
 from icecore.sources.dtypes import ZSTD, copy_codecs, data_type, fill_json
+from icecore.sources.held import Held
 
 _STAMPS = count()
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
+#: arrays of fewer chunks are read as a whole, which costs no more than to look for their names
+_MANY = 256
+#: ``0.1`` and ``0/1`` (version 2), ``c/0/1`` and ``c.0.1`` (version 3)
+_CHUNK = re.compile(r"(?:c[./])?\d+(?:[./]\d+)*")
+_NUMBER = re.compile(r"\d+")
 
 
 def open(source: str) -> ArrayMap:
@@ -79,6 +89,7 @@ def _entry(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
         fill_value="" if binary else fill_json(array.fill_value, dtype),
         attrs=to_json(attrs),
         read=reader,
+        held=partial(_held, reader, array),
         note="already Zarr: pack it, or open it as it is",
     )
 
@@ -111,6 +122,36 @@ class ZarrReader:
             )
         except Exception as error:  # zarr-python and its codecs raise anything on a broken store
             raise _broken(f"{self.source}:{self.path}", error) from error
+
+
+def _held(reader: ZarrReader, array: Any) -> Held | None:
+    """The chunks (shards) that the store has objects for, by their names."""
+    try:
+        unit = tuple(int(n) for n in (array.shards or array.chunks))
+    except NotImplementedError:  # a rectilinear grid
+        return None
+    counts = [-(-n // max(c, 1)) for n, c in zip(array.shape, unit, strict=True)]
+    if prod(counts) < _MANY:
+        return None
+    flats = []
+    for name in _names(reader.source, reader.path):
+        index = [int(part) for part in _NUMBER.findall(name)]
+        if _CHUNK.fullmatch(name) and len(index) == len(counts):
+            flats.append(sum(i * prod(counts[axis + 1 :]) for axis, i in enumerate(index)))
+    return Held(tuple(array.shape), unit, np.array(flats, "u8"))
+
+
+def _names(source: str, path: str) -> Iterator[str]:
+    """Names of objects below an array, relative to it."""
+    if os.path.isfile(source):
+        with ZipFile(source) as archive:
+            below = f"{path}/" if path else ""
+            yield from (name[len(below) :] for name in archive.namelist() if name.startswith(below))
+        return
+    top = os.path.join(source, path) if path else source
+    for folder, _, files in os.walk(top):
+        inside = os.path.relpath(folder, top).replace(os.sep, "/")
+        yield from (file if inside == "." else f"{inside}/{file}" for file in files)
 
 
 @lru_cache(maxsize=64)

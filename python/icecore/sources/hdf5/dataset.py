@@ -21,10 +21,13 @@ from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of
 from icecore.sources.hdf5.read import DatasetReader, convert
 from icecore.sources.hdf5.types import TypePlan
+from icecore.sources.held import Held
 from icecore.sources.identity import Identity
 from icecore.sources.netcdffill import default_fill
 
 _SMALL_TEXT = 16 << 20
+#: bytes up to which a copy looks at every chunk, there or not
+_LARGE = 256 << 20
 
 
 @dataclass
@@ -82,6 +85,9 @@ def build(
         located, codecs, why = _locate(raw, plist, shape, stored)
     if located is None:
         entry.note = why
+        if not unsaid and plan.how in ("plain", "struct") and entry.nbytes > _LARGE:
+            held = _held(plist, raw, shape)
+            entry.held = lambda: held  # the file is open only now
         return entry
     entry.chunks, entry.note = located.chunk, plan.note
     entry.codecs = [bytes_codec(plan.dtype, plan.big), *codecs]
@@ -131,6 +137,15 @@ def _fill_beyond(plist: Any, plan: TypePlan) -> tuple[Any, str]:
     if fill is None or plist.get_fill_time() == h5d.FILL_TIME_NEVER:
         return fill, ""
     return fill, "chunks that were never written hold zeros, what lies beyond its end netCDF's fill value"
+
+
+def _held(plist: Any, raw: RawDataset, shape: tuple[int, ...]) -> Held | None:
+    """The chunks that the file has of a dataset that can't be linked."""
+    if plist.get_layout() != h5d.CHUNKED or not raw.shape:
+        return None
+    chunk = tuple(int(n) for n in plist.get_chunk())
+    located = chunked(raw.dsid, shape[: len(raw.shape)], raw.shape, chunk, 0, False)
+    return Held(shape, chunk + raw.plan.inner, np.concatenate([located.chunks, located.copied]))
 
 
 def _source_chunks(plist: Any, shape: tuple[int, ...], plan: TypePlan) -> tuple[int, ...]:
