@@ -36,7 +36,9 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
             for flat, chunk in entry.native.items():
                 start = tuple(part.start for part in entry.chunk_region(flat))
                 writer._native.write(path, start, chunk())
-    view = scratch._native.at("main")
+        # Not committed: that would write a manifest for each array, only to read it again.
+        view = writer._pending()
+        writer.abort()
     return [
         partial(_read, view.array(f"/{i}")) if i in chosen else _own(entry) for i, entry in enumerate(entries)
     ]

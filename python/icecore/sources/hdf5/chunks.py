@@ -24,6 +24,8 @@ def chunked(
     dsid.chunk_iter(infos.append)
     if not infos:
         return nothing(chunk)
+    if grid_of(shape, chunk) == (1,) * len(chunk) and not any(infos[0][0]):
+        return _single(shape, stored, chunk, raw, plain, infos[0])
     starts, masks, offsets, lengths = (np.array(column) for column in zip(*infos, strict=True))
     starts = positions(dsid, starts.reshape(len(infos), len(chunk)), chunk)
     return select(shape, stored, chunk, raw, plain, (starts, masks, offsets, lengths))
@@ -48,12 +50,30 @@ def select(
     flat = np.ravel_multi_index(tuple(index[inside].T), tuple(int(n) for n in grid)).astype("u8")
     masks, offsets, lengths = np.asarray(masks)[inside], offsets[inside], lengths[inside]
     edge = ((index[inside] + 1) * np.array(chunk, "u8") > np.array(stored, "u8")).any(axis=1)
-    # Newer files may leave the filters out of partial edge chunks without saying so in the mask.
-    copied = lengths != raw if plain else (masks != 0) | (edge & (lengths == raw))
-    if stored != shape:
-        # What such a chunk holds beyond the dataset's end becomes visible: only the library knows it.
-        copied |= edge
+    copied = _copied(masks, lengths, edge, raw, plain, stored != shape)
     order = np.argsort(flat, kind="stable")
     flat, offsets, lengths, copied = flat[order], offsets[order], lengths[order], copied[order]
     keep = ~copied
     return Located(chunk, flat[keep], offsets[keep], lengths[keep], flat[copied])
+
+
+def _copied(masks: Any, lengths: Any, edge: Any, raw: int, plain: bool, longer: bool) -> Any:
+    """Which chunks can't be linked; of one chunk, or of arrays of them."""
+    # Newer files may leave the filters out of partial edge chunks without saying so in the mask.
+    copied = lengths != raw if plain else (masks != 0) | (edge & (lengths == raw))
+    # What such a chunk holds beyond the dataset's end becomes visible: only the library knows it.
+    return copied | edge if longer else copied
+
+
+def _single(
+    shape: tuple[int, ...], stored: tuple[int, ...], chunk: tuple[int, ...], raw: int, plain: bool, info: Any
+) -> Located:
+    """A dataset of one chunk, as files of thousands of small ones have them: without a table."""
+    _, mask, offset, length = info
+    if offset == int(_UNDEFINED) or not length:
+        return nothing(chunk)
+    edge = any(c > n for c, n in zip(chunk, stored, strict=True))
+    one, none = np.zeros(1, "u8"), np.empty(0, "u8")
+    if _copied(mask, length, edge, raw, plain, stored != shape):
+        return Located(chunk, none, none, none, one)
+    return Located(chunk, one, np.array([offset], "u8"), np.array([length], "u8"), none)
