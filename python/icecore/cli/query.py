@@ -48,7 +48,10 @@ def query(
         typer.Option(metavar="WHAT", help='"count, mean:tb, max:tb by c": numbers instead of rows.'),
     ] = None,
     within: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Only rows inside the polygons of a GeoJSON file (longitudes in any turn)."
+        ),
     ] = None,
     xy: Annotated[str | None, typer.Option(metavar="X,Y", help="The columns that --within is about.")] = None,
     source: Annotated[

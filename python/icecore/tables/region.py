@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.tables import turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from icecore.tables.table import Table
 
-_X = ("lon", "longitude", "clon", "x", "lon_ph")
+_X = ("lon", "longitude", "clon", "x", "lon_ph")  # those of turns.LONGITUDES, and x
 _Y = ("lat", "latitude", "clat", "y", "lat_ph")
 #: beyond this many parts, one box around them all does
 _BOXES = 64
 
 
 class Region:
-    """An area of two columns, x and y, in the coordinates that they are stored in."""
+    """An area of two columns, x and y, in the coordinates that they are stored in; longitudes in any turn."""
 
     def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
         self._shapely = _shapely()
-        self._area = self._geometry(area)
-        self._shapely.prepare(self._area)
         self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
         table._names(self.xy)
+        self._is_round = turns.is_longitude(self.xy[0], table.columns.get(self.xy[0]))
+        self._area = self._geometry(area)
+        self._shapely.prepare(self._area)
 
     @property
     def clause(self) -> str:
@@ -39,9 +41,9 @@ class Region:
         boxes = [part.bounds for part in _parts(self._area) if not part.is_empty]
         if len(boxes) > _BOXES:
             boxes = [self._area.bounds]
+        across = turns.side if self._is_round else _side
         sides = [
-            f"({x} between {west!r} and {east!r} and {y} between {south!r} and {north!r})"
-            for west, south, east, north in boxes
+            f"({across(x, west, east)} and {_side(y, south, north)})" for west, south, east, north in boxes
         ]
         return " or ".join(sides) or "false"
 
@@ -50,11 +52,13 @@ class Region:
         import pyarrow as pa
 
         x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
+        if self._is_round:
+            return batch.filter(pa.array(turns.contains(self._shapely, self._area, x, y)))
         return batch.filter(pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y))))
 
     def _geometry(self, area: Any) -> Any:
         if isinstance(area, self._shapely.Geometry):
-            return area
+            return self._whole([area])
         if isinstance(area, (str, os.PathLike)):
             try:
                 with open(area, encoding="utf-8") as file:
@@ -67,7 +71,20 @@ class Region:
             raise
         except Exception as error:  # shapely's readers raise many kinds
             raise errors.make("format", f"this is no GeoJSON geometry: {error}") from None
-        return self._shapely.union_all(shapes)
+        return self._whole(shapes)
+
+    def _whole(self, shapes: list[Any]) -> Any:
+        """One geometry of finite coordinates."""
+        if not np.isfinite(self._shapely.get_coordinates(shapes)).all():
+            raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
+        if self._is_round:
+            shapes = [part for shape in shapes for part in _parts(shape)]
+            shapes = [turns.unwound(self._shapely, p) if p.geom_type == "Polygon" else p for p in shapes]
+        return self._shapely.union_all(shapes) if len(shapes) != 1 else shapes[0]
+
+
+def _side(column: str, low: float, high: float) -> str:
+    return f"{column} between {low!r} and {high!r}"
 
 
 def _geometries(area: Any) -> Iterator[Any]:

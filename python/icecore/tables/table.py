@@ -145,6 +145,7 @@ class Table:
             columns: names, in the order wanted; all by default.
             where: see :class:`Table`.
             within: a shapely geometry, a GeoJSON mapping, or the path of a GeoJSON file: rows inside it.
+                Longitudes may be given in any turn: -180 to 180, 0 to 360, or 170 to 190.
             xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) if None.
             source: only rows that came from this file, or from those that a glob names (``"2009*.TAB"``).
             limit: at most so many rows.

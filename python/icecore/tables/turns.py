@@ -1,0 +1,79 @@
+"""Areas on a sphere: longitudes are the same whichever turn of the circle they are given in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.array import Array
+
+#: names of columns that hold longitudes
+LONGITUDES = ("lon", "longitude", "clon", "lon_ph")
+#: turns within which the where-clause's ``wrap`` finds a longitude
+_TURNS = range(-3, 4)
+#: degrees by which a box is widened, more than its sides lose when they are turned
+_SLACK = 1e-9
+
+
+def is_longitude(name: str, column: Array | None) -> bool:
+    """Whether a column holds degrees of longitude, by its name and units."""
+    attrs = column.attrs if column is not None else {}
+    units = str(attrs.get("units", attrs.get("unit", ""))).strip().lower()
+    if (units.startswith("degree") and units.endswith(("_east", "_e"))) or units in ("degreee", "degreese"):
+        return True
+    return name.lower() in LONGITUDES and not units.startswith(("rad", "m", "km"))
+
+
+def side(column: str, west: float, east: float) -> str:
+    """The where-clause for longitudes from ``west`` to ``east``, in any turn; never narrower."""
+    return f"wrap({column}, {west - _SLACK!r}, {east + _SLACK!r})"
+
+
+def contains(shapely: Any, area: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether points lie inside an area in any turn of their longitude ``x``."""
+    west, _, east, _ = area.bounds
+    inside = np.zeros(len(x), bool)
+    for turn in _TURNS:
+        turned = x + 360.0 * turn
+        near = (turned >= west) & (turned <= east)
+        if near.any():
+            inside[near] |= shapely.contains_xy(area, turned[near], y[near])
+    return inside
+
+
+def unwound(shapely: Any, polygon: Any) -> Any:
+    """A polygon whose ring jumps from one end of the longitudes to the other as one that goes on beyond it.
+
+    By RFC 7946 exterior rings run counterclockwise. One that has a side of more than half a circle runs
+    clockwise in the plane when it is meant to cross the end of the longitudes there, from 170 to -170 say;
+    where it runs counterclockwise the side is as long as it looks, as of a box from -170 to 170.
+    """
+    ring = polygon.exterior
+    sides = np.abs(np.diff(np.asarray(ring.coords)[:, 0]))
+    if ring.is_ccw or not (sides > 180).any() or (sides >= 360).any():
+        return polygon
+    shell = _along(np.asarray(ring.coords)[:, :2])
+    if shell[0, 0] != shell[-1, 0]:
+        raise errors.make(
+            "invalid",
+            "a polygon goes round a pole",
+            "let it run along -180, the pole and 180 too",
+        )
+    holes = [_along(np.asarray(hole.coords)[:, :2]) for hole in polygon.interiors]
+    middle = (shell[:, 0].min() + shell[:, 0].max()) / 2
+    for hole in holes:
+        hole[:, 0] += 360 * np.round((middle - hole[:, 0].mean()) / 360)
+    return shapely.Polygon(shell, holes)
+
+
+def _along(coords: np.ndarray) -> np.ndarray:
+    """The ring with longitudes that change by half a circle at most from point to point."""
+    steps = np.diff(coords[:, 0])
+    steps -= 360 * np.round(steps / 360)
+    along = coords.copy()
+    along[1:, 0] = coords[0, 0] + np.cumsum(steps)
+    if abs(along[-1, 0] - along[0, 0]) < _SLACK:
+        along[-1, 0] = along[0, 0]
+    return along
