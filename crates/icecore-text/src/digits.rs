@@ -35,9 +35,8 @@ pub(crate) struct Digits {
     whole: u128,
     /// The point in its place, and all bits of that byte; zero without a point.
     point: (u128, u128),
-    /// What belongs to the cell, when the point is taken out, and as it is.
+    /// What belongs to the cell, when the point is taken out.
     inside: u128,
-    cell: u128,
 }
 
 /// A printed cell: its last 16 bytes, and the one before.
@@ -61,13 +60,13 @@ impl Digits {
         let at = 8 * (ROOM - 1 - places);
         let point = if pointed { (u128::from(b'.') << at, 0xff << at) } else { (0, 0) };
         let inside = !first(ROOM.saturating_sub(width - usize::from(pointed)));
-        let cell = !first(ROOM.saturating_sub(width));
-        Some(Digits { width, least, unit, whole: first(ROOM - places), point, inside, cell })
+        Some(Digits { width, least, unit, whole: first(ROOM - places), point, inside })
     }
 
-    /// `None` where the cell has no room for the value.
+    /// The digits (and sign, and spaces) of a value, without the point, and how many bytes before the digits are left; `None`
+    /// where it has more than 16 digits, or other units.
     #[inline]
-    pub fn print(&self, value: i64) -> Option<Printed> {
+    fn text(&self, value: i64) -> Option<(u128, usize)> {
         let mut size = value.unsigned_abs();
         if self.unit > 1 {
             if value % self.unit != 0 {
@@ -79,10 +78,16 @@ impl Digits {
             return None;
         }
         let short = if size < SHORT && self.least <= HALF { u64::text(size, self.least, value < 0) } else { None };
-        let (text, blank) = match short {
-            Some((text, blank)) => ((SPACES & first(HALF)) | (u128::from(text) << (8 * HALF)), blank + HALF),
-            None => u128::text(size, self.least, value < 0)?,
-        };
+        match short {
+            Some((text, blank)) => Some(((SPACES & first(HALF)) | (u128::from(text) << (8 * HALF)), blank + HALF)),
+            None => u128::text(size, self.least, value < 0),
+        }
+    }
+
+    /// `None` where the cell has no room for the value.
+    #[inline]
+    pub fn print(&self, value: i64) -> Option<Printed> {
+        let (text, blank) = self.text(value)?;
         let pointed = self.point.0 != 0;
         let length = ROOM - blank + usize::from(value < 0) + usize::from(pointed);
         if length > self.width {
@@ -115,29 +120,15 @@ impl Digits {
         Some((digits & self.inside) | (SPACES & !self.inside))
     }
 
-    /// Whether the cell of `text` whose body ends at `end` is what was printed.
+    /// The value of what [`Digits::load`] gave, where it is printed as it was: it is printed again, and compared.
     #[inline]
-    pub fn stands(&self, printed: Printed, text: &[u8], end: usize) -> bool {
-        let Some(near) = end.checked_sub(ROOM).and_then(|start| text.get(start..end)?.first_chunk()) else {
-            let mut cell = [b' '; ROOM];
-            printed.put(&mut cell[ROOM.saturating_sub(self.width)..]);
-            return self.width < ROOM && text.get(..end).is_some_and(|t| t.ends_with(&cell[ROOM - self.width..]));
-        };
-        (u128::from_le_bytes(*near) ^ printed.text) & self.cell == 0
-            && (self.width <= ROOM || self.stands_before(printed, text, end))
-    }
-
-    /// The same for what is before the last 16 bytes.
-    fn stands_before(&self, printed: Printed, text: &[u8], end: usize) -> bool {
-        let front = end.checked_sub(self.width).and_then(|start| text.get(start..end - ROOM));
-        front
-            .and_then(<[u8]>::split_last)
-            .is_some_and(|(last, spaces)| *last == printed.before && spaces.iter().all(|byte| *byte == b' '))
+    pub fn exact(&self, digits: u128) -> Option<i64> {
+        self.value(digits).filter(|value| self.text(*value).is_some_and(|(again, _)| again == digits))
     }
 
     /// The value of what [`Digits::load`] gave, where [`Digits::print`] would print it as it was.
     #[inline]
-    pub fn value(&self, digits: u128) -> Option<i64> {
+    fn value(&self, digits: u128) -> Option<i64> {
         let (front, back) = (digits as u64, (digits >> (8 * HALF)) as u64);
         let short = front == SPACES as u64;
         let (size, negative) = if short { back.number(self.least)? } else { digits.number(self.least)? };
@@ -311,12 +302,8 @@ mod tests {
             printed.put(&mut text);
             assert_eq!(Some(&text), plain(&column, value).as_ref(), "{value} in {column:?}");
             let framed = [b"##################".as_slice(), &text].concat();
-            assert!(kernel.stands(printed, &framed, framed.len()) && kernel.stands(printed, &text, text.len()));
-            let at = framed.len() - 1 - (random() % width) as usize;
-            let mut other = framed.clone();
-            other[at] ^= 1 << (random() % 8);
-            assert!(!kernel.stands(printed, &other, framed.len()), "byte {at} of {other:?}");
             let back = kernel.load(&framed, framed.len()).and_then(|d| kernel.value(d));
+            assert_eq!(kernel.load(&framed, framed.len()).and_then(|d| kernel.exact(d)), back);
             let empty = column.frame.body(&text) == Some(b"");
             assert_eq!(back, (!empty).then_some(value), "{:?}", String::from_utf8_lossy(&text));
         }

@@ -1,9 +1,12 @@
 //! Text of rows of one length → columns.
+//!
+//! A number counts only where it is printed again as it was: it is printed while its text is in the processor's registers, and
+//! doubles are turned back into what is printed of them.
 
-use crate::column::{Fit, Values};
+use crate::column::{Column, Fit, Values};
 use crate::digits::Digits;
 use crate::grid::{Grid, STRIP, Slot};
-use crate::number::to_double;
+use crate::number::{from_double, from_doubles, to_double, to_doubles};
 
 /// Where the rows of a strip differ: by byte of the row, the bits in which any row is not as the one before.
 #[derive(Default)]
@@ -46,11 +49,14 @@ impl Grid<'_> {
             let wanted = if changes.none(slot.start, slot.end) { 1 } else { good };
             let read = match (&slot.digits, &mut *values) {
                 (Some(digits), Values::Int(v)) => {
-                    numbers(slot, digits, text, (at, length, wanted), v, |k| slot.column.holds(k).then_some(k))
+                    let (found, exact) = numbers(slot, digits, text, (at, length, wanted));
+                    let exact = first_not(&found[..exact], |k| slot.column.holds(*k));
+                    v.extend_from_slice(&found[..exact]);
+                    exact
                 }
                 (Some(digits), Values::Real(v)) => {
-                    let scale = slot.column.scale;
-                    numbers(slot, digits, text, (at, length, wanted), v, |k| to_double(k, scale))
+                    let (found, exact) = numbers(slot, digits, text, (at, length, wanted));
+                    doubles(slot.column, &found[..exact], v)
                 }
                 (_, values) => self.others(slot, block, wanted, values),
             };
@@ -105,30 +111,45 @@ impl Grid<'_> {
     }
 }
 
-/// Numbers of so many rows from `at` on, [`STRIP`] at most; how many of them are exact.
+/// Numbers of so many rows from `at` on, [`STRIP`] at most, and how many of them are exact.
 #[inline]
-fn numbers<T: Copy + Default>(
+fn numbers(
     slot: &Slot<'_>,
     digits: &Digits,
     text: &[u8],
     (at, length, rows): (usize, usize, usize),
-    values: &mut Vec<T>,
-    take: impl Fn(i64) -> Option<T>,
-) -> usize {
+) -> ([i64; STRIP], usize) {
     let end = at + slot.body().1;
-    let mut before: Option<(u128, T)> = None;
-    let mut found = [T::default(); STRIP];
-    let mut exact = 0;
+    let mut before: Option<(u128, i64)> = None;
+    let mut found = [0; STRIP];
     for (row, place) in found.iter_mut().enumerate().take(rows) {
-        let Some(cell) = digits.load(text, end + row * length) else { break };
+        let Some(cell) = digits.load(text, end + row * length) else { return (found, row) };
         let known = before.filter(|(then, _)| *then == cell).map(|(_, value)| value);
-        let Some(value) = known.or_else(|| digits.value(cell).and_then(&take)) else { break };
+        let Some(value) = known.or_else(|| digits.exact(cell)) else { return (found, row) };
         *place = value;
         before = Some((cell, value));
-        exact = row + 1;
     }
-    values.extend_from_slice(&found[..exact]);
-    exact
+    (found, rows)
+}
+
+/// Appends the doubles of numbers up to the first that its double doesn't give back; how many they are.
+fn doubles(column: &Column, wholes: &[i64], values: &mut Vec<f64>) -> usize {
+    let (mut found, mut again) = ([0.0; STRIP], [0; STRIP]);
+    let (found, again) = (&mut found[..wholes.len()], &mut again[..wholes.len()]);
+    let scale = column.scale;
+    if to_doubles(wholes, scale, found) && from_doubles(found, scale, again) && again == wholes {
+        values.extend_from_slice(found);
+        return wholes.len();
+    }
+    let exact = |whole: &i64| to_double(*whole, scale).filter(|value| from_double(*value, scale) == Some(*whole));
+    let before = values.len();
+    values.extend(wholes.iter().map_while(exact));
+    values.len() - before
+}
+
+/// How many there are before the first that something doesn't hold for.
+fn first_not<T>(values: &[T], holds: impl Fn(&T) -> bool) -> usize {
+    values.iter().position(|value| !holds(value)).unwrap_or(values.len())
 }
 
 /// Whether two cells have the same bytes; short ones are compared as words.

@@ -89,7 +89,7 @@ impl<'a> Printer<'a> {
 }
 
 /// The numbers that are printed for doubles; those for which there is none as bits.
-pub(crate) fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
+fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
     if from_doubles(values, scale, wholes) {
         return 0;
     }

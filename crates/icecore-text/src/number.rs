@@ -143,6 +143,19 @@ pub fn to_double(value: i64, scale: u8) -> Option<f64> {
     (value.unsigned_abs() <= 1 << 53 && scale <= 15).then(|| value as f64 / power as f64)
 }
 
+/// What [`to_double`] gives for each of `wholes`, all at once; false where one of them has no double.
+#[inline]
+pub fn to_doubles(wholes: &[i64], scale: u8, values: &mut [f64]) -> bool {
+    let Some(power) = POW10.get(scale as usize).filter(|_| scale <= 15).map(|power| *power as f64) else {
+        return false;
+    };
+    let both = wholes.iter().zip(values);
+    both.fold(true, |all, (whole, value)| {
+        *value = *whole as f64 / power;
+        all & (whole.unsigned_abs() <= 1 << 53)
+    })
+}
+
 /// The decimal that a double stands for, in units of 10^-`scale`; `None` where it stands for none.
 #[inline]
 pub fn from_double(value: f64, scale: u8) -> Option<i64> {
@@ -187,6 +200,9 @@ mod tests {
             let value = k as f64 / POW10[scale as usize] as f64;
             let value = if round % 5 == 0 { f64::from_bits(value.to_bits() ^ 1) } else { value };
             let mut whole = [0];
+            let mut double = [0.0];
+            let all = to_doubles(&[k], scale, &mut double);
+            assert_eq!(all.then_some(double[0].to_bits()), to_double(k, scale).map(f64::to_bits), "{k} {scale}");
             if from_doubles(&[value], scale, &mut whole) {
                 assert_eq!(Some(whole[0]), from_double(value, scale), "{value} {scale}");
             } else {

@@ -93,10 +93,8 @@ impl Part<'_> {
                 let (rows, at) = (self.rows(), self.parsed.used);
                 let good = self.strip(grid, &mut changes);
                 // While text and values are near.
-                if checked
-                    && good > 0
-                    && !grid.prints(self.text, at, &self.parsed.columns, rows..rows + good, &changes, &mut cell)
-                {
+                let block = &self.text[at..self.parsed.used];
+                if checked && !grid.prints(block, &self.parsed.columns, &(rows..rows + good), &changes, &mut cell) {
                     return false;
                 }
                 pause = if good > 0 { 1 } else { (pause * 2).min(MAX_PAUSE) };

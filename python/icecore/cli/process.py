@@ -27,8 +27,3 @@ def settle() -> None:
     # New memory comes in pages that the kernel clears one by one, which costs as much as decoding into them.
     mallopt(_M_TRIM_THRESHOLD, _KEPT)
     mallopt(_M_MMAP_THRESHOLD, _OWN)
-
-
-def leave() -> None:
-    """Spare what ends anyway a last look for cycles."""
-    freeze()

@@ -26,7 +26,7 @@ _REPEATS, _ENOUGH = 100, 200
 _SAME, _FEW = 1.001, 24
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
 #: levels of pco for the least bytes, and for tables of many chunks: 2 % more in three quarters of its time
-_SLOW, _FAST = 8, 6
+_SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
 
 
