@@ -63,27 +63,30 @@ impl Scale {
     }
 }
 
-/// All values; the last block is filled up with one of them.
+/// Hands over all values; the last block is filled up with one of them. (As an iterator of blocks it would copy each.)
 #[inline(always)]
-fn blocks<T: Number>(values: &[T], any: T) -> impl Iterator<Item = [T; BLOCK]> {
+fn each_block<T: Number>(values: &[T], any: T, mut take: impl FnMut(&[T; BLOCK])) {
     let (whole, rest) = values.as_chunks::<BLOCK>();
-    let mut last = [any; BLOCK];
-    last.iter_mut().zip(rest).for_each(|(place, v)| *place = *v);
-    whole.iter().copied().chain((!rest.is_empty()).then_some(last))
+    whole.iter().for_each(&mut take);
+    if !rest.is_empty() {
+        let mut last = [any; BLOCK];
+        last.iter_mut().zip(rest).for_each(|(place, v)| *place = *v);
+        take(&last);
+    }
 }
 
 #[inline(always)]
 fn taken<T: Number>(values: &[T], any: T, scale: Scale) -> [bool; BUCKETS] {
     let mut taken = [false; BUCKETS];
-    for block in blocks(values, any) {
-        if alike(&block) {
+    each_block(values, any, |block| {
+        if alike(block) {
             taken[usize::from(scale.number(block[0]))] = true;
-            continue;
+            return;
         }
-        for number in scale.numbers(&block) {
+        for number in scale.numbers(block) {
             taken[usize::from(number)] = true;
         }
-    }
+    });
     taken
 }
 
@@ -130,8 +133,8 @@ fn ends<T: Number>(
 ) -> [(T, T); INTERVALS - 1] {
     let mut most = [[low; LANES]; INTERVALS - 1];
     let mut least = [[high; LANES]; INTERVALS - 1];
-    for block in blocks(values, low) {
-        let numbers = scale.numbers(&block);
+    each_block(values, low, |block| {
+        let numbers = scale.numbers(block);
         for ((gap, most), least) in gaps.iter().zip(&mut most).zip(&mut least) {
             let beside = |number: &u16| (*number == gap.before) | (*number == gap.after);
             if !numbers.iter().fold(false, |any, number| any | beside(number)) {
@@ -146,7 +149,7 @@ fn ends<T: Number>(
                 }
             }
         }
-    }
+    });
     let mut found = [(low, high); INTERVALS - 1];
     for (end, (most, least)) in found.iter_mut().zip(most.into_iter().zip(least)) {
         end.0 = most.into_iter().fold(low, |a, b| if b > a { b } else { a });

@@ -50,3 +50,39 @@ fn printed<'t>(
         cell.as_slice() == &line[slot.start..slot.end]
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Format, Layout};
+    use crate::infer::{Hint, infer_style};
+    use crate::parse::parse;
+
+    #[test]
+    fn other_words_and_literals_are_told_apart() {
+        let row = |i: usize| format!("\"{:<4}\",{:>6}\n", ["ab", "c"][i / 9 % 2], i);
+        let text = format!("# as long as 17 bytes\n{}", (0..40).map(row).collect::<String>()).into_bytes();
+        let (head, length) = (22, 14);
+        let column = |cells: &[&[u8]], hint| infer_style("n", cells, hint, false, None, b',');
+        let columns = vec![column(&[b"\"ab  \"", b"\"c   \""], Hint::Words), column(&[b"     1"], Hint::Number)];
+        let layout = Layout::Delimited { separator: ',', quotes: true, multiline: false };
+        let format = Format { layout, columns };
+        let grid = Grid::of(&format).unwrap();
+        let mut parsed = parse(&format, &text, true).unwrap().columns;
+        let mut again = parsed.clone();
+        again.iter_mut().for_each(|values| values.truncate(0));
+        let mut changes = Changes::default();
+        assert_eq!(grid.parse(&text, head, &mut again, &mut changes), 40);
+        let same =
+            |text: &[u8], columns: &[Values]| grid.prints(&text[head..], columns, &(0..40), &changes, &mut Vec::new());
+        assert!(same(&text, &parsed));
+        for at in [head + 1, head + 6, head + 30 * length + 2, head + length - 1] {
+            let mut other = text.clone();
+            other[at] ^= 1;
+            assert!(!same(&other, &parsed), "{at}");
+        }
+        let Values::Text { bytes, .. } = &mut parsed[0] else { panic!("words") };
+        bytes[0] ^= 1;
+        assert!(!same(&text, &parsed));
+    }
+}
