@@ -19,7 +19,9 @@ ABOUT = (
     "the first 2 MiB) and a made one, cut into the chunks that `icecore pack` plans. Each codec gets the "
     "same chunks and must give every bit back. Ratios of icecore include checksums and the index, where "
     "there are any, the peers' are their bytes alone. Speeds: MB of raw data a second, CPU time of one "
-    "thread, median over the fields. The shuffles and planes of the peers are NumPy's, which costs them "
+    "thread, median over the fields. Temperatures are there once more as archives of 16-bit integers give "
+    "them back (`scale_factor`, `add_offset`). On a lattice: all values are multiples of one step, none of "
+    "them 2^23 steps from zero. The shuffles and planes of the peers are NumPy's, which costs them "
     "speed but no ratio. `quick`: the smallest of what the analyzer measured that decodes at 1.2 GB/s."
 )
 REPS = 1
@@ -139,11 +141,24 @@ def best_peer(figures: Figures) -> dict[str, tuple[float, str]]:
     return best
 
 
-def gains(results: dict[str, Outcome]) -> list[float]:
-    """For each field: the archive's ratio over the best peer's."""
+def gains(results: dict[str, Outcome], side: str | None = None) -> dict[str, float]:
+    """For each field: the archive's ratio over the best peer's, or over that of `side`."""
     figures = figures_of(results)
-    best, archive = best_peer(figures), figures.get("icecore archive", {})
-    return [e["ratio"] / best[field][0] for field, e in archive.items() if field in best]
+    best = {field: ratio for field, (ratio, _) in best_peer(figures).items()}
+    if side is not None:
+        best = {field: e["ratio"] for field, e in figures.get(side, {}).items()}
+    archive = figures.get("icecore archive", {})
+    return {field: e["ratio"] / best[field] for field, e in archive.items() if field in best}
+
+
+def among(names: set[str], side: str | None = None) -> Callable[[dict[str, Outcome]], float | None]:
+    """The median gain of these fields."""
+
+    def middle(results: dict[str, Outcome]) -> float | None:
+        found = [gain for field, gain in gains(results, side).items() if field in names]
+        return statistics.median(found) if found else None
+
+    return middle
 
 
 def harmonic(values: list[float]) -> float:
@@ -167,12 +182,14 @@ def over(
     return gain
 
 
-def goals(simulated: set[str]) -> list[Goal]:
-    def least(results: dict[str, Outcome]) -> float | None:
-        return min(gains(results), default=None)
+def goals(fields: list[dict[str, Any]]) -> list[Goal]:
+    def those(what: str) -> set[str]:
+        return {field["name"] for field in fields if field[what]}
 
-    def middle(results: dict[str, Outcome]) -> float | None:
-        return statistics.median(gains(results)) if gains(results) else None
+    def least(results: dict[str, Outcome]) -> float | None:
+        return min(gains(results).values(), default=None)
+
+    simulated = those("simulated")
 
     def reading(goal: str) -> Callable[[dict[str, Outcome]], float | None]:
         def speed(results: dict[str, Outcome]) -> float | None:
@@ -184,11 +201,20 @@ def goals(simulated: set[str]) -> list[Goal]:
 
     return [
         Goal("archive over the best peer, the worst field", least, ">=", 1.0),
-        Goal("archive over the best peer, median", middle, ">=", 1.03),
+        Goal("archive over the best peer, median", among(those("name")), ">=", 1.03),
         Goal(
             "archive over pco 12, harmonic means of simulation fields", over("pco 12", simulated), ">=", 1.10
         ),
         Goal("archive over bwc+zlib, the same", over("bwc+zlib 6", simulated), ">=", 1.25),
+        Goal("archive over pco 12, LIGO strain, median", among(those("strain"), "pco 12"), ">=", 1.08),
+        Goal(
+            "archive over the best peer, lattices and unpacked int16, median",
+            among(those("lattice") | those("unpacked")),
+            ">=",
+            1.3,
+        ),
+        Goal("of these, lattices", among(those("lattice")), ">=", 1.3),
+        Goal("of these, unpacked int16", among(those("unpacked")), ">=", 1.3),
         Goal("GB/s that a core decodes of balanced, median of the same", reading("balanced"), ">=", 1.2),
         Goal("GB/s that a core decodes of quick, the same", reading("quick"), ">=", 1.2),
         Goal("quick over fpzip, harmonic means", over("fpzip lossless", simulated, "quick"), ">=", 1.0),
@@ -207,15 +233,17 @@ def section(measured: dict[str, Any]) -> str:
     fields = measured["params"]["fields"]
     results = {o.side.name: o for o in measured["outcomes"]}
     simulated = {field["name"] for field in fields if field["simulated"]}
-    asked = [goal.row(results)[:-1] for goal in goals(simulated)]
+    asked = [goal.row(results)[:-1] for goal in goals(fields)]
     parts = [
         f"## {TITLE}",
         ABOUT,
         table(["goal of icecore", "asked", "measured", ""], asked),
         by_codec(results, simulated),
+        by_kind(results, fields),
         by_field(results, fields),
     ]
     absent = [f"- **{o.side.name}**: {o.absent or o.error}" for o in measured["outcomes"] if not o.runs]
+    parts = [part for part in parts if part]
     return "\n\n".join(parts + (["Not in the table:\n\n" + "\n".join(absent)] if absent else []))
 
 
@@ -228,6 +256,24 @@ def by_codec(results: dict[str, Outcome], simulated: set[str]) -> str:
     rows.sort(key=lambda row: -float(row[1]))
     first = f"codec, {len(simulated)} simulation fields"
     return table([first, "harmonic mean", "median of all", "write MB/s", "read MB/s"], rows)
+
+
+def by_kind(results: dict[str, Outcome], fields: list[dict[str, Any]]) -> str:
+    """The fields that have a goal of their own, each with its figures."""
+    figures = figures_of(results)
+    best, archive, pco = best_peer(figures), gains(results), gains(results, "pco 12")
+    rows = []
+    for field in fields:
+        name = field["name"]
+        kinds = {"LIGO strain": field["strain"], "unpacked int16": field["unpacked"]}
+        kinds[f"lattice of {field['lattice']}"] = field["lattice"]
+        kind = next((kind for kind, is_one in kinds.items() if is_one), None)
+        if name in archive and kind is not None:
+            ratio = figures["icecore archive"][name]["ratio"]
+            over = [f"{gain[name]:.3f}" if name in gain else "-" for gain in (pco, archive)]
+            rows.append([name, kind, f"{ratio:.3f}", *over, f"{best[name][0]:.3f} ({best[name][1]})"])
+    head = ["field", "kind", "archive", "over pco 12", "over the best peer", "which"]
+    return table(head, rows) if rows else ""
 
 
 def by_field(results: dict[str, Outcome], fields: list[dict[str, Any]]) -> str:

@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 import pstore_data
 from data import built, folder
+from pstore_lattice import lattice, unpacked
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDERS = ("climate", "frames")
-VERSION = "4"
+VERSION = "6"
 #: bytes: fields below are too small to say anything; of those above, so much is taken, from the first row on
 LEAST, MOST = 1 << 16, 2 << 20
 #: what is no quantity of a simulation: coordinates, bounds of cells, clocks
 GRID = ("lat", "lon", "bounds", "bnds", "time")
+#: fields that are also made as archives of 16-bit integers give them back
+TEMPERATURES = ("air_temperature_2m", "TREFHT", "T2", "ta")
 
 
 def kept(quick: bool) -> tuple[str, list[dict[str, Any]]]:
-    """The folder of the fields, and for each its name, chunk shape, and whether it is of a simulation."""
+    """The folder of the fields, and for each its name, chunk shape, and what it is (see `_keep`)."""
     path = folder(quick) / "pstore-fields"
     facts = built(path, f"{VERSION} {sorted(map(str, _sources()))}", lambda new: _write(new, quick))
     return str(path), facts["fields"]
@@ -59,22 +62,31 @@ def _of(path: Path, source: Path) -> list[dict[str, Any]]:
     found = []
     for entry, read in zip(entries, linked_readers(entries), strict=True):
         values = np.ascontiguousarray(read(tuple(slice(0, n) for n in entry.shape)))
-        name = f"{source.stem[:24]} {entry.path}"
+        # The end tells cycles and releases apart.
+        stem = source.stem if len(source.stem) <= 24 else f"{source.stem[:14]}…{source.stem[-11:]}"
+        name = f"{stem} {entry.path}"
         chunks = entry.chunks if isinstance(entry.chunks, tuple) else None
         found.append(_keep(path, name, values, source.parent.name, chunks))
+        if entry.path.rsplit("/", 1)[-1] in TEMPERATURES:
+            values = values[: max(MOST // max(values[:1].nbytes, 1), 1)]
+            found.append(_keep(path, f"{name}, from int16", unpacked(values), "unpacked", chunks))
     return found
 
 
 def _keep(
     path: Path, name: str, values: np.ndarray, kind: str, chunks: tuple[int, ...] | None
 ) -> dict[str, Any]:
+    """A file of the field. `simulated`: a quantity of a simulation; `lattice`: the step of one whose values
+    are multiples of it; `unpacked`: made from 16-bit integers; `strain`: of a detector.
+    """
     from icecore import layout
 
     row = values[:1].nbytes
     values = values[: max(MOST // max(row, 1), 1)]
     file = f"{len(list(path.iterdir()))}.npy"
     np.save(path / file, values)
-    simulated = kind != "frames" and not any(word in name.rsplit("/")[-1].lower() for word in GRID)
+    last = name.rsplit("/")[-1].lower()
+    simulated = kind in ("climate", "made") and not any(word in last for word in GRID)
     chunk = layout.plan(values.shape, values.itemsize, source_chunk=chunks).chunk
     return {
         "name": name,
@@ -83,4 +95,7 @@ def _keep(
         "dtype": str(values.dtype),
         "nbytes": values.nbytes,
         "simulated": simulated,
+        "lattice": lattice(values) if simulated else None,
+        "unpacked": kind == "unpacked",
+        "strain": kind == "frames" and ("strain" in last or last.endswith("hz")),
     }

@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import errors
-from icecore.studies import study
+from icecore.studies import figures, study
 from icecore.studies.pstore import field, ingestion, layouts, precision, scaling
 
 
@@ -39,6 +39,20 @@ def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {str(row[0]).split(",")[0] for row in bounds.rows} == {"mine", "field"}
     assert all(row[2] <= row[1] * (1 + 1e-6) for row in bounds.rows)
     assert all(row[1] == 0 for row in bounds.rows if str(row[0]).endswith("4 of 4"))
+
+
+def test_a_file_that_says_nothing(tmp_path: Path) -> None:
+    np.save(tmp_path / "mine.npy", np.zeros(100))
+    with pytest.raises(errors.Error, match="no floating-point array") as caught:
+        field.given(str(tmp_path / "mine.npy"), tmp_path, lambda _: None)
+    assert caught.value.kind == "not-found"
+
+
+def test_a_crowd_of_points_is_named_at_its_edge() -> None:
+    few = {f"codec {i}": (1.0 + i, 40.0 - i) for i in range(3)}
+    many = {f"codec {i}": (1.0 + i, 40.0 + i) for i in range(40)}
+    drawn = [figures.named_ones(points) for points in (few, many, {**many, "icecore": (0.5, 0.5)})]
+    assert drawn == [set(few), {"codec 39"}, {"codec 39", "icecore"}]
 
 
 def test_no_such_study() -> None:

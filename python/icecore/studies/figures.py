@@ -8,6 +8,9 @@ from typing import Any
 
 from icecore import errors
 
+#: points of which each can be named
+_MANY = 20
+
 
 def blank(width: float, height: float) -> Any:
     """A figure without axes; inches.
@@ -43,16 +46,28 @@ def points(
 ) -> str:
     """Named points; ``log`` holds ``x`` and ``y`` where that axis is logarithmic. icecore's stand out."""
     figure, axes = canvas(title)
+    shown = named_ones(named)
     for name, (x, y) in named.items():
         ours = name.startswith("icecore")
         axes.plot(x, y, "o", color="tab:red" if ours else "tab:blue", markersize=8 if ours else 5)
-        axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        if name in shown:
+            axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=8)
     axes.set_xscale("log" if "x" in log else "linear")
     axes.set_yscale("log" if "y" in log else "linear")
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     figure.savefig(path)
     return str(path)
+
+
+def named_ones(points: Mapping[str, tuple[float, float]]) -> set[str]:
+    """Of many points those that no other beats in both directions, and icecore's: others would hide them."""
+
+    def beaten(x: float, y: float) -> bool:
+        return any(a >= x and b >= y and (a, b) != (x, y) for a, b in points.values())
+
+    few = len(points) <= _MANY
+    return {name for name, point in points.items() if few or name.startswith("icecore") or not beaten(*point)}
 
 
 def lines(

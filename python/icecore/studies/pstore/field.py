@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 import icecore
+from icecore import errors, text
 
 #: time, z, y, x of the made field: 904 MB of float32
 SHAPE = (240, 35, 138, 195)
 #: its shards (60 MB) and chunks (1.3 MB); 9 does not divide 35
 SHARD, CHUNK = (16, 35, 138, 195), (16, 7, 46, 65)
 DIMS = ("time", "z", "y", "x")
-#: of the user's arrays, those with at least this many bytes
-_LEAST = 1 << 20
+#: of the user's arrays, those with at least this many bytes; the largest of them
+_LEAST, _MOST = 1 << 18, 6
 
 
 def slab(first: int) -> np.ndarray:
@@ -77,13 +78,23 @@ def pack(work: Path, say: Callable[[str], None]) -> dict[str, icecore.Array]:
 
 
 def given(source: str | None, work: Path, say: Callable[[str], None]) -> list[icecore.Array]:
-    """The floating-point arrays of the user's file or folder, linked where that is possible."""
+    """The largest floating-point arrays of the user's file or folder, linked where that is possible.
+
+    Raises:
+        Error: ``not-found`` where none is large enough to say anything.
+    """
     if source is None:
         return []
     say(f"reading {source}")
     into = work / "given.icecore"
     icecore.link(source, into=into)
-    return _floats(icecore.open(into))
+    large = [a for a in icecore.open(into).arrays.values() if a.dtype.kind == "f" and a.nbytes >= _LEAST]
+    if not large:
+        least = text.size(_LEAST)
+        raise errors.make(
+            "not-found", f"{source} has no floating-point array of {least}", "name another file"
+        )
+    return sorted(large, key=lambda array: -array.nbytes)[:_MOST]
 
 
 def in_planes(source: str | None, work: Path, say: Callable[[str], None]) -> Iterator[icecore.Array]:
@@ -96,7 +107,3 @@ def in_planes(source: str | None, work: Path, say: Callable[[str], None]) -> Ite
                 array.path, array.dtype, array.shape, array.dims, codec=planes(array.dtype.itemsize)
             )[...] = values
         yield opened(path, array.path)
-
-
-def _floats(repo: icecore.Repo) -> list[icecore.Array]:
-    return [array for array in repo.arrays.values() if array.dtype.kind == "f" and array.nbytes >= _LEAST]

@@ -31,9 +31,10 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         # Planned before anything is read: what a cache holds by then is not fetched.
         fetches = [array.plan(bytes=k).bytes_fetched for k in kept]
         whole_bytes = array.plan().bytes_fetched
-        exact, whole = array[...], _clock(array, None)
-        part = list(zip(fetches, (_clock(array, k) for k in kept), strict=True))
-        for k, (fetched, seconds) in zip(kept, part, strict=True):
+        exact = array[...]
+        seconds = _clock(array, kept)
+        whole = seconds[size]
+        for k, fetched in zip(kept, fetches, strict=True):
             error = _error(array.read(bytes=k), exact)
             row = [
                 f"{array.name}, {k} of {size}",
@@ -42,9 +43,9 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
                 fetched / 1e6,
                 fetched / whole_bytes,
             ]
-            table.rows.append([*row, seconds, seconds / whole])
-        shares[array.name] = ([float(k) for k in kept], [fetched / whole_bytes for fetched, _ in part])
-        times[array.name] = ([float(k) for k in kept], [seconds / whole for _, seconds in part])
+            table.rows.append([*row, seconds[k], seconds[k] / whole])
+        shares[array.name] = ([float(k) for k in kept], [fetched / whole_bytes for fetched in fetches])
+        times[array.name] = ([float(k) for k in kept], [seconds[k] / whole for k in kept])
     outcome = Outcome("precision", [table])
     x = "bytes of each number that are read"
     outcome.figures = [
@@ -54,13 +55,16 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
     return outcome
 
 
-def _clock(array: icecore.Array, kept: int | None) -> float:
-    seconds = []
-    for _ in range(_REPEATS):
+def _clock(array: icecore.Array, kept: Sequence[int]) -> dict[int, float]:
+    """Bytes of each number → median seconds of a read, by turns: what slows the machine slows them all."""
+    seconds: dict[int, list[float]] = {k: [] for k in kept}
+    for k in [kept[-1], *list(kept) * _REPEATS]:
         began = time.perf_counter()
-        array.read(bytes=kept)
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
+        array.read(bytes=k)
+        seconds[k].append(time.perf_counter() - began)
+    # The very first read takes memory that nobody had before.
+    del seconds[kept[-1]][0]
+    return {k: statistics.median(found) for k, found in seconds.items()}
 
 
 def _error(part: np.ndarray, exact: np.ndarray) -> float:
