@@ -49,9 +49,7 @@ def query(
     ] = None,
     within: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Only rows inside the polygons of a GeoJSON file (longitudes in any turn)."
-        ),
+        typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file."),
     ] = None,
     xy: Annotated[str | None, typer.Option(metavar="X,Y", help="The columns that --within is about.")] = None,
     source: Annotated[
