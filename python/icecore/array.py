@@ -270,6 +270,8 @@ def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | 
     """The engine's options for a read of part of the precision."""
     if rtol is None and bytes is None:
         return None
+    if bytes is not None and bytes < 1:
+        raise errors.make("invalid", f"{bytes} bytes of each number", "give at least 1")
     given = {"rtol": rtol, "bytes": bytes}
     return {name: value for name, value in given.items() if value is not None}
 

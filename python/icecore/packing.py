@@ -113,6 +113,8 @@ def pack(
     wished = Goal.of(goal, bandwidth)
     patterns = _patterns(access, measure)
     budget = text.parse_size(memory)
+    if budget < 1:
+        raise errors.make("invalid", f"{budget} bytes of memory", "give some: --memory 500MB")
     indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
     repo = destination(into, storage, make=False)
     tables = plan_tables(indexed, group, concat, repo, existing)

@@ -36,7 +36,9 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     except ModuleNotFoundError:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
     if array.dtype.kind not in "biuf":
-        raise errors.make("dtype", f"{array.path} is {array.dtype}: only real numbers can be drawn")
+        kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+        message = f"{array.path} holds {kind}: only real numbers can be drawn"
+        raise errors.make("dtype", message, f"`icecore read` prints it: icecore read REPO {array.path}")
     raw = array.read(sel)
     axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
     values = physical(array, raw.squeeze())

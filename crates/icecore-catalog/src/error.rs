@@ -19,6 +19,8 @@ const VERIFY: &str = "run `icecore verify` on the repository, and bring the dama
 const KEYS: &str =
     "check the credentials: storage={\"access_key_id\": …} or the environment; {\"anonymous\": \"true\"} for none";
 const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
+const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
+const ONLINE: &str = "check the address and the connection";
 const RETRY: &str = "read the new version and try again";
 
 /// Puts what was being done in front of an error's message.
@@ -106,9 +108,10 @@ fn repository_kind(kind: RepositoryErrorKind) -> Error {
             new(ErrorKind::NotFound, &kind)
         }
         K::ParentDirectoryNotClean => new(ErrorKind::Exists, &kind),
-        K::InvalidSnapshotId(_) | K::Tag(_) | K::EmptyPrefixCreation | K::CannotDeleteMain => {
-            new(ErrorKind::Invalid, &kind)
+        K::CannotDeleteMain => {
+            new(ErrorKind::Invalid, &kind).hint("delete another branch: `icecore branch` lists them")
         }
+        K::InvalidSnapshotId(_) | K::Tag(_) | K::EmptyPrefixCreation => new(ErrorKind::Invalid, &kind),
         K::BadRepoVersion { .. } => new(ErrorKind::Unsupported, &kind),
         K::SerializationError(_) | K::DeserializationError(_) | K::ConfigDeserializationError(_) => corrupt(&kind),
         K::ConcurrencyError(error) if error.is_panic() => damaged(PANICKED),
@@ -181,7 +184,9 @@ fn ref_kind(kind: RefErrorKind) -> Error {
     use RefErrorKind as K;
     match kind {
         K::Storage(kind) => storage_kind(kind),
-        K::RefNotFound(name) => Error::new(ErrorKind::NotFound, format!("there is no branch or tag {name}")),
+        K::RefNotFound(name) => {
+            Error::new(ErrorKind::NotFound, format!("there is no branch or tag {name}")).hint(NAMES)
+        }
         K::TagAlreadyExists(name) => Error::new(ErrorKind::Exists, format!("the tag {name} exists already"))
             .hint("tags never move: choose another name"),
         K::InvalidRefName(_) | K::InvalidRefType(_) => new(ErrorKind::Invalid, &kind),
@@ -197,7 +202,7 @@ fn format_kind(kind: IcechunkFormatErrorKind) -> Error {
         K::VirtualReferenceError(kind) => link_kind(kind),
         K::NodeNotFound { ref path } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
         K::SnapshotIdNotFound { .. } | K::BranchNotFound { .. } | K::TagNotFound { .. } => {
-            new(ErrorKind::NotFound, &kind)
+            new(ErrorKind::NotFound, &kind).hint(NAMES)
         }
         K::BranchAlreadyExists { .. } | K::TagAlreadyExists { .. } | K::DuplicateSnapshotId { .. } => {
             new(ErrorKind::Exists, &kind)
@@ -279,7 +284,7 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
             let local = error.raw_os_error().is_some() && !is_network(error);
-            return Some(if local { io(error) } else { new(ErrorKind::Network, error) });
+            return Some(if local { io(error) } else { new(ErrorKind::Network, error).hint(ONLINE) });
         }
         cause = error.source();
     }
@@ -321,8 +326,8 @@ pub(crate) fn io(error: &io::Error) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             (ErrorKind::Io, "free some space: the repository is as it was at its last commit")
         }
-        _ if is_network(error) => (ErrorKind::Network, "check the address and the connection"),
-        _ => (ErrorKind::Io, ""),
+        _ if is_network(error) => (ErrorKind::Network, ONLINE),
+        _ => (ErrorKind::Io, "check that the path exists and can be written"),
     };
     Error::new(kind, error.to_string()).hint(hint)
 }

@@ -39,7 +39,8 @@ impl Repo {
             let held = shared.lock.hold()?;
             let known = named::all(shared).await?;
             if known.branches.contains_key(name) {
-                return Err(Error::new(ErrorKind::Exists, format!("{}: the branch {name} exists already", self.url())));
+                return Err(Error::new(ErrorKind::Exists, format!("{}: the branch {name} exists already", self.url()))
+                    .hint("choose another name, or delete that branch first"));
             }
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_branch(name, &id).await.map_err(error::repository);

@@ -53,6 +53,7 @@ pub(crate) fn unsupported(what: &str, name: &str) -> Error {
 fn missing(ext: &Extension, key: &str, expected: &str) -> Error {
     let found = ext.get(key).map_or("nothing".to_string(), |v| v.to_string().chars().take(60).collect());
     Error::new(ErrorKind::Format, format!("{}: {key} is {found}, expected {expected}", ext.name))
+        .hint("docs/format.md lists each codec's configuration")
 }
 
 /// Refuses settings that the codec's definition doesn't have.

@@ -20,4 +20,5 @@ pub(crate) fn wrong_length(codec: &str, found: impl std::fmt::Display, expected:
 pub(crate) fn bad_config(ext: &Extension, key: &str, allowed: &str) -> Error {
     let found = ext.get(key).map_or("nothing".to_string(), |v| v.to_string().chars().take(60).collect());
     Error::new(ErrorKind::Format, format!("codec {}: {key} is {found}, allowed: {allowed}", ext.name))
+        .hint("give one of those, as NAME:LEVEL or in the codec's configuration")
 }

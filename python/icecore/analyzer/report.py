@@ -74,7 +74,7 @@ def asides(array: ArrayAssay) -> list[str]:
         lines.append(f"left out as hopeless: {', '.join(early)}")
     lines += [f"failed: {c.label} ({c.why})" for c in array.candidates if c.state == "failed"]
     if not array.choices:
-        lines.append("nothing to choose: no chunk holds anything but the fill value")
+        lines.append("nothing to choose: it holds text, or nothing but the fill value")
     return lines
 
 

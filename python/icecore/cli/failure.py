@@ -14,6 +14,21 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+#: what to try where whoever raised the error didn't say
+_HINTS = {
+    "not-found": "check the name: `icecore ls` shows the nodes of a repository, `ls` the files of a folder",
+    "exists": "choose another name",
+    "permission": "check who may read and write there",
+    "memory": "ask for a smaller part, or give more --memory",
+    "io": "check that the path is right, that it can be written, and that there is space",
+    "network": "check the address and the connection",
+    "conflict": "read the new version and try again",
+    "dtype": "`icecore info` shows the types of arrays",
+    "corrupt": "compare it with its original; `icecore verify --deep` names what is damaged in a repository",
+    "interrupted": "",
+}
+
+
 def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
     """``icecore: error[KIND]: …`` with ``  try: …`` below it, and the exit status."""
     if isinstance(error, errors.Error):
@@ -34,4 +49,5 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
 
 def _format(kind: str, message: str, hint: str) -> str:
     text = f"icecore: error[{kind}]: {message}"
+    hint = hint or _HINTS.get(kind, "icecore VERB --help shows what a verb takes")
     return f"{text}\n  try: {hint}" if hint else text

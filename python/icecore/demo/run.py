@@ -92,7 +92,11 @@ def run(folder: Path) -> Outcome:
 
 
 def _prepare(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder} can't be made: {error.strerror}"
+        raise errors.make("io", message, "name another folder: icecore demo DIR") from None
     made = {REPO, *(name for name, _ in _PLAN.values())}
     if (folder / REPO).exists() or not any((folder / name).exists() for name in made):
         _forget(folder / REPO)

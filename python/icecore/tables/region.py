@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _X = ("lon", "longitude", "clon", "x", "lon_ph")  # those of turns.LONGITUDES, and x
 _Y = ("lat", "latitude", "clat", "y", "lat_ph")
+_EXAMPLE = 'write {"type": "Polygon", "coordinates": [[[x, y], [x, y], [x, y], [x, y]]]}'
 #: beyond this many parts, one box around them all does
 _BOXES = 64
 
@@ -60,17 +61,14 @@ class Region:
         if isinstance(area, self._shapely.Geometry):
             return self._whole([area])
         if isinstance(area, (str, os.PathLike)):
-            try:
-                with open(area, encoding="utf-8") as file:
-                    area = json.load(file)
-            except ValueError as error:
-                raise errors.make("format", f"{os.fspath(area)} is no GeoJSON: {error}") from None
+            area = _load(os.fspath(area))
         try:
             shapes = [self._shapely.geometry.shape(item) for item in _geometries(area)]
-        except (errors.Error, KeyError):
+        except errors.Error:
             raise
         except Exception as error:  # shapely's readers raise many kinds
-            raise errors.make("format", f"this is no GeoJSON geometry: {error}") from None
+            message = f"this is no GeoJSON geometry: {type(error).__name__}: {error}"
+            raise errors.make("format", message, _EXAMPLE) from None
         return self._whole(shapes)
 
     def _whole(self, shapes: list[Any]) -> Any:
@@ -85,6 +83,18 @@ class Region:
 
 def _side(column: str, low: float, high: float) -> str:
     return f"{column} between {low!r} and {high!r}"
+
+
+def _load(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        raise errors.no_file(f"there is no file {path}", "within takes a file of GeoJSON polygons") from None
+    except OSError as error:
+        raise errors.make("io", f"{path} can't be read: {error.strerror}", "name a GeoJSON file") from None
+    except ValueError as error:
+        raise errors.make("format", f"{path} is no GeoJSON: {error}", _EXAMPLE) from None
 
 
 def _geometries(area: Any) -> Iterator[Any]:

@@ -53,6 +53,13 @@ impl Precision {
             let what = format!("{}: {asked} of elements of type {}", view.path(), view.meta().dtype.to_json());
             return refused(ErrorKind::Unsupported, what, "only floating-point numbers are read in part: leave it out");
         }
+        if let Self::Bytes(bytes) = self
+            && bytes > width(&view.meta().dtype)
+        {
+            let (dtype, width) = (view.meta().dtype.to_json(), width(&view.meta().dtype));
+            let what = format!("{bytes} bytes of each number of {}, whose type {dtype} has {width}", view.path());
+            return refused(ErrorKind::Invalid, what, "give fewer bytes, or leave it out to read all of them");
+        }
         let Some(planes) = view.meta().chain.planes() else { return Ok(Depth::WHOLE) };
         let count = match self {
             Self::Rtol(rtol) => planes.for_rtol(rtol),
@@ -61,6 +68,11 @@ impl Precision {
         };
         Ok(if count == planes.count() { Depth::WHOLE } else { Depth { planes: count, bound: planes.bound(count) } })
     }
+}
+
+/// Bytes of a number: of each part, where it is complex.
+fn width(dtype: &DType) -> usize {
+    if matches!(dtype, DType::Complex64 | DType::Complex128) { dtype.size() / 2 } else { dtype.size() }
 }
 
 fn is_float(dtype: &DType) -> bool {
