@@ -63,30 +63,33 @@ impl Scale {
     }
 }
 
-/// Hands over all values; the last block is filled up with one of them. (As an iterator of blocks it would copy each.)
+/// All values, of which `last` holds those behind the whole blocks. (Blocks are lent: each copy would cost as much as its work.)
 #[inline(always)]
-fn each_block<T: Number>(values: &[T], any: T, mut take: impl FnMut(&[T; BLOCK])) {
-    let (whole, rest) = values.as_chunks::<BLOCK>();
-    whole.iter().for_each(&mut take);
-    if !rest.is_empty() {
-        let mut last = [any; BLOCK];
-        last.iter_mut().zip(rest).for_each(|(place, v)| *place = *v);
-        take(&last);
-    }
+fn blocks<'a, T>(values: &'a [T], last: &'a [T; BLOCK]) -> impl Iterator<Item = &'a [T; BLOCK]> {
+    let (whole, rest) = values.as_chunks();
+    whole.iter().chain((!rest.is_empty()).then_some(last))
+}
+
+/// The values behind the whole blocks, filled up with one of them.
+#[inline(always)]
+fn last<T: Number>(values: &[T], any: T) -> [T; BLOCK] {
+    let mut last = [any; BLOCK];
+    last.iter_mut().zip(values.as_chunks::<BLOCK>().1).for_each(|(place, v)| *place = *v);
+    last
 }
 
 #[inline(always)]
 fn taken<T: Number>(values: &[T], any: T, scale: Scale) -> [bool; BUCKETS] {
     let mut taken = [false; BUCKETS];
-    each_block(values, any, |block| {
+    for block in blocks(values, &last(values, any)) {
         if alike(block) {
             taken[usize::from(scale.number(block[0]))] = true;
-            return;
+            continue;
         }
         for number in scale.numbers(block) {
             taken[usize::from(number)] = true;
         }
-    });
+    }
     taken
 }
 
@@ -133,7 +136,7 @@ fn ends<T: Number>(
 ) -> [(T, T); INTERVALS - 1] {
     let mut most = [[low; LANES]; INTERVALS - 1];
     let mut least = [[high; LANES]; INTERVALS - 1];
-    each_block(values, low, |block| {
+    for block in blocks(values, &last(values, low)) {
         let numbers = scale.numbers(block);
         for ((gap, most), least) in gaps.iter().zip(&mut most).zip(&mut least) {
             let beside = |number: &u16| (*number == gap.before) | (*number == gap.after);
@@ -149,7 +152,7 @@ fn ends<T: Number>(
                 }
             }
         }
-    });
+    }
     let mut found = [(low, high); INTERVALS - 1];
     for (end, (most, least)) in found.iter_mut().zip(most.into_iter().zip(least)) {
         end.0 = most.into_iter().fold(low, |a, b| if b > a { b } else { a });
