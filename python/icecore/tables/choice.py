@@ -25,7 +25,7 @@ _REPEATS, _ENOUGH = 100, 200
 #: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
 _SAME, _FEW = 1.001, 24
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
-#: levels of pco for the least bytes, and for tables of many chunks: 7 % more in less than three quarters of its time
+#: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
 _SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
 
