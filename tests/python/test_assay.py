@@ -13,6 +13,9 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli, utilities
+from icecore.analyzer import spread
+from icecore.analyzer.measure import Candidate, Measurement
+from icecore.analyzer.sample import Kind, take
 
 RNG = np.random.default_rng(29)
 
@@ -89,6 +92,22 @@ def test_a_part_stands_for_the_whole(tmp_path: Path) -> None:
     stored = icecore.open(tmp_path / "s.icecore")["/x"]
     assert isinstance(stored, icecore.Array)
     assert stored.nbytes / stored.nbytes_stored == pytest.approx(choice.ratio, rel=0.03)
+
+
+def test_what_is_too_slow_for_all_is_told_by_what_is_quick() -> None:
+    data = smooth((24, 60, 70))
+    kind = Kind("float32", data.dtype, 0)
+    whole = spread.Spread(kind, data.shape, (24, 30, 35), data.__getitem__)
+    part = take(kind, data.shape, (6, 15, 18), data.__getitem__, 1 << 14, 1 << 14)
+    codecs = [{"name": "icecore.predict", "configuration": {"modes": ["lorenzo"]}}]
+
+    def gain(write: float) -> float:
+        quick = Candidate("quick", codecs, "measured", "", 3.0, write, 500.0, 3)
+        return whole._relative(Measurement([quick], {}), part, 9.0)
+
+    assert gain(1.0) == 9.0, "none is quick: as the type's default"
+    stored = [whole._ratio(sample, codecs) for sample in (whole._wide, part)]
+    assert gain(100.0) == stored[0] / stored[1] > 1.05, "longer runs of neighbours"
 
 
 def test_files(found: icecore.Assay, tmp_path: Path) -> None:

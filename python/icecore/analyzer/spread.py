@@ -15,6 +15,8 @@ _WIDE = 48 << 20
 _LEAST = 3
 #: bytes that are not too much for any codec
 _FEW = 1 << 19
+#: MB/s that a chain must encode to run over all of a short array
+_QUICK = 15
 
 
 class Spread:
@@ -42,9 +44,10 @@ class Spread:
             return found
         share = seconds / len(found.choices)
         blocks = max(choice.blocks for choice in found.choices.values())
-        factor = self._factor(_first(sample, blocks))
+        part = _first(sample, blocks)
+        factor = self._factor(part)
         choices = {
-            goal: replace(choice, ratio=choice.ratio * factor)
+            goal: replace(choice, ratio=choice.ratio * self._relative(found, part, factor))
             if self._too_slow(sample, choice, share)
             else self._chosen(choice, share)
             for goal, choice in found.choices.items()
@@ -56,6 +59,17 @@ class Spread:
         nbytes = sum(self._wide.raw[:_LEAST])
         parts = sample.blocks[0].nbytes < self._wide.blocks[0].nbytes
         return parts and nbytes > _FEW and nbytes / 1e6 > choice.write * seconds
+
+    def _relative(self, found: Measurement, part: Sample, factor: float) -> float:
+        """What a chain that is too slow for more chunks gains on them: as much as the shortest of those that
+        are quick enough, which suits the numbers better than the default. Else ``factor``.
+        """
+        quick = [c for c in found.candidates if c.state == "measured" and c.write >= _QUICK and c.codecs]
+        best = max(quick, key=lambda candidate: candidate.ratio, default=None)
+        if best is None:
+            return factor
+        ratios = [self._ratio(blocks, best.codecs) for blocks in (self._wide, part)]
+        return ratios[0] / ratios[1] if all(ratios) else factor
 
     def _chosen(self, choice: Choice, seconds: float) -> Choice:
         only = [{"label": choice.label, "codecs": choice.codecs}]
@@ -73,8 +87,11 @@ class Spread:
         return self._all / ratio if ratio else 1.0
 
     def _default(self, part: Sample) -> float:
-        """The default codec's ratio; 0 where nothing is stored."""
-        only = [{"label": "default", "codecs": self._codecs}]
+        return self._ratio(part, self._codecs)
+
+    def _ratio(self, part: Sample, codecs: list[codecspec.Codec]) -> float:
+        """A chain's ratio; 0 where nothing is stored."""
+        only = [{"label": "only", "codecs": codecs}]
         choice = measure(self._kind, part, [Goal("archive")], only=only).choices.get("archive")
         return choice.ratio if choice is not None else 0.0
 
