@@ -123,7 +123,7 @@ def middle(what: str) -> Any:
 GOALS = [
     Goal("bytes fetched, 2 of 4 over all: median of the fields", middle("bytes"), "<=", 0.35),
     Goal("time, 2 of 4 over all: median of the fields", middle("time"), "<=", 0.5),
-    Goal("CPU time, the same", middle("CPU"), "<=", 0.5),
+    Goal("(not asked) CPU time, the same", middle("CPU"), "<=", 0.5),
 ]
 
 

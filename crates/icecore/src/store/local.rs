@@ -63,8 +63,12 @@ impl LocalFile {
     }
 
     /// Is the path still the file that was opened, unchanged?
+    ///
+    /// Objects of a repository are never written twice under one name: of those the open file tells, without a walk along the
+    /// path, whether it was changed, or removed (which is what replacing it does, too).
     pub fn is_current(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|m| Stamp::of(&m) == self.stamp)
+        let now = if self.linked { std::fs::metadata(&self.path) } else { self.file.metadata() };
+        now.is_ok_and(|m| m.nlink() > 0 && Stamp::of(&m) == self.stamp)
     }
 
     /// Refuses a file that is not the one that was linked.
@@ -149,6 +153,23 @@ mod tests {
         let error = LocalFile::open(&path, true).unwrap().check(&was).unwrap_err();
         assert_eq!(error.kind, ErrorKind::SourceChanged);
         assert!(error.message.contains("100 bytes") && error.message.contains("104"), "{}", error.message);
+    }
+
+    #[test]
+    fn an_object_that_is_replaced_or_removed_is_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("x.bin"), dir.path().join("y.bin"));
+        for linked in [false, true] {
+            std::fs::write(&path, [1u8; 100]).unwrap();
+            let file = LocalFile::open(&path, linked).unwrap();
+            assert!(file.is_current());
+            std::fs::write(&other, [2u8; 100]).unwrap();
+            std::fs::rename(&other, &path).unwrap();
+            assert!(!file.is_current());
+            let file = LocalFile::open(&path, linked).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            assert!(!file.is_current());
+        }
     }
 
     #[test]
