@@ -67,6 +67,7 @@ def tail(
     unit: int,
     dtype: np.dtype[Any],
     memory: int,
+    whole: int,
     read: Callable[[int, int], np.ndarray],
 ) -> Tail:
     """The tail of an array of ``length`` rows.
@@ -77,11 +78,12 @@ def tail(
         unit: rows of a shard.
         dtype: of the elements.
         memory: bytes that the rows may take; where the rows of a shard need more, fewer are gathered.
+        whole: bytes that all rows of a shard may take.
         read: gives the stored rows from the first to before the second.
     """
     size = max(int(np.prod(row, dtype=np.int64)) * max(dtype.itemsize, 1), 1)
     boundary = length // unit * unit
-    if unit * size <= memory:
+    if unit * size <= whole:
         stored = read(boundary, length) if boundary < length else np.empty((0, *row), dtype)
         return Tail(boundary, stored, unit, aligned=True)
     capacity = min(boundary + unit - length, max(memory // size, 1))

@@ -20,9 +20,6 @@ from icecore.selection import is_int
 if TYPE_CHECKING:
     from icecore.writer import Writer
 
-#: at most about this much is read, patched or copied at once
-_BLOCK = 64 << 20
-
 
 class ArrayWriter:
     """``w.array(…)`` or ``w[path]``: ``a[...] = data``, ``a[10:20] = data``, ``a.append(row)``."""
@@ -173,7 +170,14 @@ class ArrayWriter:
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
     ) -> None:
         old = self._writer._pending().array(self.path)
-        block = old.read(tuple(slice(a, b) for a, b in zip(low, high, strict=True)))
+        region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        # Memory of its own: what the pool of results keeps would come on top of the writer's.
+        own = (
+            None
+            if self.dtype.kind in "OT"
+            else np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype)
+        )
+        block = old.read(region, out=own)
         block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
         self._writer._native.write(self.path, low, block)
 
@@ -188,7 +192,7 @@ class ArrayWriter:
             min(-(-(s + n) // u) * u, full)
             for s, n, u, full in zip(start, shape, self.unit, self._stored, strict=True)
         )
-        yield from _split(low, high, self.unit, max(self.dtype.itemsize, 1))
+        yield from _split(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._box)
 
     def _misfit(self, given: tuple[int, ...]) -> errors.Error:
         row = ", ".join(map(str, self._stored[1:]))
@@ -227,7 +231,10 @@ class ArrayWriter:
             return self._writer._pending().array(self.path).read((slice(first, last),))
 
         memory = self._writer._tail_memory()
-        return tail(self._stored[0], self._stored[1:], self.unit[0], self.dtype, memory, read)
+        # A shard has to be held in any case, to be encoded: the only array may as well gather it.
+        shard = prod(self.unit) * max(self.dtype.itemsize, 1) if len(self._writer._arrays) == 1 else 0
+        whole = max(memory, shard)
+        return tail(self._stored[0], self._stored[1:], self.unit[0], self.dtype, memory, whole, read)
 
     def _write_whole(self, rows: np.ndarray) -> int:
         """Write the rows that fill whole shards; return how many."""
@@ -294,16 +301,18 @@ def _bare(node: Node) -> list[Codec]:
 
 
 def _split(
-    low: tuple[int, ...], high: tuple[int, ...], unit: tuple[int, ...], itemsize: int
+    low: tuple[int, ...], high: tuple[int, ...], unit: tuple[int, ...], itemsize: int, most: int
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Halve a box of whole shards along its longest axis (in shards) until it is small or a single shard."""
+    """Halve a box of whole shards along an axis until it has ``most`` bytes or is a single shard."""
     counts = [-(-(b - a) // u) for a, b, u in zip(low, high, unit, strict=True)]
-    if prod(b - a for a, b in zip(low, high, strict=True)) * itemsize <= _BLOCK or all(
-        n == 1 for n in counts
-    ):
+    if prod(b - a for a, b in zip(low, high, strict=True)) * itemsize <= most or all(n == 1 for n in counts):
         yield low, high
         return
     axis = next(i for i, n in enumerate(counts) if n > 1)
     middle = low[axis] + counts[axis] // 2 * unit[axis]
-    yield from _split(low, tuple(middle if i == axis else b for i, b in enumerate(high)), unit, itemsize)
-    yield from _split(tuple(middle if i == axis else a for i, a in enumerate(low)), high, unit, itemsize)
+    yield from _split(
+        low, tuple(middle if i == axis else b for i, b in enumerate(high)), unit, itemsize, most
+    )
+    yield from _split(
+        tuple(middle if i == axis else a for i, a in enumerate(low)), high, unit, itemsize, most
+    )

@@ -20,6 +20,8 @@ from icecore.sources.attributes import to_json
 _GROWN = 256 << 20
 #: … but at least this many, where it is committed in small steps: a commit costs about as much anyway
 _GROWN_LITTLE = 256 << 10
+#: stored bytes of a shard at most
+_SHARD = 32 << 20
 #: among icecore's own attributes: what the codecs of an array without data are to be chosen for
 WISH = "wish"
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
@@ -48,6 +50,8 @@ def plan(
     reads: Sequence[Query] = (),
     inner_bytes: tuple[int, int] | None = None,
     ratio: float = 1.0,
+    rows_bytes: int | None = None,
+    shard_bytes: int | None = None,
 ) -> Layout:
     """The layout of an array: planned, with ``chunk`` and ``shard`` taken as they are where they are given.
 
@@ -65,6 +69,8 @@ def plan(
         reads: how it will be read; maps and time series alike where empty.
         inner_bytes: least and most bytes of a chunk, decoded; 64 KiB to 1 MiB where None.
         ratio: decoded bytes per stored byte: shards, whose stored size counts, may hold as much more.
+        rows_bytes: of the rows of a growing array that can wait for their shards to fill.
+        shard_bytes: of a shard at most, where that is less than 32 MiB.
 
     Raises:
         Error: ``invalid`` where a given shape has another number of axes, is not positive, or doesn't divide.
@@ -75,13 +81,18 @@ def plan(
         return Layout((), None)
     chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
     if chunk is None or shard is None:
-        goal: dict[str, Any] = {"shape": _grown(shape, itemsize, rows_a_commit), "itemsize": max(itemsize, 1)}
+        goal: dict[str, Any] = {
+            "shape": _grown(shape, itemsize, rows_a_commit, rows_bytes),
+            "itemsize": max(itemsize, 1),
+        }
         if source_chunk is not None:
             goal["source_chunk"] = list(source_chunk)
         if chunk is not None:
             goal["chunk"] = list(chunk)
         if inner_bytes is not None:
             goal["inner_bytes"] = list(inner_bytes)
+        if shard_bytes is not None:
+            goal["shard_bytes"] = min(shard_bytes, _SHARD)
         goal["ratio"] = max(ratio, 1.0)
         goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
@@ -171,11 +182,13 @@ def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tupl
     return given
 
 
-def _grown(shape: Sequence[int], itemsize: int, rows_a_commit: int | None) -> list[int]:
+def _grown(
+    shape: Sequence[int], itemsize: int, rows_a_commit: int | None, rows_bytes: int | None
+) -> list[int]:
     """``shape`` with an empty first axis (it will be appended to) as long as a big array's.
 
     Each commit writes the unfinished shards again, so where it is known how many rows one brings, shards are
-    at most four times as long.
+    at most four times as long; and no longer than the memory for rows that wait.
     """
     if shape[0] or not all(shape[1:]):
         return [max(n, 1) for n in shape]
@@ -183,6 +196,8 @@ def _grown(shape: Sequence[int], itemsize: int, rows_a_commit: int | None) -> li
     nbytes = _GROWN
     if rows_a_commit is not None:
         nbytes = min(max(4 * rows_a_commit * row, _GROWN_LITTLE), _GROWN)
+    if rows_bytes is not None:
+        nbytes = min(nbytes, rows_bytes)
     return [max(nbytes // row, 1), *shape[1:]]
 
 

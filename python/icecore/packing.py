@@ -127,7 +127,8 @@ def pack(
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
     if may_commit(report, bool(assembly.steps or tables.jobs), keep_going):
         why = message or summary("pack", indexed)
-        with opened(repo, into, storage) as target, target.writer(why, memory=budget // 2) as writer:
+        # of which half may be on its way to the encoders
+        with opened(repo, into, storage) as target, target.writer(why, memory=2 * budget) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))

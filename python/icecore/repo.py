@@ -348,7 +348,7 @@ class Repo:
         self,
         message: str = "write",
         branch: str | None = None,
-        memory: int | None = None,
+        memory: int | str | None = None,
         commit_every: int | None = None,
         commit_seconds: float | None = None,
     ) -> Writer:
@@ -359,8 +359,12 @@ class Repo:
         Args:
             message: of the commit.
             branch: to commit to; by default the branch this repository was opened at.
-            memory: bytes of data that may wait for encoding at once, and as much again as rows that wait
-                for their shards to fill.
+            memory: bytes that the writer holds at most, as a number or ``"256MiB"``; 1 GiB where None, of
+                which one growing array takes about 250 MB. A quarter is for rows that wait for their shards
+                to fill, a quarter for data on their way to the encoders, the rest for copies and for what
+                the encoders make of them; shards of new arrays are planned to fit. Shards that are given
+                and larger than that take three times their size. On top come the package's own parts and
+                what the encoders work with: 40 MB together, with ``archive`` 50 MB more for each thread.
             commit_every: commit by itself after so many appends to each growing array (see
                 :mod:`icecore.rounds`), and plan the shards of new ones for it.
             commit_seconds: the same after so many seconds; looked at with each append.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import adapting, codecspec, errors, layout, reference
+from icecore import adapting, codecspec, errors, layout, reference, text
 from icecore.access import Query, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 
-#: bytes that may wait for encoding where no other number is given; the engine's default
-_MEMORY = 256 << 20
+#: bytes that a writer may hold where no other number is given: enough for the largest shards that are planned
+_MEMORY = 1 << 30
+#: shares of them: for rows that wait for their shards to fill; for data on their way to the encoders, beside
+#: which as much again is kept for what they are encoded to; for a box that is copied; of a shard
+_ROWS, _ON_THE_WAY, _COPIED, _SHARD = 4, 4, 8, 8
+#: at most about this much is read, patched or copied at once
+_BLOCK = 64 << 20
 
 
 class Writer:
@@ -46,13 +51,17 @@ class Writer:
         repo: Repo,
         message: str,
         branch: str,
-        memory: int | None = None,
+        memory: int | str | None = None,
         commit_every: int | None = None,
         commit_seconds: float | None = None,
     ) -> None:
+        self._memory = text.parse_size(memory) if memory is not None else _MEMORY
+        if self._memory < 1:
+            raise errors.make(
+                "invalid", f"{memory!r} of memory for a writer", "give it some: memory='256MiB'"
+            )
         self._repo = repo
-        self._native = repo._native.writer(branch, memory)
-        self._memory = memory if memory is not None else _MEMORY
+        self._native = repo._native.writer(branch, self._memory // _ON_THE_WAY)
         self._arrays: dict[str, ArrayWriter] = {}
         self._rounds = Rounds(commit_every, commit_seconds)
         self._commit_every = commit_every
@@ -96,7 +105,8 @@ class Writer:
             shape: elements along each axis; start with 0 along the first to append.
             dims: a name per axis.
             chunks: shape of the unit of decoding; planned where None.
-            shards: shape of the unit of I/O, a multiple of ``chunks``; planned where None.
+            shards: shape of the unit of I/O, a multiple of ``chunks``; planned where None: small enough for
+                the writer's ``memory``.
             codec: ``auto`` measures on the first shard that is written and chooses for the goal; else see
                 :func:`icecore.codecspec.resolve`.
             fill: the value of elements that are never written; zero (or empty) where None.
@@ -129,6 +139,8 @@ class Writer:
             rows_a_commit=self._commit_every,
             reads=reads,
             inner_bytes=codecspec.chunk_bytes(codec, numpy_dtype),
+            rows_bytes=self._memory // _ROWS,
+            shard_bytes=self._memory // _SHARD,
         )
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         ours = adapting.wish(wished, portable) if codec == "auto" else None
@@ -220,7 +232,12 @@ class Writer:
 
     def _tail_memory(self) -> int:
         """Bytes that the waiting rows of one array may take."""
-        return self._memory // (2 * max(len(self._arrays), 1))
+        return self._memory // (_ROWS * max(len(self._arrays), 1))
+
+    @property
+    def _box(self) -> int:
+        """Bytes that are read, patched or copied at once, where a shard isn't more."""
+        return min(_BLOCK, self._memory // _COPIED)
 
     def _open(self) -> None:
         if self._closed:

@@ -257,6 +257,11 @@ impl Writer {
         Ok(self.writing().or_raise()?.written().0.bytes_stored)
     }
 
+    /// Bytes that the encoders hold now, and the most that they ever did.
+    fn held(&self) -> PyResult<(usize, usize)> {
+        Ok(self.writing().or_raise()?.held())
+    }
+
     /// By array: (raw bytes, stored bytes, chunks stored, chunks kept as they were).
     fn written(&self) -> PyResult<HashMap<String, (u64, u64, u64, u64)>> {
         let (_, arrays) = self.writing().or_raise()?.written();

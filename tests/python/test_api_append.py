@@ -216,7 +216,7 @@ def test_memory_of_waiting_rows_is_bounded(repo_path: str) -> None:
         a = w.array("/x", "f8", (0, 4000), chunks=(40, 100), shards=(40, 1000), codec="zstd")
         for row in data:
             a.append(row)
-            assert a._tail is None or a._tail._rows.nbytes <= 100_000
+            assert a._tail is None or a._tail._rows.nbytes <= 50_000
     np.testing.assert_array_equal(icecore.open(repo_path)["/x"].read(), data)
 
 

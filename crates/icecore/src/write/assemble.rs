@@ -40,6 +40,7 @@ impl<'a> Assembly<'a> {
     fn append(&mut self, chunk: Option<Lent>) {
         self.entries.push(chunk.as_ref().map(|bytes| (self.out.len() as u64, bytes.len() as u64)));
         self.out.bytes.extend_from_slice(chunk.as_deref().unwrap_or_default());
+        self.out.count();
     }
 
     /// The shard, once it has all its chunks; `None` where none of them holds anything.

@@ -1,29 +1,56 @@
 //! Memory for encoded bytes that is used again: for fresh memory the kernel takes as long as a fast codec for the data.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that a writer holds: data that wait for their encoding, what they are encoded to, blocks that wait.
+#[derive(Default)]
+pub(crate) struct Tally {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Tally {
+    pub fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.most.fetch_max(now, Ordering::Relaxed);
+    }
+
+    pub fn sub(&self, bytes: usize) {
+        self.now.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes held now, and the most that ever were.
+    pub fn read(&self) -> (usize, usize) {
+        (self.now.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
+    }
+}
 
 /// Blocks of memory that wait for their next use. All of it is given back with the writer.
 pub(crate) struct Buffers {
     free: Mutex<Vec<Idle>>,
     /// Bytes that may wait.
     most: usize,
+    tally: Arc<Tally>,
 }
 
 /// A block that waits, and how many bytes of it were used: what was never touched takes no memory.
+#[derive(Default)]
 struct Idle {
     bytes: Vec<u8>,
     used: usize,
 }
 
 impl Buffers {
-    pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { free: Mutex::default(), most })
+    pub fn new(most: usize, tally: &Arc<Tally>) -> Arc<Self> {
+        Arc::new(Self { free: Mutex::default(), most, tally: Arc::clone(tally) })
     }
 
     /// An empty block: the one that was used last, whose memory may still be in a cache.
     pub fn take(self: &Arc<Self>) -> Lent {
-        Lent { bytes: self.lock().pop().map(|idle| idle.bytes).unwrap_or_default(), home: Arc::clone(self) }
+        let Idle { bytes, used } = self.lock().pop().unwrap_or_default();
+        Lent { bytes, counted: used, home: Arc::clone(self) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
@@ -34,7 +61,18 @@ impl Buffers {
 /// A block in use; it goes back when it is dropped.
 pub(crate) struct Lent {
     pub bytes: Vec<u8>,
+    /// Bytes of it that are known to be in use, from this time or the one before.
+    counted: usize,
     home: Arc<Buffers>,
+}
+
+impl Lent {
+    /// Notes how much of it is in use by now.
+    pub fn count(&mut self) {
+        let more = self.bytes.len().saturating_sub(self.counted);
+        self.home.tally.add(more);
+        self.counted += more;
+    }
 }
 
 impl Deref for Lent {
@@ -53,12 +91,15 @@ impl AsRef<[u8]> for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
+        self.count();
         let mut bytes = std::mem::take(&mut self.bytes);
-        let used = bytes.len();
+        let used = self.counted;
         bytes.clear();
         let mut free = self.home.lock();
         if free.iter().map(|idle| idle.used).sum::<usize>() + used <= self.home.most {
             free.push(Idle { bytes, used });
+        } else {
+            self.home.tally.sub(used);
         }
     }
 }
@@ -67,11 +108,37 @@ impl Drop for Lent {
 pub(crate) struct Memory {
     pub chunks: Arc<Buffers>,
     pub shards: Arc<Buffers>,
+    pub tally: Arc<Tally>,
 }
 
 impl Memory {
     /// `budget`: bytes of data that may be on their way; a quarter as much may wait to be used again.
     pub fn new(budget: usize) -> Self {
-        Self { chunks: Buffers::new(budget / 16), shards: Buffers::new(budget / 4) }
+        let tally = Arc::default();
+        Self { chunks: Buffers::new(budget / 16, &tally), shards: Buffers::new(budget / 4, &tally), tally }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_counted_while_they_hold_memory() {
+        let memory = Memory::new(400);
+        let mut block = memory.shards.take();
+        block.bytes.extend([1; 70]);
+        block.count();
+        assert_eq!(memory.tally.read(), (70, 70));
+        drop(block);
+        assert_eq!(memory.tally.read(), (70, 70), "it waits");
+        let mut again = memory.shards.take();
+        assert!(again.bytes.is_empty());
+        again.bytes.extend([2; 90]);
+        let mut other = memory.shards.take();
+        other.bytes.extend([3; 40]);
+        drop(again);
+        drop(other);
+        assert_eq!(memory.tally.read(), (90, 130), "there was no room for the second one");
     }
 }

@@ -78,6 +78,7 @@ fn chunk(
         Data::Variable { blob, ends } => variable(meta, &window, blob, ends, &mut worker, &mut out.bytes),
     };
     WORKER.set(Some(worker));
+    out.count();
     Ok(result?.then_some(out))
 }
 

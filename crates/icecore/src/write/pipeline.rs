@@ -22,7 +22,8 @@ const ENOUGH: usize = 16 << 20;
 /// Options of a [`Writing`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Bytes of data that may be on their way at once; one larger box still goes through alone.
+    /// Bytes of data that may be on their way at once; one larger box still goes through alone. What they are encoded to
+    /// takes as much again at most, and blocks that wait for their next use a third.
     pub memory: usize,
 }
 
@@ -126,6 +127,12 @@ impl Shared {
         Ok(())
     }
 
+    /// A box of so many bytes is no longer on its way.
+    fn left(&self, state: &mut State, bytes: usize) {
+        state.in_flight -= bytes;
+        self.memory.tally.sub(bytes);
+    }
+
     fn turn(&self) -> u64 {
         let mut state = self.lock();
         state.turn += 1;
@@ -169,7 +176,7 @@ impl Writing {
         self.reserve(path, bytes, chunks.len())?;
         let job = Arc::new((path.to_owned(), Arc::clone(meta), region, data));
         if chunks.is_empty() {
-            self.shared.lock().in_flight -= bytes;
+            self.shared.left(&mut self.shared.lock(), bytes);
         }
         let turn = self.shared.turn();
         let left = Arc::new(std::sync::atomic::AtomicUsize::new(chunks.len()));
@@ -188,7 +195,7 @@ impl Writing {
                 }
                 state.jobs -= 1;
                 if last {
-                    state.in_flight -= bytes;
+                    shared.left(&mut state, bytes);
                 }
                 shared.done.notify_all();
             });
@@ -206,6 +213,7 @@ impl Writing {
             return Err(error.clone());
         }
         state.in_flight += bytes;
+        self.shared.memory.tally.add(bytes);
         state.jobs += jobs;
         state.written.bytes_raw += bytes as u64;
         state.per_array.entry(path.to_owned()).or_default().bytes_raw += bytes as u64;
@@ -257,6 +265,12 @@ impl Writing {
         let id = self.shared.writer.commit(message)?;
         self.shared.keeper.clear();
         Ok(id)
+    }
+
+    /// Bytes held now, and the most that ever were: data on their way, what they are encoded to, blocks that wait for
+    /// their next use.
+    pub fn held(&self) -> (usize, usize) {
+        self.shared.memory.tally.read()
     }
 
     /// How much has gone through, in all and by array.
