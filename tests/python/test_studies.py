@@ -8,9 +8,12 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from icecore import errors
-from icecore.studies import figures, study
+from icecore.studies import labels, study
 from icecore.studies.pstore import field, ingestion, layouts, precision, scaling
+from icecore.studies.scatter import Point, named_ones
 
 
 def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,10 +52,27 @@ def test_a_file_that_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_crowd_of_points_is_named_at_its_edge() -> None:
-    few = {f"codec {i}": (1.0 + i, 40.0 - i) for i in range(3)}
-    many = {f"codec {i}": (1.0 + i, 40.0 + i) for i in range(40)}
-    drawn = [figures.named_ones(points) for points in (few, many, {**many, "icecore": (0.5, 0.5)})]
-    assert drawn == [set(few), {"codec 39"}, {"codec 39", "icecore"}]
+    few = [Point(f"codec {i}", 1.0 + i, 40.0 - i) for i in range(3)]
+    many = [Point(f"codec {i}", 1.0 + i, 40.0 + i) for i in range(40)]
+    crowds = (few, many, [*many, Point("ours", 0.5, 0.5, chosen="speed")])
+    named = [[point.name for point in named_ones(points)] for points in crowds]
+    assert named == [["codec 0", "codec 1", "codec 2"], ["codec 39"], ["ours", "codec 39"]]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(20, 380), st.integers(20, 280)), min_size=1, max_size=12, unique=True))
+def test_names_lie_over_no_other_name(spots: list[tuple[int, int]]) -> None:
+    area, size = (0.0, 0.0, 400.0, 300.0), (80.0, 11.0)
+    corners = labels.place([(spot, size) for spot in spots], spots, area)
+    boxes = [(x, y, x + size[0], y + size[1]) for x, y in corners]
+    for i, (left, low, right, high) in enumerate(boxes):
+        assert left >= -0.01
+        assert low >= -0.01
+        assert right <= 400.01
+        assert high <= 300.01
+        for other in boxes[:i]:
+            apart = left >= other[2] or other[0] >= right or low >= other[3] or other[1] >= high
+            assert apart, (boxes[i], other)
 
 
 def test_no_such_study() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from icecore.analyzer.families import FAMILIES, family
 from icecore.analyzer.report import shown
-from icecore.studies.figures import blank
+from icecore.studies import scatter
+from icecore.studies.figures import blank, scales
+from icecore.studies.scatter import Point
 
 if TYPE_CHECKING:
-    from icecore.analyzer.outcome import Assay
+    from icecore.analyzer.outcome import ArrayAssay, Assay, FileAssay
 
 #: arrays that one picture has room for
 _MOST = 6
-#: name, MB/s, ratio, the goals that choose it
-Point = tuple[str, float, float, tuple[str, ...]]
+#: what an axis says, and the points
+Panel = tuple[str, list[Point]]
 
 
 def draw(assay: Assay, path: str) -> None:
@@ -23,37 +25,35 @@ def draw(assay: Assay, path: str) -> None:
     Raises:
         Error: ``unsupported`` without matplotlib.
     """
-    rows: list[tuple[str, list[tuple[str, list[Point]]]]] = []
-    for array in assay.arrays[:_MOST]:
-        found = shown(array)
-        read: list[Point] = [(c.label, c.read, c.ratio, c.chosen_for) for c in found]
-        written: list[Point] = [(c.label, c.write, c.ratio, c.chosen_for) for c in found]
-        rows.append((f"{array.path} ({array.dtype})", [("read", read), ("write", written)]))
-    for file in assay.files:
-        speed = file.measured / 1e6
-        packed: list[Point] = [(p.program, speed / max(p.pack, 1e-9), p.ratio, ()) for p in file.programs]
-        again: list[Point] = [(p.program, speed / max(p.unpack, 1e-9), p.ratio, ()) for p in file.programs]
-        rows.append((file.name, [("unpack", again), ("pack", packed)]))
-    figure = blank(13, 5 * max(len(rows), 1))
-    for row, (name, panels) in enumerate(rows):
-        for column, (what, points) in enumerate(panels):
+    rows = [(f"{array.path} ({array.dtype})", _array(array)) for array in assay.arrays[:_MOST]]
+    rows += [(file.name, _file(file)) for file in assay.files]
+    figure = blank(14, 5.5 * max(len(rows), 1))
+    panels = []
+    for row, (name, pair) in enumerate(rows):
+        for column, (what, points) in enumerate(pair):
             axes = figure.add_subplot(len(rows), 2, 2 * row + column + 1)
-            _panel(axes, name, what, points)
+            axes.set_title(name, fontsize=10)
+            axes.grid(alpha=0.3)
+            scatter.dots(axes, points, FAMILIES, edge=True)
+            scales(axes, (what, "ratio"), "x")
+            panels.append((axes, points))
+    scatter.legend(figure, [point for _, points in panels for point in points], FAMILIES, "chosen for a goal")
+    scatter.names(figure, panels)
     figure.savefig(path)
 
 
-def _panel(axes: Any, name: str, what: str, points: Sequence[Point]) -> None:
-    """The points; those that another beats in both ratio and speed have no name, or none could be read."""
-    for label, speed, ratio, goals in points:
-        beaten = any(s >= speed and r >= ratio and (s, r) != (speed, ratio) for _, s, r, _ in points)
-        color = "tab:red" if goals else "tab:gray" if beaten else "tab:blue"
-        axes.plot(speed, ratio, "o", color=color, markersize=8 if goals else 5, zorder=2 if beaten else 3)
-        if goals or not beaten:
-            text = f"{label} ({', '.join(goals)})" if goals else label
-            axes.annotate(text, (speed, ratio), xytext=(5, 4), textcoords="offset points", fontsize=7)
-    axes.set_title(name, fontsize=10)
-    axes.set_xscale("log")
-    axes.set_xlabel(f"{what}, MB/s of one core")
-    axes.set_ylabel("ratio")
-    axes.grid(alpha=0.3)
-    axes.margins(x=0.15)
+def _array(array: ArrayAssay) -> list[Panel]:
+    def points(speed: str) -> list[Point]:
+        return [
+            Point(c.label, getattr(c, speed), c.ratio, family(c.label), ", ".join(c.chosen_for) or None)
+            for c in shown(array)
+        ]
+
+    return [("read, MB/s of one core", points("read")), ("write, MB/s of one core", points("write"))]
+
+
+def _file(file: FileAssay) -> list[Panel]:
+    speed = file.measured / 1e6
+    packed = [Point(p.program, speed / max(p.pack, 1e-9), p.ratio) for p in file.programs]
+    again = [Point(p.program, speed / max(p.unpack, 1e-9), p.ratio) for p in file.programs]
+    return [("unpack, MB/s", again), ("pack, MB/s", packed)]

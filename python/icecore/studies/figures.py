@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from icecore import errors
-
-#: points of which each can be named
-_MANY = 20
+from icecore.studies import scatter
+from icecore.studies.scatter import Point
 
 
 def blank(width: float, height: float) -> Any:
@@ -42,32 +42,34 @@ def canvas(title: str) -> tuple[Any, Any]:
 
 
 def points(
-    path: Path, title: str, labels: tuple[str, str], named: Mapping[str, tuple[float, float]], log: str = ""
+    path: Path,
+    title: str,
+    labels: tuple[str, str],
+    named: Sequence[Point],
+    log: str = "",
+    families: Sequence[str] = (),
+    edge: bool = False,
 ) -> str:
-    """Named points; ``log`` holds ``x`` and ``y`` where that axis is logarithmic. icecore's stand out."""
+    """Named points; ``log`` holds ``x`` and ``y`` where that axis is logarithmic. ``edge`` joins those that
+    no other beats in both directions.
+    """
     figure, axes = canvas(title)
-    shown = named_ones(named)
-    for name, (x, y) in named.items():
-        ours = name.startswith("icecore")
-        axes.plot(x, y, "o", color="tab:red" if ours else "tab:blue", markersize=8 if ours else 5)
-        if name in shown:
-            axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=8)
-    axes.set_xscale("log" if "x" in log else "linear")
-    axes.set_yscale("log" if "y" in log else "linear")
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
+    scatter.dots(axes, named, families, edge)
+    scatter.legend(figure, named, families)
+    scales(axes, labels, log)
+    scatter.names(figure, [(axes, named)])
     figure.savefig(path)
     return str(path)
 
 
-def named_ones(points: Mapping[str, tuple[float, float]]) -> set[str]:
-    """Of many points those that no other beats in both directions, and icecore's: others would hide them."""
-
-    def beaten(x: float, y: float) -> bool:
-        return any(a >= x and b >= y and (a, b) != (x, y) for a, b in points.values())
-
-    few = len(points) <= _MANY
-    return {name for name, point in points.items() if few or name.startswith("icecore") or not beaten(*point)}
+def scales(axes: Any, labels: tuple[str, str], log: str) -> None:
+    """Name the axes; powers of ten are written out on logarithmic ones."""
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        if which in log:
+            getattr(axes, f"set_{which}scale")("log")
+            axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
 def lines(
@@ -76,15 +78,25 @@ def lines(
     labels: tuple[str, str],
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     log: str = "",
+    ticks: Mapping[float, str] | None = None,
+    joined: bool = True,
 ) -> str:
-    """Lines with a legend: name → (x, y)."""
+    """Lines with a legend: name → (x, y). ``ticks`` are where the x axis has its words; points of which each
+    is a thing of its own are not ``joined``.
+    """
     figure, axes = canvas(title)
-    for name, (x, y) in series.items():
-        axes.plot(x, y, "o-", label=name, linewidth=2.5 if name.startswith("icecore") else 1.2)
-    axes.set_xscale("log" if "x" in log else "linear")
-    axes.set_yscale("log" if "y" in log else "linear")
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
+    for (name, (x, y)), mark in zip(series.items(), cycle("os^vD"), strict=False):
+        ours = name.startswith("icecore")
+        style = (
+            {"linewidth": 2.5 if ours else 1.2}
+            if joined
+            else {"linestyle": "", "markersize": 9, "alpha": 0.7}
+        )
+        axes.plot(x, y, marker="o" if joined else mark, label=name, **style)
+    scales(axes, labels, log)
+    if ticks is not None:
+        axes.set_xticks(list(ticks), list(ticks.values()))
+        axes.minorticks_off()
     axes.legend(fontsize=8)
     figure.savefig(path)
     return str(path)

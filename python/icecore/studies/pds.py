@@ -19,6 +19,7 @@ from pathlib import Path
 
 from icecore import errors, text, utilities
 from icecore.studies import figures
+from icecore.studies.scatter import Point
 from icecore.studies.study import Outcome, Table
 
 #: column 26 of the table is the longitude of the footprint
@@ -26,6 +27,8 @@ COLUMN, LOW, HIGH = 26, 120.0, 120.1
 _AWK = f"{{if (${COLUMN}>{LOW} && ${COLUMN}<{HIGH}) print}}"
 _WHERE = f"clon > {LOW} and clon < {HIGH}"
 _TABLE = "/table"
+#: who made what a point stands for
+_OURS = ("icecore", "others")
 #: seconds that a program may pack, and bytes that its speed is taken from
 _LONGEST, _TRIAL = 30.0, 4 << 20
 
@@ -234,15 +237,17 @@ def _draw(folder: Path, tables: list[Table]) -> list[str]:
             folder / "pds-1-pack.png",
             "What packing takes and gains",
             ("seconds to pack", "ratio"),
-            sizes,
+            _points(sizes),
             "xy",
+            _OURS,
         ),
         figures.points(
             folder / "pds-2-filter.png",
             "Rows of one place, out of each format",
             ("ratio", "MB of text a second"),
-            filters,
+            _points(filters),
             "xy",
+            _OURS,
         ),
         figures.lines(
             folder / "pds-3-processes.png",
@@ -252,6 +257,10 @@ def _draw(folder: Path, tables: list[Table]) -> list[str]:
             "y",
         ),
     ]
+
+
+def _points(named: dict[str, tuple[float, float]]) -> list[Point]:
+    return [Point(name, x, y, _OURS[not name.startswith("icecore")]) for name, (x, y) in named.items()]
 
 
 def _notes(file: Path, source: str | None) -> list[str]:

@@ -40,10 +40,11 @@ def _cell(cell: Any) -> str:
 
 @dataclass
 class Outcome:
-    """Tables, notes and the figures that were drawn."""
+    """Tables, notes and the figures that were drawn; ``more`` are tables that are too long for a terminal."""
 
     name: str
     tables: list[Table] = field(default_factory=list)
+    more: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
 
@@ -57,6 +58,7 @@ class Outcome:
         """``NAME.md`` and ``NAME.json`` beside the figures."""
         parts = [f"# icecore bench {self.name}", *(t.markdown() for t in self.tables), *self.notes]
         parts += [f"![{Path(f).stem}]({Path(f).name})" for f in self.figures]
+        parts += [table.markdown() for table in self.more]
         (folder / f"{self.name}.md").write_text("\n\n".join(parts) + "\n")
         (folder / f"{self.name}.json").write_text(json.dumps(asdict(self), indent=1, default=str))
 

@@ -39,6 +39,7 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
             ingestion.measure(work, say),
         ):
             outcome.tables += part.tables
+            outcome.more += part.more
             outcome.figures += part.figures
             outcome.notes += part.notes
     return outcome

@@ -48,9 +48,14 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         times[array.name] = ([float(k) for k in kept], [seconds[k] / whole for k in kept])
     outcome = Outcome("precision", [table])
     x = "bytes of each number that are read"
+    ticks = {float(k): str(k) for k in range(2, 1 + max(array.dtype.itemsize for array in fields))}
     outcome.figures = [
-        figures.lines(folder / "pstore-4.png", "Figure 4: bytes fetched, of all", (x, "share"), shares),
-        figures.lines(folder / "pstore-5.png", "Figure 5: time, of that of all bytes", (x, "share"), times),
+        figures.lines(
+            folder / "pstore-4.png", "Figure 4: bytes fetched, of all", (x, "share"), shares, ticks=ticks
+        ),
+        figures.lines(
+            folder / "pstore-5.png", "Figure 5: time, of that of all bytes", (x, "share"), times, ticks=ticks
+        ),
     ]
     return outcome
 

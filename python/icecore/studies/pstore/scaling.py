@@ -39,7 +39,9 @@ def measure(folder: Path, array: icecore.Array, store: Path, say: Callable[[str]
         "icecore": ([float(n) for n in counts], [row[2] for row in table.rows]),
         "as many times": ([float(n) for n in counts], [float(n) for n in counts]),
     }
-    outcome.figures = [figures.lines(folder / "pstore-10.png", "Figure 10: cores", labels, series)]
+    ticks = {float(n): str(n) for n in counts}
+    drawn = figures.lines(folder / "pstore-10.png", "Figure 10: cores", labels, series, ticks=ticks)
+    outcome.figures = [drawn]
     return outcome
 
 

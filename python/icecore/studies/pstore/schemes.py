@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import icecore
+from icecore.analyzer.families import FAMILIES, family
 from icecore.analyzer.measure import Candidate
 from icecore.studies import figures
+from icecore.studies.scatter import Point
 from icecore.studies.study import Outcome, Table
 
 
 def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], None]) -> Outcome:
     """Every candidate of the analyzer on a sample of each field; speeds are CPU time of one core."""
-    table = Table(
-        "Table 1: schemes of compression", ["field, scheme", "ratio", "write MB/s", "read MB/s", "chosen for"]
-    )
+    heads = ["field, scheme", "ratio", "write MB/s", "read MB/s", "chosen for"]
+    table = Table("Table 1: schemes of compression that are chosen, or that no other beats", heads)
+    everything = Table("All schemes of table 1", heads)
     found: dict[str, list[tuple[float, float, float]]] = {}
     best: dict[str, list[float]] = {
         "icecore, archive": [],
@@ -29,14 +31,20 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
             if candidate.ratio:
                 name = f"{array.name}, {candidate.label}"
                 figure = (candidate.ratio, candidate.write, candidate.read)
-                table.rows.append([name, *figure, " ".join(candidate.chosen_for)])
+                row = [name, *figure, " ".join(candidate.chosen_for)]
+                everything.rows.append(row)
+                if candidate.chosen_for or candidate.frontier:
+                    table.rows.append(row)
                 found.setdefault(candidate.label, []).append(figure)
-        plain = [c.ratio for c in measured.candidates if c.ratio and not _ours(c)]
-        best["icecore, archive"].append(measured.choices["archive"].ratio)
-        best["icecore, speed"].append(measured.choices["speed"].ratio)
-        best["best scheme of others"].append(max(plain))
+        # All from the same blocks: figures of what is chosen may be of more of them.
+        for goal in ("archive", "speed"):
+            chosen = [c.ratio for c in measured.candidates if goal in c.chosen_for]
+            best[f"icecore, {goal}"].append(max(chosen, default=measured.choices[goal].ratio))
+        best["best scheme of others"].append(
+            max(c.ratio for c in measured.candidates if c.ratio and not _ours(c))
+        )
     everywhere = {label: figure for label, figure in found.items() if len(figure) == len(fields)}
-    outcome = Outcome("schemes", [table])
+    outcome = Outcome("schemes", [table], [everything])
     mean = {
         label: [_harmonic([f[i] for f in all_of]) for i in range(3)] for label, all_of in everywhere.items()
     }
@@ -45,21 +53,28 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
             folder / "pstore-1.png",
             "Figure 1: ratio against decoding (harmonic means over the fields)",
             ("MB/s decoded by a core", "ratio"),
-            {label: (m[2], m[0]) for label, m in mean.items()},
+            [Point(label, m[2], m[0], family(label)) for label, m in mean.items()],
             "x",
+            FAMILIES,
+            edge=True,
         ),
         figures.points(
             folder / "pstore-2.png",
             "Figure 2: ratio against encoding (harmonic means over the fields)",
             ("MB/s encoded by a core", "ratio"),
-            {label: (m[1], m[0]) for label, m in mean.items()},
+            [Point(label, m[1], m[0], family(label)) for label, m in mean.items()],
             "x",
+            FAMILIES,
+            edge=True,
         ),
         figures.lines(
             folder / "pstore-3.png",
             "Figure 3: ratio, field by field",
             ("field", "ratio"),
-            {name: (list(range(1, len(fields) + 1)), ratios) for name, ratios in best.items()},
+            {name: (list(range(len(fields))), ratios) for name, ratios in best.items()},
+            "y",
+            ticks={number: array.name for number, array in enumerate(fields)},
+            joined=False,
         ),
     ]
     return outcome

@@ -57,11 +57,17 @@ class Handler(BaseHTTPRequestHandler):
                     first += os.sendfile(self.connection.fileno(), file.fileno(), first, last - first + 1)
 
 
+class Server(ThreadingHTTPServer):
+    """One that many connect to at once: who doesn't fit into the queue would try again after a second."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
 def serve(folder: str, delay: float) -> None:
     """Serve until standard input ends."""
     Handler.root, Handler.delay = Path(folder).resolve(), delay
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)
     sys.stdin.read()
