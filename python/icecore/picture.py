@@ -11,7 +11,7 @@ import numpy as np
 from icecore import errors
 from icecore.array import Array
 from icecore.attributes import fill, typed
-from icecore.selection import kept_axes, per_axis
+from icecore.selection import is_int, kept_axes, per_axis
 
 #: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
 _POINTS = 4000
@@ -52,11 +52,11 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     plot = figure.add_subplot()
     labels = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
     if values.ndim == 1:
-        _line(plot, values, *labels[0])
+        _line(plot, values, *labels[0][:2])
         plot.set_ylabel(_label(array))
     else:
         _map(figure, plot, values, labels, _label(array))
-    plot.set_title(array.path)
+    plot.set_title(_title(array, sel))
     figure.savefig(path)
     return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
 
@@ -79,10 +79,20 @@ def _label(array: Array) -> str:
     return f"{name} [{attrs['units']}]" if attrs.get("units") else name
 
 
-def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> tuple[np.ndarray, str]:
-    """Coordinates along an axis of the picture, and what they are called."""
+def _title(array: Array, sel: tuple[Any, ...]) -> str:
+    """The array's path and where it was cut."""
+    cuts = [
+        f"{array.dims[axis] or f'axis {axis}'} = {index}"
+        for axis, index in enumerate(per_axis(sel, array.ndim))
+        if is_int(index)
+    ]
+    return f"{array.path} ({', '.join(cuts)})" if cuts else array.path
+
+
+def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> tuple[np.ndarray, str, bool]:
+    """Coordinates along an axis of the picture, what they are called, and whether they count downwards."""
     if axis is None:
-        return np.arange(length), "index"
+        return np.arange(length), "index", False
     dim = array.dims[axis]
     index = per_axis(sel, array.ndim)[axis]
     found = array.repo.arrays.get(f"{array._node.parent.rstrip('/')}/{dim}")
@@ -90,9 +100,9 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
     if found is not None and numeric and found.shape == (array.shape[axis],) and found is not array:
         values = physical(found, found.read(index))
         if _ordered(values):
-            return values, _label(found)
+            return values, _label(found), found.attrs.get("positive") == "down"
     values = np.arange(array.shape[axis])[index]
-    return (values if _ordered(values) else np.arange(length)), dim or f"axis {axis}"
+    return (values if _ordered(values) else np.arange(length)), dim or f"axis {axis}", False
 
 
 def _ordered(values: np.ndarray) -> bool:
@@ -122,9 +132,9 @@ def _most(rows: np.ndarray) -> np.ndarray:
 
 
 def _map(
-    figure: Any, plot: Any, values: np.ndarray, labels: list[tuple[np.ndarray, str]], label: str
+    figure: Any, plot: Any, values: np.ndarray, labels: list[tuple[np.ndarray, str, bool]], label: str
 ) -> None:
-    (y, y_label), (x, x_label) = labels
+    (y, y_label, downwards), (x, x_label, _) = labels
     step_y, step_x = (max(n // _PIXELS, 1) for n in values.shape)
     mesh = plot.pcolormesh(
         x[::step_x], y[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
@@ -132,3 +142,5 @@ def _map(
     figure.colorbar(mesh, label=label)
     plot.set_xlabel(x_label)
     plot.set_ylabel(y_label)
+    if downwards:
+        plot.invert_yaxis()
