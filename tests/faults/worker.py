@@ -37,9 +37,10 @@ def limit_memory() -> None:
 
 
 def everything(path: str) -> dict[str, Any]:
-    """Log, attributes and data of a repository."""
+    """Names, log, attributes and data of a repository."""
     repo = icecore.open(path)
-    found: dict[str, Any] = {"log": [entry["message"] for entry in repo.log()]}
+    found: dict[str, Any] = {"names": [repo.branches, repo.tags]}
+    found["log"] = [entry["message"] for entry in repo.log()]
     found["tree"] = repr(repo).split("\n", 1)[-1] + repo._repr_html_()[:0]
     for name, group in repo.groups.items():
         found[f"{name} attrs"] = group.attrs

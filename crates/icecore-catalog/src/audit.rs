@@ -1,13 +1,16 @@
 //! Looks at the files that versions are made of: are they there, as they were committed, and do they make sense?
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::{StreamExt, TryStreamExt};
 use icechunk::asset_manager::AssetManager;
 use icechunk::format::manifest::{ChunkPayload, Manifest};
-use icechunk::format::snapshot::Snapshot;
+use icechunk::format::repo_info::RepoInfo;
+use icechunk::format::snapshot::{Snapshot, SnapshotInfo};
 use icechunk::format::{ChunkId, ManifestId, SnapshotId};
+use icechunk::repository::RepositoryErrorKind;
+use icechunk::storage::StorageErrorKind;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::{self, damaged};
@@ -40,7 +43,9 @@ impl Repo {
         let shared = self.shared()?;
         run(async {
             let repository = shared.repository();
-            let audit = Audit { shared, assets: repository.asset_manager(), seen: Mutex::default() };
+            let listed = named::all(shared).await?.info;
+            let audit = Audit { shared, assets: repository.asset_manager(), listed, seen: Mutex::default() };
+            audit.seal(seal::ROOT);
             match reference {
                 Some(_) => audit.version(&resolve::snapshot_id(shared, reference).await?, false).await,
                 None => audit.whole_history(progress).await?,
@@ -80,6 +85,8 @@ async fn versions(shared: &Shared) -> Result<Vec<SnapshotId>> {
 struct Audit<'a> {
     shared: &'a Shared,
     assets: &'a AssetManager,
+    /// The root object, where there is one.
+    listed: Option<Arc<RepoInfo>>,
     seen: Mutex<Seen>,
 }
 
@@ -107,13 +114,28 @@ impl Audit<'_> {
 
     /// One version; with `all` its manifests too.
     async fn version(&self, id: &SnapshotId, all: bool) {
-        let seal = self.seal(id);
+        let seal = self.seal(&id.to_string());
+        let name = format!("transactions/{id}");
         let log = self.assets.fetch_transaction_log_with_header(id);
-        self.file(&seal, format!("transactions/{id}"), async { log.await.map(drop) }).await;
+        // Repositories that began in Icechunk's first format have none of the version that they began with.
+        let may_lack = *id == Snapshot::INITIAL_SNAPSHOT_ID && !seal.names(&name);
+        let unpacked = async {
+            match log.await {
+                Err(e) if may_lack && is_missing(&e.kind) => Ok(()),
+                done => done.map(drop),
+            }
+        };
+        self.file(&seal, name, unpacked).await;
         let fetched = self.assets.fetch_snapshot_with_header(id);
         let fetched =
             self.file(&seal, format!("snapshots/{id}"), async { fetched.await.map(|(snapshot, _)| snapshot) });
-        let Some(snapshot) = fetched.await.filter(|_| all) else { return };
+        let Some(snapshot) = fetched.await else { return };
+        if let Err(error) = self.as_listed(&snapshot) {
+            self.note(seal::ROOT.to_owned(), error);
+        }
+        if !all {
+            return;
+        }
         match guard(|| manifests(&snapshot)) {
             Ok(listed) => {
                 for (manifest, size) in listed {
@@ -124,14 +146,29 @@ impl Audit<'_> {
         }
     }
 
-    fn seal(&self, id: &SnapshotId) -> Seal {
+    /// The root object repeats what a version's own file says of the commit.
+    fn as_listed(&self, snapshot: &Snapshot) -> Result<()> {
+        let Some(listed) = &self.listed else { return Ok(()) };
+        let theirs = guard(|| SnapshotInfo::from_snapshot_file(snapshot).map_err(error::format))?;
+        let ours = guard(|| listed.find_snapshot(&snapshot.id()).map_err(error::format))?;
+        if (&ours.message, ours.flushed_at, &ours.metadata) == (&theirs.message, theirs.flushed_at, &theirs.metadata) {
+            return Ok(());
+        }
+        let said = |info: &SnapshotInfo| format!("{:?}, {}", info.message, info.flushed_at);
+        let (id, ours, theirs) = (&theirs.id, said(&ours), said(&theirs));
+        Err(damaged(format!(
+            "version {id} is listed as {ours}; its own file says {theirs}, or they differ in metadata"
+        )))
+    }
+
+    fn seal(&self, id: &str) -> Seal {
         let Root::Local(folder) = &self.shared.root else { return Seal::default() };
-        match seal::state(folder, &id.to_string()) {
+        match seal::state(folder, id) {
             State::Whole(seal) => seal,
             State::None => Seal::default(),
             State::Damaged(why) => {
                 let error =
-                    damaged(why).hint("the version can be read without it, but no longer be told from a damaged one");
+                    damaged(why).hint("what it speaks of can be read without it, but no longer be told from damage");
                 self.note(format!("{}/{id}", seal::FOLDER), error);
                 Seal::default()
             }
@@ -224,6 +261,10 @@ impl Audit<'_> {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_missing(kind: &RepositoryErrorKind) -> bool {
+    matches!(kind, RepositoryErrorKind::StorageError(StorageErrorKind::ObjectNotFound))
 }
 
 /// The manifests that a version lists, and their lengths.

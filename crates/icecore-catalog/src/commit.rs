@@ -48,7 +48,7 @@ impl Writer {
                 self.seal(&parent, session.snapshot_id()).await;
                 id
             };
-            drop(held);
+            self.shared.settle(held).await;
             Ok(id)
         })
         .map_err(during)?;

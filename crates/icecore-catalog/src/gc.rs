@@ -12,7 +12,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::seal::FOLDER;
+use crate::seal::{FOLDER, ROOT};
 use crate::shared::Shared;
 use crate::sound::{self, Which};
 use crate::storage::Root;
@@ -71,7 +71,9 @@ impl Repo {
             if let Root::Local(root) = &shared.root {
                 remains(root, before, &mut report);
             }
-            drop(held);
+            if !dry_run {
+                shared.settle(held).await;
+            }
             Ok(report)
         })
     }
@@ -94,7 +96,7 @@ impl Repo {
             let done = expire(Arc::clone(repository.asset_manager()), before, keep, keep, Some(retries), updates)
                 .await
                 .map_err(error::gc)?;
-            drop(held);
+            shared.settle(held).await;
             let mut ids: Vec<String> = done.released_snapshots.iter().map(ToString::to_string).collect();
             ids.sort();
             Ok(ids)
@@ -147,7 +149,8 @@ fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
     for entry in folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let is_seal = path.parent().is_some_and(|folder| folder == root.join(FOLDER));
-        let is_useless = is_unfinished(&name) || is_seal && !root.join("snapshots").join(&name).exists();
+        let is_useless =
+            is_unfinished(&name) || is_seal && name != ROOT && !root.join("snapshots").join(&name).exists();
         let Ok(metadata) = entry.metadata() else { continue };
         let is_old = metadata.modified().is_ok_and(|time| DateTime::<Utc>::from(time) < before);
         if is_useless && is_old && metadata.is_file() {

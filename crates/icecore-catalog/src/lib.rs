@@ -42,6 +42,7 @@ mod storage;
 mod table;
 mod time;
 mod tree;
+mod updates;
 mod writer;
 
 pub use audit::Damage;

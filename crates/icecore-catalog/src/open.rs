@@ -42,6 +42,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
     {
         let _unsealed_is_valid = seal::write(path, &first, None);
     }
+    root::seal(&root, &created).await;
     drop(held);
     open_at(root, storage, lock, backend).await
 }
@@ -85,7 +86,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
         (repository, first.ok().flatten().and_then(info))
     } else {
         if let Some(info) = detect.await.map_err(|e| missing(&during, e))?.and_then(info) {
-            root::check(&info).map_err(error::during(&during))?;
+            root::check(&root, &info).map_err(error::during(&during))?;
         }
         (open.await, None)
     };

@@ -44,7 +44,7 @@ impl Repo {
             }
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_branch(name, &id).await.map_err(error::repository);
-            drop(held);
+            shared.settle(held).await;
             done
         })
     }
@@ -59,7 +59,7 @@ impl Repo {
             let held = shared.lock.hold()?;
             named::all(shared).await?;
             let done = shared.repository().delete_branch(name).await.map_err(error::repository);
-            drop(held);
+            shared.settle(held).await;
             done
         })
     }
@@ -75,7 +75,7 @@ impl Repo {
             let held = shared.lock.hold()?;
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_tag(name, &id).await.map_err(error::repository);
-            drop(held);
+            shared.settle(held).await;
             done
         })
     }
@@ -90,7 +90,7 @@ impl Repo {
             let held = shared.lock.hold()?;
             named::all(shared).await?;
             let done = shared.repository().delete_tag(name).await.map_err(error::repository);
-            drop(held);
+            shared.settle(held).await;
             done
         })
     }

@@ -1,24 +1,30 @@
 //! A look at a repository's root object before Icechunk walks through it.
 //!
 //! The object lists all versions. Icechunk verifies its outline, but not that a version's parents do not lead back to itself, nor the
-//! lengths inside the metadata of commits: following the one never ends, believing the others takes all memory.
+//! lengths inside the metadata of commits: following the one never ends, believing the others takes all memory. Nor does it compare
+//! what the object says twice (`updates`).
 
 use flatbuffers::VerifierOptions;
 use flexbuffers::{FlexBufferType, Reader};
+use icechunk::Repository;
 use icechunk::format::flatbuffers::generated;
+use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::repo_info::RepoInfo;
 use icecore_grid::Result;
 
 use crate::error::damaged;
+use crate::storage::Root;
+use crate::{seal, updates};
 
 const DEPTH: usize = 32;
 const TABLES: usize = 1 << 30;
 
 /// Refuses an object that would send Icechunk astray.
-pub(crate) fn check(info: &RepoInfo) -> Result<()> {
-    let options = VerifierOptions { max_tables: TABLES, max_apparent_size: usize::MAX, ..VerifierOptions::default() };
-    let root =
-        flatbuffers::root_with_opts::<generated::Repo>(&options, info.bytes()).map_err(|e| bad(&e.to_string()))?;
+pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
+    let root = outline(info)?;
+    if let Root::Local(folder) = place {
+        seal::check_root(folder, newest(&root), info.bytes())?;
+    }
     if let Some(config) = root.config() {
         value(config.bytes())?;
     }
@@ -32,10 +38,53 @@ pub(crate) fn check(info: &RepoInfo) -> Result<()> {
     for item in root.metadata().unwrap_or_default() {
         value(item.value().bytes())?;
     }
-    match circle(&parents) {
-        Some(at) => Err(bad(&format!("version number {at} is its own ancestor, or has none that exists"))),
-        None => Ok(()),
+    if let Some(at) = circle(&parents) {
+        return Err(bad(&format!("version number {at} is its own ancestor, or has none that exists")));
     }
+    in_order(&root)?;
+    updates::agree(&root)
+}
+
+/// Notes the object's checksum where it lies in a folder, after a change to it and before its lock is released. The change stands
+/// also when this fails: it is then read unchecked.
+pub(crate) async fn seal(place: &Root, repository: &Repository) {
+    let Root::Local(folder) = place else { return };
+    if repository.spec_version() < SpecVersionBin::V2 {
+        return;
+    }
+    if let Ok((info, _)) = repository.asset_manager().fetch_repo_info().await
+        && let Ok(root) = outline(&info)
+    {
+        let _unsealed_is_valid = seal::write_root(folder, newest(&root), info.bytes());
+    }
+}
+
+fn outline(info: &RepoInfo) -> Result<generated::Repo<'_>> {
+    let options = VerifierOptions { max_tables: TABLES, max_apparent_size: usize::MAX, ..VerifierOptions::default() };
+    flatbuffers::root_with_opts::<generated::Repo>(&options, info.bytes()).map_err(|e| bad(&e.to_string()))
+}
+
+/// When it was last changed, in microseconds since 1970.
+fn newest<'a>(root: &generated::Repo<'a>) -> u64 {
+    root.latest_updates().iter().next().map_or(0, |update| update.updated_at())
+}
+
+/// Icechunk looks names and versions up by halves, and trusts the numbers of versions.
+fn in_order(root: &generated::Repo) -> Result<()> {
+    let versions = root.snapshots();
+    if !versions.iter().map(|version| version.id().0).is_sorted_by(|a, b| a < b) {
+        return Err(bad("the versions are not in the order of their names"));
+    }
+    for (what, refs) in [("branches", root.branches()), ("tags", root.tags())] {
+        if let Some(lost) = refs.iter().find(|r| r.snapshot_index() as usize >= versions.len()) {
+            let (name, at, count) = (lost.name(), lost.snapshot_index(), versions.len());
+            return Err(bad(&format!("{name} of the {what} names version number {at}, and there are {count}")));
+        }
+        if !refs.iter().map(|r| r.name()).is_sorted_by(|a, b| a < b) {
+            return Err(bad(&format!("the {what} are not in the order of their names")));
+        }
+    }
+    Ok(())
 }
 
 fn bad(what: &str) -> icecore_grid::Error {

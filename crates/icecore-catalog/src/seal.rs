@@ -3,6 +3,9 @@
 //! Icechunk's snapshots and manifests carry no checksum: a flipped bit in one could send a reader to the wrong bytes without
 //! anybody noticing. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
 //! Versions that others committed have no seal and are read without this check; object stores check what they store themselves.
+//!
+//! `seals/repo` does the same for the root object, which changes with each update: it names the update after which it was noted, and
+//! says nothing about the object as another one has left it. So neither a crash in between nor a program without seals matters.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -17,6 +20,9 @@ use crate::{error, frame};
 /// The folder of the seals.
 pub(crate) const FOLDER: &str = "seals";
 const TITLE: &str = "icecore seal 1";
+
+/// The root object, and the seal of it.
+pub(crate) const ROOT: &str = "repo";
 
 /// A version's seal, as far as there is one.
 pub(crate) enum State {
@@ -72,6 +78,11 @@ impl Seal {
         text + &format!("\n{own:08x}\n")
     }
 
+    /// Is there a checksum of this file?
+    pub fn names(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Refuses bytes that are not those that were committed under this name.
     pub fn check(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let Some((length, checksum)) = self.0.get(name) else { return Ok(()) };
@@ -97,6 +108,14 @@ impl Seal {
             }
             Err(_) => Ok(()),
         }
+    }
+
+    fn save(&self, root: &Path, id: &str) -> std::io::Result<()> {
+        let folder = root.join(FOLDER);
+        std::fs::create_dir_all(&folder)?;
+        let unfinished = folder.join(format!("{id}#0"));
+        std::fs::write(&unfinished, self.text())?;
+        std::fs::rename(unfinished, folder.join(id))
     }
 
     fn add(&mut self, root: &Path, name: String) -> std::io::Result<()> {
@@ -128,11 +147,28 @@ pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: Option<&Snapshot>)
     let id = snapshot.id().to_string();
     seal.add(root, format!("snapshots/{id}"))?;
     seal.add(root, format!("transactions/{id}"))?;
-    let folder = root.join(FOLDER);
-    std::fs::create_dir_all(&folder)?;
-    let unfinished = folder.join(format!("{id}#0"));
-    std::fs::write(&unfinished, seal.text())?;
-    std::fs::rename(unfinished, folder.join(id))
+    seal.save(root, &id)
+}
+
+/// Seals the root object as its newest update, of this time, has left it; the caller holds the lock.
+pub(crate) fn write_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> std::io::Result<()> {
+    let noted = (unpacked.len() as u64, crc32fast::hash(unpacked));
+    Seal(BTreeMap::from([(update(updated_at), noted)])).save(root, ROOT)
+}
+
+/// Refuses a root object that is not what was sealed after the same update.
+pub(crate) fn check_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> Result<()> {
+    Seal::load(root, ROOT).check(&update(updated_at), unpacked).map_err(|e| {
+        let without = format!("{FOLDER}/{ROOT}");
+        e.hint(format!(
+            "put back the file {ROOT} from a copy, or the newest one of the folder overwritten: that is how the \
+             repository was one update before; if {without} is removed, {ROOT} is read as it is"
+        ))
+    })
+}
+
+fn update(updated_at: u64) -> String {
+    format!("{ROOT}@{updated_at}")
 }
 
 fn manifests(snapshot: &Snapshot) -> HashSet<ManifestId> {

@@ -11,7 +11,7 @@ use icecore_grid::Result;
 
 use crate::cache::TableCache;
 use crate::containers;
-use crate::lock::Lock;
+use crate::lock::{Held, Lock};
 use crate::options::Options;
 use crate::storage::Root;
 use crate::{error, root};
@@ -105,10 +105,16 @@ impl Shared {
     pub fn check(&self, info: &Arc<RepoInfo>) -> Result<()> {
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if !checked.as_ref().is_some_and(|known| Arc::ptr_eq(known, info)) {
-            root::check(info)?;
+            root::check(&self.root, info)?;
             *checked = Some(Arc::clone(info));
         }
         Ok(())
+    }
+
+    /// Ends a change to the root object: notes its checksum and lets the lock go.
+    pub async fn settle(&self, held: Held) {
+        root::seal(&self.root, &self.repository()).await;
+        drop(held);
     }
 
     /// Lets this process read links under further containers too, unless it was opened for certain prefixes only.

@@ -75,7 +75,9 @@ fn each_file_is_named_when_it_is_flipped_cut_or_removed() {
             let found = audit(&home, None).unwrap();
             if folder == "seals" {
                 assert_eq!(found, []);
-                assert_eq!(home.open().unsealed().unwrap(), [name.trim_start_matches("seals/")]);
+                // Other programs change the root object and leave its seal behind them: one that lacks it is nothing to tell.
+                let unsealed = if name == "seals/repo" { vec![] } else { vec![name.trim_start_matches("seals/")] };
+                assert_eq!(home.open().unsealed().unwrap(), unsealed);
             } else {
                 assert_eq!(places(&found), [name.as_str()]);
             }

@@ -1,0 +1,300 @@
+//! A repository's names, held against its own list of what was done to them.
+//!
+//! The root object has no checksum, and a flipped bit can make a branch name another version that exists. But the object also lists
+//! the latest updates, newest first: the last one that speaks of a branch says where it must be, or that it must be gone.
+
+use std::collections::{HashMap, HashSet};
+
+use flatbuffers::{ForwardsUOffset, Vector};
+use icechunk::format::SnapshotId;
+use icechunk::format::flatbuffers::generated::{self, ObjectId12, Ref, Update, UpdateType};
+use icechunk::format::snapshot::Snapshot;
+use icecore_grid::Result;
+
+use crate::error::damaged;
+
+/// Refuses a root object whose names are not where its updates have left them, or whose commits follow other ones. Its outline was
+/// verified and its indexes lie inside.
+pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
+    let versions = Versions::of(root);
+    let mut told = Told {
+        branches: Kind::new("branch", root.branches(), &versions),
+        tags: Kind::new("tag", root.tags(), &versions),
+        versions,
+        was_expired: false,
+        was_swept: false,
+    };
+    for update in root.latest_updates() {
+        if update.update_type_type() == UpdateType::RepoMigratedUpdate {
+            // What is listed before was made up from the histories, in the order of the clocks of those who committed.
+            return Ok(());
+        }
+        told.read(&update)?;
+    }
+    let is_whole = root.repo_before_updates().is_none();
+    match root.latest_updates().iter().next_back().map(|update| update.update_type_type()) {
+        Some(UpdateType::RepoInitializedUpdate) if is_whole => told.all_are_told(),
+        _ => Ok(()),
+    }
+}
+
+type Id = [u8; 12];
+
+fn bad(what: &str) -> icecore_grid::Error {
+    damaged(format!("the repository's list of versions contradicts itself: {what}"))
+        .hint("put back the file `repo` from a copy, or one of those in the folder `overwritten`")
+}
+
+fn shown(id: &Id) -> String {
+    SnapshotId::new(*id).to_string()
+}
+
+/// The versions' ids and parents.
+struct Versions {
+    parents: HashMap<Id, Option<Id>>,
+    ids: Vec<Id>,
+}
+
+impl Versions {
+    fn of(root: &generated::Repo) -> Self {
+        let ids: Vec<Id> = root.snapshots().iter().map(|version| version.id().0).collect();
+        let parent = |at: i32| usize::try_from(at).ok().and_then(|at| ids.get(at)).copied();
+        let parents = root.snapshots().iter().map(|v| (v.id().0, parent(v.parent_offset()))).collect();
+        Self { parents, ids }
+    }
+
+    /// A commit must follow the one that was its branch's newest, as long as both are still there.
+    fn follows(&self, child: &Id, parent: &Id) -> Result<()> {
+        let Some(found) = self.parents.get(child).filter(|_| self.parents.contains_key(parent)) else { return Ok(()) };
+        if found.as_ref() == Some(parent) {
+            return Ok(());
+        }
+        let (child, parent) = (shown(child), shown(parent));
+        let found = found.as_ref().map_or("none".to_owned(), shown);
+        Err(bad(&format!("version {child} follows {found}, and was committed on top of {parent}")))
+    }
+}
+
+/// Branches or tags: where they are, and which of them the updates that were read spoke of.
+struct Kind<'a> {
+    what: &'static str,
+    now: HashMap<&'a str, Id>,
+    settled: HashSet<&'a str>,
+    /// The oldest commit on a branch so far, if nothing but commits lies between it and what comes next.
+    oldest: HashMap<&'a str, Id>,
+}
+
+impl<'a> Kind<'a> {
+    fn new(what: &'static str, refs: Vector<'a, ForwardsUOffset<Ref<'a>>>, versions: &Versions) -> Self {
+        let at = |r: Ref<'a>| versions.ids.get(r.snapshot_index() as usize).map(|id| (r.name(), *id));
+        let now = refs.iter().filter_map(at).collect();
+        Self { what, now, settled: HashSet::new(), oldest: HashMap::new() }
+    }
+}
+
+struct Told<'a> {
+    branches: Kind<'a>,
+    tags: Kind<'a>,
+    versions: Versions,
+    /// Expiring may remove names and lists none of them.
+    was_expired: bool,
+    /// Versions may be gone for good reasons.
+    was_swept: bool,
+}
+
+impl<'a> Told<'a> {
+    /// Holds the names against the next older update.
+    fn read(&mut self, update: &Update<'a>) -> Result<()> {
+        if let Some(commit) = update.update_type_as_new_commit_update() {
+            return self.commit(commit.branch(), commit.new_snap_id(), true);
+        } else if let Some(commit) = update.update_type_as_commit_amended_update() {
+            return self.commit(commit.branch(), commit.new_snap_id(), false);
+        } else if update.update_type_type() == UpdateType::RepoInitializedUpdate {
+            return self.commit("main", &ObjectId12(Snapshot::INITIAL_SNAPSHOT_ID.0), false);
+        } else if update.update_type_type() == UpdateType::ExpirationRanUpdate {
+            (self.was_expired, self.was_swept) = (true, true);
+        } else if update.update_type_type() == UpdateType::GCRanUpdate {
+            self.was_swept = true;
+        } else if let Some(branch) = update.update_type_as_branch_reset_update() {
+            return self.moved(branch.name());
+        } else if let Some(branch) = update.update_type_as_branch_created_update() {
+            return self.moved(branch.name());
+        } else if let Some(branch) = update.update_type_as_branch_deleted_update() {
+            self.branches.oldest.remove(branch.name());
+            return self.branches.gone(branch.name());
+        } else if let Some(tag) = update.update_type_as_tag_created_update() {
+            return self.tags.there(tag.name(), self.was_expired);
+        } else if let Some(tag) = update.update_type_as_tag_deleted_update() {
+            return self.tags.gone(tag.name());
+        }
+        Ok(())
+    }
+
+    /// A commit made this version the branch's newest; `on_top` of what was the newest before it.
+    fn commit(&mut self, branch: &'a str, id: &ObjectId12, on_top: bool) -> Result<()> {
+        if !self.was_swept && !self.versions.parents.contains_key(&id.0) {
+            return Err(bad(&format!("version {} was committed to {branch} and is not listed", shown(&id.0))));
+        }
+        if let Some(later) = self.branches.oldest.remove(branch) {
+            self.versions.follows(&later, &id.0)?;
+        }
+        if on_top {
+            self.branches.oldest.insert(branch, id.0);
+        }
+        match self.branches.now.get(branch).copied() {
+            Some(now) if now != id.0 && !self.branches.settled.contains(branch) => {
+                let (now, last) = (shown(&now), shown(&id.0));
+                Err(bad(&format!("the branch {branch} names version {now}, and the last commit to it is {last}")))
+            }
+            _ => self.branches.there(branch, self.was_expired),
+        }
+    }
+
+    /// The branch was put somewhere: nobody noted where.
+    fn moved(&mut self, branch: &'a str) -> Result<()> {
+        self.branches.oldest.remove(branch);
+        self.branches.there(branch, self.was_expired)
+    }
+
+    /// Where all updates are listed, each name has one.
+    fn all_are_told(&self) -> Result<()> {
+        for kind in [&self.branches, &self.tags] {
+            if let Some(name) = kind.now.keys().find(|name| !kind.settled.contains(*name)) {
+                return Err(bad(&format!("there is a {} {name}, and no update that made it", kind.what)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Kind<'a> {
+    fn there(&mut self, name: &'a str, may_be_gone: bool) -> Result<()> {
+        if self.settled.insert(name) && !may_be_gone && !self.now.contains_key(name) {
+            return Err(bad(&format!("the {} {name} is gone, and no update removed it", self.what)));
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, name: &'a str) -> Result<()> {
+        if self.settled.insert(name) && self.now.contains_key(name) {
+            return Err(bad(&format!("there is a {} {name}, and its last update removed it", self.what)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta, Utc};
+    use icechunk::format::format_constants::SpecVersionBin;
+    use icechunk::format::repo_info::{RepoInfo, UpdateType as Made};
+    use icechunk::format::snapshot::SnapshotInfo;
+
+    use super::*;
+    use crate::storage::Root;
+
+    const V2: SpecVersionBin = SpecVersionBin::V2;
+    const KEPT: u16 = 100;
+
+    fn version(name: u8, parent: Option<u8>) -> SnapshotInfo {
+        let id = |name: u8| SnapshotId::new([name.wrapping_mul(37); 12]);
+        SnapshotInfo {
+            id: id(name),
+            parent_id: Some(parent.map_or(Snapshot::INITIAL_SNAPSHOT_ID, id)),
+            flushed_at: DateTime::UNIX_EPOCH,
+            message: format!("version {name}"),
+            metadata: Default::default(),
+            pruned_ancestor_tx_logs: Vec::new(),
+        }
+    }
+
+    fn start() -> RepoInfo {
+        let id = Snapshot::INITIAL_SNAPSHOT_ID;
+        let first = SnapshotInfo { id, parent_id: None, ..version(0, None) };
+        RepoInfo::initial(V2, first, KEPT, None::<&()>, Some(Utc::now() - TimeDelta::days(1)))
+    }
+
+    /// Updates have different times.
+    fn later() -> Option<DateTime<Utc>> {
+        std::thread::sleep(std::time::Duration::from_micros(20));
+        Some(Utc::now())
+    }
+
+    fn commit(info: &RepoInfo, branch: &str, name: u8, parent: Option<u8>) -> RepoInfo {
+        let new = version(name, parent);
+        let update = Made::NewCommitUpdate { branch: branch.to_owned(), new_snap_id: new.id.clone() };
+        info.add_snapshot(V2, new, Some(branch), update, later(), "backup", KEPT).unwrap()
+    }
+
+    fn check(info: &RepoInfo) -> Result<()> {
+        crate::root::check(&Root::Memory(String::new()), info)
+    }
+
+    /// Commits to main and to a branch.
+    fn branched() -> RepoInfo {
+        let info = commit(&commit(&start(), "main", 1, None), "main", 2, Some(1));
+        later();
+        let info = info.add_branch(V2, "dev", &version(1, None).id, "backup", KEPT).unwrap();
+        commit(&commit(&info, "dev", 3, Some(1)), "main", 4, Some(2))
+    }
+
+    #[test]
+    fn what_happens_to_names_agrees() {
+        let mut info = branched();
+        check(&info).unwrap();
+        let first = version(1, None).id;
+        let steps: [&dyn Fn(&RepoInfo) -> RepoInfo; 6] = [
+            &|info| info.add_tag(V2, "v1", &first, "backup", KEPT).unwrap(),
+            &|info| info.update_branch(V2, "main", &first, "backup", KEPT).unwrap(),
+            &|info| commit(info, "main", 5, Some(1)),
+            &|info| info.delete_branch(V2, "dev", "backup", KEPT).unwrap(),
+            &|info| info.add_branch(V2, "dev", &first, "backup", KEPT).unwrap(),
+            &|info| info.delete_tag(V2, "v1", "backup", KEPT).unwrap(),
+        ];
+        for step in steps {
+            later();
+            info = step(&info);
+            check(&info).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_moves_no_branch_with_commits() {
+        let whole = branched();
+        let names = |info: &RepoInfo| {
+            let branches = info.branches().unwrap().map(|(name, id)| (name.to_owned(), id)).collect::<Vec<_>>();
+            // Nobody noted where the branch began that version 3 was committed to.
+            let known = info.all_snapshots().unwrap().map(|v| v.unwrap()).filter(|v| v.id != version(3, None).id);
+            let parents = known.map(|v| (v.id, v.parent_id));
+            (branches, parents.collect::<Vec<_>>())
+        };
+        let (expected, mut refused) = (names(&whole), 0);
+        for at in 0..whole.bytes().len() {
+            for bit in 0..8 {
+                let mut bytes = whole.bytes().to_vec();
+                bytes[at] ^= 1 << bit;
+                match RepoInfo::from_buffer(bytes) {
+                    Ok(info) if crate::runtime::guard(|| check(&info)).is_ok() => {
+                        assert_eq!(names(&info), expected, "byte {at}, bit {bit}");
+                    }
+                    _ => refused += 1,
+                }
+            }
+        }
+        assert!(refused > 1000);
+    }
+
+    #[test]
+    fn both_sides_are_told() {
+        let info = commit(&branched(), "dev", 6, Some(3));
+        let (told, other) = (version(6, None).id, version(4, None).id);
+        let mut bytes = info.bytes().to_vec();
+        // It stands in the list of versions and in that of updates, which was written last and so comes first.
+        let places: Vec<usize> = (0..bytes.len() - 12).filter(|at| bytes[*at..*at + 12] == told.0).collect();
+        assert_eq!(places.len(), 2);
+        bytes[places[0]..places[0] + 12].copy_from_slice(&other.0);
+        let error = check(&RepoInfo::from_buffer(bytes).unwrap()).unwrap_err();
+        let wanted = format!("the branch dev names version {told}, and the last commit to it is {other}");
+        assert!(error.message.contains(&wanted) && error.hint.contains("overwritten"), "{}", error.message);
+    }
+}
