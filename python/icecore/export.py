@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.landing import landing
 from icecore.selection import axis_indexes
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
 
     Raises:
         Error: ``unsupported`` for another suffix or a missing package, ``dtype`` for what the format can't
-            hold.
+            hold, ``io`` or ``permission`` where the file can't be written.
     """
     suffix = os.path.splitext(path)[1].lower()
     write = _FORMATS.get(suffix)
@@ -44,13 +45,8 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
     if folder and not os.path.isdir(folder):
         raise errors.make("not-found", f"no folder {folder} to write {path} to", f"mkdir -p {folder}")
     data = array.read(sel, **precision)
-    part = f"{path}.part{suffix}"
-    try:
+    with landing(path) as part:
         write(array, sel, data, part)
-        os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
     return data
 
 

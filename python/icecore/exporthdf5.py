@@ -11,13 +11,17 @@ import numpy as np
 from icecore import errors
 from icecore.array import Array
 from icecore.attributes import fill, typed
+from icecore.landing import room
 from icecore.selection import kept_axes, per_axis
 
+#: what a file takes beside its data, with attributes and small coordinates
+_OVERHEAD = 1 << 16
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
 
 
 def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
     """Write ``data``, which is ``sel`` of ``array``, to a new file; its coordinates are cut alike."""
+    room(path, data.nbytes + _OVERHEAD)
     axes = kept_axes(sel, array.ndim, data.ndim)
     names = [_name(array, axis, i) for i, axis in enumerate(axes)]
     with h5py.File(path, "w", track_order=True) as file:

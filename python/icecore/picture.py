@@ -11,6 +11,7 @@ import numpy as np
 from icecore import errors
 from icecore.array import Array
 from icecore.attributes import fill, typed
+from icecore.landing import landing
 from icecore.selection import is_int, kept_axes, per_axis
 
 #: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
@@ -26,7 +27,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
 
     Raises:
         Error: ``unsupported`` without matplotlib or for another suffix, ``dtype`` for what is no number,
-            ``selection`` where more than two axes are left.
+            ``selection`` where more than two axes are left, ``io`` where the file can't be written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")
@@ -57,7 +58,8 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     else:
         _map(figure, plot, values, labels, _label(array))
     plot.set_title(_title(array, sel))
-    figure.savefig(path)
+    with landing(path) as part:
+        figure.savefig(part)
     return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
 
 

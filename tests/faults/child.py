@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import icecore
 import numpy as np
@@ -13,6 +14,14 @@ def pack(source: str, repo: str, group: str) -> None:
     icecore.open(repo)  # the modules are loaded before the clock starts
     say("ready")
     icecore.pack(source, repo, group=group, codec="zstd", memory="8MB")
+    say("done")
+
+
+def collect(repo: str) -> None:
+    """Delete what no version refers to; say when the work begins and when it is done."""
+    opened = icecore.open(repo)
+    say("ready")
+    opened.gc(time.time_ns() // 1000)
     say("done")
 
 
@@ -85,6 +94,11 @@ def say(text: str) -> None:
 
 if __name__ == "__main__":
     verb, *arguments = sys.argv[1:]
-    {"pack": pack, "commits": commits, "same-node": same_node, "fill": fill, "ingest": ingest}[verb](
-        *arguments
-    )
+    {
+        "pack": pack,
+        "collect": collect,
+        "commits": commits,
+        "same-node": same_node,
+        "fill": fill,
+        "ingest": ingest,
+    }[verb](*arguments)

@@ -13,12 +13,15 @@ import numpy as np
 
 from icecore import errors, text
 from icecore.demo import samples
+from icecore.landing import room
 from icecore.linking import link
 from icecore.packing import pack
 from icecore.repo import Repo, open
 from icecore.report import Report
 
 REPO = "demo.icecore"
+#: bytes that sample files and repository take together, and some to spare
+_SIZE = 40_000_000
 #: groups of the repository → the sample file, and what is done with it
 _PLAN = {
     "/photons": ("photons.h5", "linked"),
@@ -97,6 +100,7 @@ def _prepare(folder: Path) -> None:
     except OSError as error:
         message = f"{folder} can't be made: {error.strerror}"
         raise errors.make("io", message, "name another folder: icecore demo DIR") from None
+    room(str(folder / REPO), _SIZE)
     made = {REPO, *(name for name, _ in _PLAN.values())}
     if (folder / REPO).exists() or not any((folder / name).exists() for name in made):
         _forget(folder / REPO)

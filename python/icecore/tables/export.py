@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.landing import landing
 from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def export(scan: Scan, output: str | None, json: bool = False, shown: int = 20) 
     complete; ``-`` is CSV on stdout. Without it: JSON where asked for, a short table on a terminal, else CSV.
 
     Raises:
-        Error: ``unsupported`` for another suffix or a missing package.
+        Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where it can't be
+            written.
     """
     if output is None or output == "-":
         if output is None and json:
@@ -37,14 +39,8 @@ def export(scan: Scan, output: str | None, json: bool = False, shown: int = 20) 
         raise errors.make(
             "unsupported", f"can't write {suffix or output!r} files", f"one of {', '.join(_FORMATS)}"
         )
-    part = f"{output}.part{suffix}"
-    try:
-        rows = write(scan, part)
-        os.replace(part, output)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
-    return rows
+    with landing(output) as part:
+        return write(scan, part)
 
 
 def _csv(scan: Scan, sink: Any) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icecore import errors, reference
+from icecore.landing import landing
 from icecore.nodes import HIDDEN
 from icecore.tables import stated
 
@@ -94,25 +95,13 @@ def _write(
     target: str,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    partial = f"{target}.part"
     done = 0
-    try:
-        with open(partial, "wb") as file:
-            for block in blocks(repo, path, table, i):
-                file.write(block)
-                done += len(block)
-                if progress is not None:
-                    progress(done, table["sources"][i]["bytes"])
-        os.replace(partial, target)
-    except OSError as error:
-        if isinstance(error, errors.Error):
-            raise
-        raise errors.make(
-            "io", f"can't write {target}: {error}", "check the folder and the space left"
-        ) from error
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
+    with landing(target) as part, open(part, "wb") as file:
+        for block in blocks(repo, path, table, i):
+            file.write(block)
+            done += len(block)
+            if progress is not None:
+                progress(done, table["sources"][i]["bytes"])
 
 
 def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buffer]:
