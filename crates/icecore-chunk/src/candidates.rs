@@ -111,6 +111,7 @@ impl List<'_> {
         for shuffle in ["noshuffle", "shuffle", "bitshuffle"] {
             let first = shuffle == grouping(self.dtype).1;
             self.blosc("lz4", 5, shuffle, Fast, shuffle != "noshuffle");
+            self.blosc("lz4hc", 2, shuffle, Fast, shuffle != "noshuffle");
             self.blosc("lz4hc", 9, shuffle, Usual, false);
             self.blosc("zstd", 1, shuffle, Fast, false);
             self.blosc("zstd", 3, shuffle, Usual, first);

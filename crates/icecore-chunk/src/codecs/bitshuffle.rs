@@ -32,62 +32,18 @@ fn join_plane(rows: &[u8], plane: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2.
-        return unsafe { join_plane_avx2(rows, plane) };
+        let done = unsafe { super::bitshuffle_x86::join_wide(rows, plane) };
+        return join_columns(rows, plane, done);
     }
-    join_plane_plain(rows, plane);
+    join_columns(rows, plane, 0);
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn join_plane_avx2(rows: &[u8], plane: &mut [u8]) {
-    join_plane_plain(rows, plane);
-}
-
-/// Columns whose bits are turned together, in four registers' worth of eight bytes, and columns that stay in the first
-/// cache between the two steps.
-const WIDE: usize = 32;
-const BLOCK: usize = 512;
-
-#[inline(always)]
-fn join_plane_plain(rows: &[u8], plane: &mut [u8]) {
+/// The columns from `from` on, one by one.
+fn join_columns(rows: &[u8], plane: &mut [u8], from: usize) {
     let stride = rows.len() / 8;
-    let wide = stride / WIDE * WIDE;
-    let mut turned = [0; 8 * BLOCK];
-    for at in (0..wide).step_by(BLOCK) {
-        let count = BLOCK.min(wide - at);
-        for column in (0..count).step_by(WIDE) {
-            turn(rows, stride, at + column, &mut turned, count, column);
-        }
-        unshuffle(8, &turned[..8 * count], &mut plane[8 * at..8 * (at + count)], 0..8 * count);
-    }
-    for at in wide..stride {
+    for at in from..stride {
         let block = (0..8).fold(0u64, |block, row| block | u64::from(rows[row * stride + at]) << (8 * row));
         plane[8 * at..8 * at + 8].copy_from_slice(&transpose8(block).to_le_bytes());
-    }
-}
-
-/// The 8×8 bits of each of some columns transposed: bit b of row r becomes bit r of row b. Squares are exchanged between
-/// rows, ever smaller ones, so that no byte has to leave its column.
-#[inline(always)]
-fn turn(rows: &[u8], stride: usize, from: usize, out: &mut [u8], width: usize, to: usize) {
-    let mut words = [[0u64; WIDE / 8]; 8];
-    for (row, words) in words.iter_mut().enumerate() {
-        let bytes = rows[row * stride + from..][..WIDE].as_chunks::<8>().0;
-        words.iter_mut().zip(bytes).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
-    }
-    for (apart, mask) in [(4, 0x0f0f_0f0f_0f0f_0f0f_u64), (2, 0x3333_3333_3333_3333), (1, 0x5555_5555_5555_5555)] {
-        for low in (0..8).filter(|row| row & apart == 0) {
-            let (upper, lower) = words.split_at_mut(low + apart);
-            for (a, b) in upper[low].iter_mut().zip(&mut lower[0]) {
-                let t = ((*a >> apart) ^ *b) & mask;
-                *b ^= t;
-                *a ^= t << apart;
-            }
-        }
-    }
-    for (row, words) in words.iter().enumerate() {
-        let bytes = out[row * width + to..][..WIDE].as_chunks_mut::<8>().0;
-        bytes.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
     }
 }
 
@@ -110,4 +66,29 @@ fn transpose8(mut x: u64) -> u64 {
         x ^= t ^ (t << shift);
     }
     x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_come_back() {
+        for (size, count) in [(1, 8), (2, 248), (4, 256), (3, 264), (8, 2 * 256 + 8), (4, 4096 + 32)] {
+            let bytes: Vec<u8> = (0..size * count).map(|i| ((i * i / 7) ^ (i >> 3)) as u8).collect();
+            let (mut split, mut joined, mut tmp) = (vec![0; bytes.len()], vec![0; bytes.len()], Buffer::default());
+            bitshuffle(size, &bytes, &mut split, &mut tmp).unwrap();
+            // Bit `bit` of byte `byte` of element `at`, as the format says.
+            for (at, byte, bit) in [(0, 0, 0), (count - 1, size - 1, 7), (count / 2 + 1, size / 2, 3)] {
+                let place = (byte * 8 + bit) * (count / 8) + at / 8;
+                assert_eq!(split[place] >> (at % 8) & 1, bytes[at * size + byte] >> bit & 1, "{size} × {count}");
+            }
+            bitunshuffle(size, &split, &mut joined, &mut tmp).unwrap();
+            assert_eq!(joined, bytes, "{size} × {count}");
+            let (rows, mut plain) = (&split[..count], vec![0; count]);
+            join_columns(rows, &mut plain, 0);
+            join_plane(rows, &mut joined[..count]);
+            assert_eq!(joined[..count], plain, "{size} × {count} without wide registers");
+        }
+    }
 }

@@ -4,6 +4,8 @@ mod array_codec;
 mod array_table;
 mod bitround;
 mod bitshuffle;
+#[cfg(target_arch = "x86_64")]
+mod bitshuffle_x86;
 mod blosc;
 mod blosc_frame;
 mod blosclz;
