@@ -47,8 +47,7 @@ def found(field: Path) -> icecore.Assay:
 def test_figures(found: icecore.Assay) -> None:
     (array,) = found.arrays
     assert (array.path, array.dtype, array.nbytes) == ("/x", "float32", 320_000)
-    assert array.chunks == 3 < array.of, "a small array is measured on parts of chunks"
-    assert array.sampled == 3 * np.prod(array.chunk) * 4 >= array.nbytes / 8
+    assert (array.chunks, array.of, array.sampled) == (1, 1, array.nbytes), "as a pack measures it"
     labels = [c.label for c in array.candidates]
     assert len(labels) == len(set(labels)) > 30
     wanted = {"raw", "zlib-6", "gzip-6", "bzip2-9", "lzma-6", "lz4", "zstd-3", "zstd-19", "pco-8", "pco-12"}
@@ -94,6 +93,28 @@ def test_a_part_stands_for_the_whole(tmp_path: Path) -> None:
     assert stored.nbytes / stored.nbytes_stored == pytest.approx(choice.ratio, rel=0.03)
 
 
+def test_an_assay_in_a_hurry_measures_parts(field: Path) -> None:
+    (array,) = icecore.assay(field, seconds=0, portable=True).arrays
+    assert array.chunks == 3 < array.of
+    assert array.sampled == 3 * np.prod(array.chunk) * 4 >= array.nbytes / 8
+
+
+def test_a_pack_chooses_alike(found: icecore.Assay, field: Path, tmp_path: Path) -> None:
+    """Bytes are all that counts, so that no clock takes part."""
+    icecore.pack(field, tmp_path / "r.icecore", "/", goal="archive")
+    kept = icecore.open(tmp_path / "r.icecore")["/x"]._node.ours["codec"]
+    choice = found.arrays[0].choices["archive"]
+    assert (kept["chosen"], kept["ratio"]) == (choice.label, pytest.approx(choice.ratio, abs=1e-3))
+
+
+def test_what_stays_as_it_is_gains_nothing() -> None:
+    assert spread._scaled(1.0, 1.5, 1.8) == 1.0
+    assert spread._scaled(3.0, 1.5, 1.8) == pytest.approx(3.6)
+    assert 1.2 < spread._scaled(1.2, 1.5, 1.8) < 1.2 * 1.8 / 1.5
+    assert spread._scaled(1.5, 1.5, 1.8) == pytest.approx(1.8)
+    assert spread._scaled(2.0, 0.0, 1.8) == 2.0
+
+
 def test_what_is_too_slow_for_all_is_told_by_what_is_quick() -> None:
     data = smooth((24, 60, 70))
     kind = Kind("float32", data.dtype, 0)
@@ -103,9 +124,10 @@ def test_what_is_too_slow_for_all_is_told_by_what_is_quick() -> None:
 
     def gain(write: float) -> float:
         quick = Candidate("quick", codecs, "measured", "", 3.0, write, 500.0, 3)
-        return whole._relative(Measurement([quick], {}), part, 9.0)
+        return whole._relative(Measurement([quick], {}), part)
 
-    assert gain(1.0) == 9.0, "none is quick: as the type's default"
+    default = [whole._ratio(sample, whole._codecs) for sample in (whole._wide, part)]
+    assert gain(1.0) == default[0] / default[1], "none is quick: as the type's default"
     stored = [whole._ratio(sample, codecs) for sample in (whole._wide, part)]
     assert gain(100.0) == stored[0] / stored[1] > 1.05, "longer runs of neighbours"
 

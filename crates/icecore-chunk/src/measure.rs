@@ -66,10 +66,7 @@ pub fn measure(
         }
         if index == 0 {
             one_block(&runs, block, &mut workers, |class| class != Class::Slow);
-            spare(
-                &mut runs,
-                if options.goals.contains(&Goal::Archive) && !options.prune_slow_only { VERY_FAR } else { FAR },
-            );
+            spare(&mut runs, if options.goals.contains(&Goal::Archive) { VERY_FAR } else { FAR });
             one_block(&runs, block, &mut workers, |class| class == Class::Slow);
         } else {
             one_block(&runs, block, &mut workers, |_| true);

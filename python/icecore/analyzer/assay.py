@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 from icecore import errors, layout, sourcing
-from icecore.analyzer import peers, programs
-from icecore.analyzer.measure import Goal, Measurement, measure
+from icecore.analyzer import peers, plan, programs
+from icecore.analyzer.measure import KEPT, Goal, Measurement, measure
 from icecore.analyzer.outcome import ArrayAssay, Assay
 from icecore.analyzer.sample import Kind, Sample, take, within
 from icecore.analyzer.spread import Spread
@@ -20,12 +22,12 @@ from icecore.sources.arraymap import ArrayEntry, Reader
 
 Progress = Callable[[str, int, int], None]
 
-#: bytes up to which an array is measured as a whole, and that are read of it at most
-_WHOLE, _MOST = 2 << 20, 16 << 20
-#: below this parts of chunks are measured: three of them, together so much of the array
+#: below this parts of chunks may be measured: three of them, together so much of the array
 _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
-#: without names: arrays of at least this many bytes, the largest ones
-_SMALL, _LARGEST = 64 << 10, 8
+#: that all candidates take; how much longer than it was given an array may take, for them to see whole chunks
+_SECONDS_A_BYTE, _LONGER = 6e-6, 3.0
+#: without names the largest arrays that a pack would measure
+_LARGEST = 8
 #: of the time: for all candidates; the rest is for what is chosen, on more chunks
 _MEASURING = 0.7
 _NOTES = (
@@ -47,8 +49,9 @@ def assay(
 ) -> Assay:
     """Measure every compression candidate on samples of a source, and choose for each goal.
 
-    The samples are whole chunks, spread over the array: of the shape that a pack would plan, or the array's
-    own where the source is a repository. Each candidate is checked to give every bit back. A file that holds
+    The samples are those that a pack would measure, and so are the choices: whole chunks, spread over the
+    array, of the shape that a pack would plan, or the array's own where the source is a repository; parts of
+    chunks where time is short. Each candidate is checked to give every bit back. A file that holds
     no arrays is packed by the programs that the machine has (gzip, xz, zstd, …).
 
     Args:
@@ -115,7 +118,7 @@ def _chosen(
     if not entries:
         raise errors.make("not-found", f"{name} has no arrays", "see `icecore ls`")
     ordered = sorted(entries, key=lambda entry: -entry.nbytes)
-    chosen = [e for e in ordered[:_LARGEST] if e.nbytes >= _SMALL] or ordered[:1]
+    chosen = [e for e in ordered[:_LARGEST] if e.nbytes >= KEPT] or ordered[:1]
     rest = sum(entry.nbytes for entry in ordered[len(chosen) :])
     if len(chosen) == len(ordered):
         return chosen, []
@@ -130,11 +133,17 @@ def _array(
 ) -> ArrayAssay:
     began = time.perf_counter()
     kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
-    size = layout.itemsize(entry.dtype)
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
-    chunk = source if own and source else layout.plan(entry.shape, size, source_chunk=source).chunk
-    sample, measured = _sample(kind, entry, chunk, read)
-    found = measure(kind, sample, goals, portable=portable, seconds=seconds * _MEASURING, report=True)
+    where = layout.plan(entry.shape, layout.itemsize(entry.dtype), source_chunk=source)
+    chunk = source if own and source else where.chunk
+    alone = chunk == tuple(entry.shape) == where.chunk and where.shard is None
+    sample, measured = _sample(kind, entry, chunk, read, seconds)
+    limit = seconds * _MEASURING if measured != chunk else min(plan.ARCHIVE_SECONDS, seconds * _LONGER)
+    found = measure(
+        kind, sample, goals, portable=portable, seconds=limit, report=True, alone=alone and measured == chunk
+    )
+    if entry.nbytes >= KEPT:
+        found = _as_packed(entry, read, kind, chunk, goals, portable, found)
     found = Measurement(found.candidates + ([] if portable else peers.measure(sample)), found.choices)
     spread = Spread(kind, entry.shape, chunk, read)
     found = spread.widened(sample, found, seconds * (1 - _MEASURING))
@@ -153,15 +162,42 @@ def _array(
     )
 
 
-def _sample(
-    kind: Kind, entry: ArrayEntry, chunk: tuple[int, ...], read: Reader
-) -> tuple[Sample, tuple[int, ...]]:
-    """What is measured, and the shape of its blocks: every candidate takes three of them, whatever the time,
-    so those of a short array are parts of chunks.
+def _as_packed(
+    entry: ArrayEntry,
+    read: Reader,
+    kind: Kind,
+    chunk: tuple[int, ...],
+    goals: Sequence[Goal],
+    portable: bool,
+    found: Measurement,
+) -> Measurement:
+    """The measurement with the choices that a pack would make: for ``archive`` they come from it, for the
+    others from the little that a pack measures.
     """
-    if not chunk or entry.nbytes >= _SHORT:
-        return take(kind, entry.shape, chunk, read, _WHOLE, _MOST), chunk
+    choices = dict(found.choices)
+    for goal in goals:
+        if goal.name in choices and goal.name != "archive":
+            choice = plan.chosen(kind, entry.shape, chunk, read, goal, portable, held=entry.sparse()).choice
+            if choice is not None:
+                choices[goal.name] = replace(choice, blocks=0)
+    picked = {name: choice.label.split(" | ") for name, choice in choices.items()}
+    candidates = [
+        replace(c, chosen_for=tuple(name for name, labels in picked.items() if c.label in labels))
+        for c in found.candidates
+    ]
+    return Measurement(candidates, choices)
+
+
+def _sample(
+    kind: Kind, entry: ArrayEntry, chunk: tuple[int, ...], read: Reader, seconds: float
+) -> tuple[Sample, tuple[int, ...]]:
+    """What is measured, and the shape of its blocks: what a pack for ``archive`` measures; parts of chunks
+    where that would take far too long (three blocks are measured whatever the time).
+    """
     size = layout.itemsize(kind.dtype)
-    share = max(int(entry.nbytes * _SHARE), 2 * _SMALL)
+    few = min(_PARTS * prod(chunk) * size, entry.nbytes)
+    if not chunk or few * _SECONDS_A_BYTE <= seconds * _LONGER or entry.nbytes >= _SHORT:
+        return plan.chunks(kind, entry.shape, chunk, read, entry.nbytes, True, entry.sparse()), chunk
+    share = max(int(entry.nbytes * _SHARE), 2 * KEPT)
     part = within(chunk, size, share // _PARTS)
     return take(kind, entry.shape, part, read, share, share), part

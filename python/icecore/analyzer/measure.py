@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import log
 from typing import Any
 
 from icecore import errors, text
@@ -227,17 +228,17 @@ def _candidates(
     found: dict[str, Any], chosen: list[tuple[Goal, Any]], sample: Sample, entry: int
 ) -> list[Candidate]:
     measured = found["measured"]
-    whole = max(
-        (m for m in measured if m["state"] == "measured"), key=lambda m: len(m["stored"]), default=None
-    )
+    most = max((len(m["stored"]) for m in measured if m["state"] == "measured"), default=0)
+    wholes = [m for m in measured if m["state"] == "measured" and len(m["stored"]) == most]
     result = []
     for index, m in enumerate(measured):
         blocks, stored = len(m["stored"]), sum(m["stored"])
         ratio = _ratio(sample, stored, blocks, entry)
-        if whole is not None and 0 < blocks < len(whole["stored"]):
-            # What it would reach on all blocks, had it kept its place beside one that saw them all.
-            all_of_it = _ratio(sample, sum(whole["stored"]), len(whole["stored"]), entry)
-            ratio = all_of_it * sum(whole["stored"][:blocks]) / stored
+        if 0 < blocks < most:
+            # What it would reach on all blocks, had it kept its place beside the one that was nearest to it.
+            began = [sum(whole["stored"][:blocks]) for whole in wholes]
+            near = min(range(len(wholes)), key=lambda i: abs(log(began[i] / stored)))
+            ratio = _ratio(sample, sum(wholes[near]["stored"]), most, entry) * began[near] / stored
         write, read = (m["raw"] / m["encode"] / 1e6, m["raw"] / m["decode"] / 1e6) if blocks else (0.0, 0.0)
         goals = tuple(goal.name for goal, choice in chosen if index in choice["picks"])
         on = index in found["frontier"]

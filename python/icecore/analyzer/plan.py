@@ -16,6 +16,8 @@ from icecore.sources.held import Held
 _TINY = 4 << 10
 #: bytes below which only a handful of codecs is tried, on so many pieces of chunks
 _SMALL, _PARTS = 16 << 20, 3
+#: that `archive` may measure an array
+ARCHIVE_SECONDS = 20.0
 #: bytes a second that a pack is taken to reach, and the part of its time that measuring may take
 _PACK_SPEED, _SHARE = 200e6, 0.15
 
@@ -63,35 +65,57 @@ def plan(
     """
     fallback = codecspec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
     nbytes = prod(shape) * layout.itemsize(kind.dtype)
-    archive = goal.name == "archive"
-    if nbytes < (_TINY if archive else KEPT):
+    if nbytes < (_TINY if goal.name == "archive" else KEPT):
         return Planned(fallback)
-    quick = goal.name == "speed"
+    found = chosen(kind, shape, chunk, read, goal, portable, alone, held)
+    if found.choice is None:
+        return Planned(fallback)
+    return Planned(found.choice.codecs, _record(found) if nbytes >= KEPT else {}, portable)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A goal's choice (None where nothing is stored), and what it was made on."""
+
+    choice: Choice | None
+    found: Measurement
+    sample: Sample
+
+
+def chosen(
+    kind: Kind,
+    shape: Sequence[int],
+    chunk: Sequence[int],
+    read: Reader,
+    goal: Goal,
+    portable: bool = False,
+    alone: bool = False,
+    held: Held | None = None,
+) -> Chosen:
+    """What :func:`plan` measures and chooses; an assay takes its choices from here too."""
+    nbytes = prod(shape) * layout.itemsize(kind.dtype)
+    quick, archive = goal.name == "speed", goal.name == "archive"
     if small := not archive and (quick or nbytes < _SMALL):
         part = within(chunk, layout.itemsize(kind.dtype), PIECE)
         sample = take(kind, shape, part, read, PIECE, _PARTS * PIECE, held)
     else:
-        sample = _chunks(kind, shape, chunk, read, nbytes, archive, held)
+        sample = chunks(kind, shape, chunk, read, nbytes, archive, held)
     effort = "full" if archive else "fast" if quick else "short" if small else "usual"
-    seconds = 20.0 if archive else 0.02 + _SHARE * nbytes / _PACK_SPEED
+    seconds = ARCHIVE_SECONDS if archive else 0.02 + _SHARE * nbytes / _PACK_SPEED
     found = measure(
         kind, sample, [goal], effort=effort, portable=portable, seconds=seconds, alone=alone and not small
     )
     choice = found.choices.get(goal.name)
-    if choice is None:
-        return Planned(fallback)
-    record: dict[str, Any] = {}
-    if nbytes >= KEPT:
+    if choice is not None and nbytes >= KEPT:
         if small:
             least = min(nbytes, _SMALL) if quick else nbytes
-            sample = _chunks(kind, shape, chunk, read, least, archive, held)
+            sample = chunks(kind, shape, chunk, read, least, archive, held)
             choice = replace(choice, blocks=0)
         choice = confirmed(kind, sample, choice, seconds)
-        record = _record(found, choice, sum(sample.raw), sample.chunks, sample.of)
-    return Planned(choice.codecs, record, portable)
+    return Chosen(choice, found, sample)
 
 
-def _chunks(
+def chunks(
     kind: Kind,
     shape: Sequence[int],
     chunk: Sequence[int],
@@ -105,15 +129,17 @@ def _chunks(
     return take(kind, shape, chunk, read, (2 << 20) if archive else (1 << 19), most, held)
 
 
-def _record(found: Measurement, choice: Choice, nbytes: int, chunks: int, of: int) -> dict[str, Any]:
+def _record(chosen: Chosen) -> dict[str, Any]:
     """The choice and the losers, as kept with the array."""
+    choice, sample = chosen.choice, chosen.sample
+    assert choice is not None
     goal = choice.goal
-    losers = [c for c in found.candidates if goal.name not in c.chosen_for and c.state != "failed"]
+    losers = [c for c in chosen.found.candidates if goal.name not in c.chosen_for and c.state != "failed"]
     kept: dict[str, Any] = {"goal": goal.name, "chosen": choice.label}
     if goal.name == "balanced":
         kept["bandwidth"] = goal.bandwidth
     kept |= {"ratio": round(choice.ratio, 3), "write": _speed(choice.write), "read": _speed(choice.read)}
-    kept["sample"] = {"chunks": chunks, "of": of, "bytes": nbytes}
+    kept["sample"] = {"chunks": sample.chunks, "of": sample.of, "bytes": sum(sample.raw)}
     kept["losers"] = [[c.label, round(c.ratio, 3), _speed(c.write), _speed(c.read)] for c in losers[:8]]
     return kept
 

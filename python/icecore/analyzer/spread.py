@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log
 
 from icecore import codecspec
 from icecore.analyzer.measure import Choice, Goal, Measurement, measure
@@ -36,40 +37,47 @@ class Spread:
         """The measurement with ratios as they are to be expected of the whole array.
 
         Args:
-            sample: that was measured.
+            sample: that was measured; choices that were made on another one have no ``blocks``.
             found: on it, or on its first blocks where time was short.
             seconds: that the choices may run over the wider sample.
         """
         if not self._all or not found.choices:
             return found
         share = seconds / len(found.choices)
-        blocks = max(choice.blocks for choice in found.choices.values())
+        blocks = max(candidate.blocks for candidate in found.candidates)
         part = _first(sample, blocks)
-        factor = self._factor(part)
+        default = self._default(part)
         choices = {
-            goal: replace(choice, ratio=choice.ratio * self._relative(found, part, factor))
-            if self._too_slow(sample, choice, share)
-            else self._chosen(choice, share)
-            for goal, choice in found.choices.items()
+            goal: self._wider(choice, found, sample, part, share) for goal, choice in found.choices.items()
         }
-        return Measurement([replace(c, ratio=c.ratio * factor) for c in found.candidates], choices)
+        candidates = [replace(c, ratio=_scaled(c.ratio, default, self._all)) for c in found.candidates]
+        return Measurement(candidates, choices)
 
-    def _too_slow(self, sample: Sample, choice: Choice, seconds: float) -> bool:
-        """Whether whole chunks are too much for a choice that was measured on parts of chunks."""
+    def _wider(
+        self, choice: Choice, found: Measurement, sample: Sample, part: Sample, seconds: float
+    ) -> Choice:
+        """A choice with the ratio that is to be expected of it."""
+        whole = sample.chunks == sample.of == self._wide.chunks
+        if choice.blocks and whole and len(part.blocks) == len(sample.blocks):
+            return choice  # it has seen everything
+        if choice.blocks and self._too_slow(choice, seconds):
+            return replace(choice, ratio=choice.ratio * self._relative(found, part))
+        return self._chosen(choice, seconds)
+
+    def _too_slow(self, choice: Choice, seconds: float) -> bool:
+        """Whether whole chunks are too much for a choice that has figures already."""
         nbytes = sum(self._wide.raw[:_LEAST])
-        parts = sample.blocks[0].nbytes < self._wide.blocks[0].nbytes
-        return parts and nbytes > _FEW and nbytes / 1e6 > choice.write * seconds
+        return nbytes > _FEW and nbytes / 1e6 > choice.write * seconds
 
-    def _relative(self, found: Measurement, part: Sample, factor: float) -> float:
+    def _relative(self, found: Measurement, part: Sample) -> float:
         """What a chain that is too slow for more chunks gains on them: as much as the shortest of those that
-        are quick enough, which suits the numbers better than the default. Else ``factor``.
+        are quick enough, which suits the numbers better than the default. Else what the default gains.
         """
         quick = [c for c in found.candidates if c.state == "measured" and c.write >= _QUICK and c.codecs]
         best = max(quick, key=lambda candidate: candidate.ratio, default=None)
-        if best is None:
-            return factor
-        ratios = [self._ratio(blocks, best.codecs) for blocks in (self._wide, part)]
-        return ratios[0] / ratios[1] if all(ratios) else factor
+        codecs = self._codecs if best is None else best.codecs
+        ratios = [self._ratio(blocks, codecs) for blocks in (self._wide, part)]
+        return ratios[0] / ratios[1] if all(ratios) else 1.0
 
     def _chosen(self, choice: Choice, seconds: float) -> Choice:
         only = [{"label": choice.label, "codecs": choice.codecs}]
@@ -94,6 +102,17 @@ class Spread:
         only = [{"label": "only", "codecs": codecs}]
         choice = measure(self._kind, part, [Goal("archive")], only=only).choices.get("archive")
         return choice.ratio if choice is not None else 0.0
+
+
+def _scaled(ratio: float, part: float, whole: float) -> float:
+    """A ratio on a part, where the default codec's is ``part`` there and ``whole`` on more. What compresses
+    less than it also gains less: what is stored as it is gains nothing.
+    """
+    if part <= 0:
+        return ratio
+    if 1 < ratio < part:
+        return float(ratio ** (log(whole) / log(part))) if whole > 1 else ratio
+    return ratio * whole / part if ratio >= part else ratio
 
 
 def _first(sample: Sample, blocks: int) -> Sample:
