@@ -24,8 +24,8 @@ def export(scan: Scan, output: str | None, json: bool = False, shown: int = 20) 
     complete; ``-`` is CSV on stdout. Without it: JSON where asked for, a short table on a terminal, else CSV.
 
     Raises:
-        Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where it can't be
-            written.
+        Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where the
+            file can't be written.
     """
     if output is None or output == "-":
         if output is None and json:
