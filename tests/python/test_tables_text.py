@@ -74,6 +74,21 @@ def _compressed(suffix: str) -> bytes:
     return {"gz": gzip, "bz2": bz2, "xz": lzma}[suffix].compress(CSV)
 
 
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
+def test_a_spoilt_archive_is_an_error(tmp_path: Path, suffix: str) -> None:
+    """A byte inverted, or the end cut off: packed (zstd alone checks nothing) or an error with a kind."""
+    whole, path = _compressed(suffix), tmp_path / f"x.csv.{suffix}"
+    refused = 0
+    for at in range(4, len(whole), max(1, len(whole) // 25)):
+        for spoilt in (whole[:at], whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]):
+            path.write_bytes(spoilt)
+            try:
+                icecore.pack(path, into=f"memory://spoilt-{suffix}-{at}-{len(spoilt)}")
+            except icecore.Error as error:
+                refused += error.kind in ("corrupt", "format", "unsupported", "io")
+    assert refused > 20
+
+
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "zip"])
 def test_archives(tmp_path: Path, suffix: str) -> None:
     packed = tmp_path / f"x.csv.{suffix}"

@@ -9,10 +9,11 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from icecore import errors
 from icecore.sources.tables.gunzip import gunzip
+from icecore.sources.tables.unzstd import unzstd
 from icecore.sources.tables.zipmember import deflated
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -55,7 +56,7 @@ def members(path: str) -> list[Member]:
         return _zipped(path)
     base = os.path.basename(path)
     if start.startswith(_ZSTD):
-        return [Member(os.path.splitext(base)[0], path, partial(_zstd, path))]
+        return [Member(os.path.splitext(base)[0], path, partial(unzstd, path))]
     for signature, opener in _OPENERS.items():
         if start.startswith(signature):
             return [Member(os.path.splitext(base)[0], path, partial(opener, path))]
@@ -83,16 +84,3 @@ def _member(path: str, info: zipfile.ZipInfo) -> IO[bytes]:
     if info.compress_type == zipfile.ZIP_DEFLATED:
         return deflated(path, info)
     return zipfile.ZipFile(path).open(info)
-
-
-def _zstd(path: str) -> IO[bytes]:
-    try:
-        from compression import zstd  # type: ignore[import-not-found]  # Python 3.14
-    except ModuleNotFoundError:
-        try:
-            from backports import zstd  # type: ignore[import-not-found,no-redef]
-        except ModuleNotFoundError:
-            raise errors.make(
-                "unsupported", f"{path} is compressed with zstd", "pip install 'icecore[pds]', or unzstd it"
-            ) from None
-    return cast("IO[bytes]", zstd.open(path))
