@@ -1,59 +1,66 @@
-//! What zip members hold: raw DEFLATE streams, with the CRC-32 of what they say.
+//! What zip members and gzip files hold: raw DEFLATE streams, with the CRC-32 of what they say.
 
-use flate2::{Crc, Decompress, FlushDecompress, Status};
+use icecore::chunk::{self, crc32};
 use icecore::grid::{Error, ErrorKind};
-use numpy::PyReadwriteArray1;
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use crate::error::{OrRaise, raise};
 
 /// One stream, inflated piece by piece.
 #[pyclass(module = "icecore._icecore")]
 pub struct Inflate {
-    stream: Decompress,
-    crc: Crc,
-    ended: bool,
+    stream: chunk::Inflate,
+    crc: u32,
 }
 
 #[pymethods]
 impl Inflate {
     #[new]
     fn new() -> Self {
-        Self { stream: Decompress::new(false), crc: Crc::new(), ended: false }
+        Self { stream: chunk::Inflate::default(), crc: 0 }
     }
 
     /// Whether the stream's end was reached.
     #[getter]
     fn ended(&self) -> bool {
-        self.ended
+        self.stream.ended()
     }
 
     /// Of everything that was inflated so far.
     #[getter]
     fn crc32(&self) -> u32 {
-        self.crc.sum()
+        self.crc
     }
 
-    /// Inflates `stored` from `at` into `out` (u1) from `start`; bytes taken and bytes written.
+    /// Inflates `stored` from `at` into `out` (bytes) from `start`; bytes taken and bytes written.
     fn into(
         &mut self,
         py: Python<'_>,
         stored: &[u8],
         at: usize,
-        mut out: PyReadwriteArray1<'_, u8>,
+        out: PyBuffer<u8>,
         start: usize,
     ) -> PyResult<(usize, usize)> {
+        if out.readonly() || !out.is_c_contiguous() {
+            return Err(raise(Error::new(
+                ErrorKind::Invalid,
+                "the bytes to be written are not writable, or not in order",
+            )));
+        }
+        let (first, length) = (out.buf_ptr().cast::<u8>(), out.item_count());
+        let room: &mut [u8] = match length.checked_sub(start) {
+            // SAFETY: the buffer is writable and contiguous, and is held for as long as this call; whoever else has it does not
+            // touch it meanwhile, as with any read into a buffer.
+            Some(room) if room > 0 => unsafe { std::slice::from_raw_parts_mut(first.add(start), room) },
+            _ => &mut [],
+        };
         let stored = stored.get(at..).unwrap_or_default();
-        let out = out.as_slice_mut()?.get_mut(start..).unwrap_or_default();
-        let (taken, written) = (self.stream.total_in(), self.stream.total_out());
-        let status = py.detach(|| {
-            let status = self.stream.decompress(stored, out, FlushDecompress::None);
-            let written = (self.stream.total_out() - written) as usize;
-            self.crc.update(out.get(..written).unwrap_or_default());
-            status
-        });
-        let status = status.map_err(|e| raise(Error::new(ErrorKind::Corrupt, format!("a deflate stream: {e}"))))?;
-        self.ended = status == Status::StreamEnd;
-        Ok(((self.stream.total_in() - taken) as usize, (self.stream.total_out() - written) as usize))
+        py.detach(|| {
+            let (taken, made) = self.stream.inflate(stored, room)?;
+            self.crc = crc32(self.crc, room.get(..made).unwrap_or_default());
+            Ok((taken, made))
+        })
+        .or_raise()
     }
 }

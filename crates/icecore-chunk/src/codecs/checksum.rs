@@ -12,6 +12,12 @@ pub fn crc32c(before: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(before, data)
 }
 
+/// The CRC-32 (of zip and gzip) of what came `before` it and `data`.
+pub fn crc32(before: u32, data: &[u8]) -> u32 {
+    // SAFETY: the pointer and length come from a slice.
+    unsafe { libdeflate_sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Crc32c,
@@ -84,14 +90,12 @@ impl Checksum {
     }
 
     fn sum(&self, data: &[u8]) -> u32 {
-        // SAFETY: the pointer and length come from a slice.
-        unsafe {
-            match self.kind {
-                Kind::Crc32c => crc32c::crc32c(data),
-                Kind::Crc32 => libdeflate_sys::libdeflate_crc32(0, data.as_ptr().cast(), data.len()),
-                Kind::Adler32 => libdeflate_sys::libdeflate_adler32(1, data.as_ptr().cast(), data.len()),
-                Kind::Fletcher32 => fletcher32(data),
-            }
+        match self.kind {
+            Kind::Crc32c => crc32c::crc32c(data),
+            Kind::Crc32 => crc32(0, data),
+            // SAFETY: the pointer and length come from a slice.
+            Kind::Adler32 => unsafe { libdeflate_sys::libdeflate_adler32(1, data.as_ptr().cast(), data.len()) },
+            Kind::Fletcher32 => fletcher32(data),
         }
     }
 

@@ -62,7 +62,7 @@ mod zstd;
 pub(crate) use array_codec::ArrayCodec;
 pub(crate) use array_table::{array_table, is_array_codec};
 pub(crate) use bitround::BitRound;
-pub use checksum::crc32c;
+pub use checksum::{crc32, crc32c};
 pub(crate) use codec::BytesCodec;
 pub(crate) use convert_table::{convert_table, is_converting};
 pub(crate) use delta::Delta;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::assemble::Assembly;
 use super::buffers::{Lent, Memory};
 use super::data::Data;
-use super::gather::{Window, all_fill, hangs_over, pad, runs};
+use super::gather::{Window, all_fill, hangs_over, in_one_run, pad, runs};
 
 #[derive(Default)]
 struct Worker {
@@ -100,18 +100,30 @@ fn fixed(
     let size = elements(window.chunk)?
         .checked_mul(itemsize)
         .ok_or_else(|| Error::new(ErrorKind::Memory, "a chunk does not fit into memory"))?;
-    worker.chunk.resize(size, 0);
-    let out = worker.chunk.as_mut_slice();
-    if hangs_over(window) {
-        pad(out, &meta.fill);
-    }
-    runs(window, |from, to, n| {
-        out[to * itemsize..(to + n) * itemsize].copy_from_slice(&bytes[from * itemsize..(from + n) * itemsize]);
-    });
-    if all_fill(out, &meta.fill) {
+    // Codecs look at elements as numbers, which some do only where these are aligned.
+    let align = 1 << itemsize.trailing_zeros().min(3);
+    let lying = in_one_run(window).map(|from| &bytes[from * itemsize..from * itemsize + size]);
+    let chunk = match lying.filter(|chunk| chunk.as_ptr().addr().is_multiple_of(align)) {
+        Some(chunk) => chunk,
+        None => gathered(meta, window, bytes, size, &mut worker.chunk),
+    };
+    if all_fill(chunk, &meta.fill) {
         return Ok(false);
     }
-    meta.chain.encode_into(out, window.chunk, encoded, &mut worker.scratch).map(|()| true)
+    meta.chain.encode_into(chunk, window.chunk, encoded, &mut worker.scratch).map(|()| true)
+}
+
+/// The `size` bytes of a chunk together, padded where it hangs over.
+fn gathered<'a>(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], size: usize, room: &'a mut Vec<u8>) -> &'a [u8] {
+    let itemsize = meta.dtype.size();
+    room.resize(size, 0);
+    if hangs_over(window) {
+        pad(room, &meta.fill);
+    }
+    runs(window, |from, to, n| {
+        room[to * itemsize..(to + n) * itemsize].copy_from_slice(&bytes[from * itemsize..(from + n) * itemsize]);
+    });
+    room
 }
 
 fn variable(

@@ -51,6 +51,16 @@ fn strides(shape: &[u64]) -> Vec<usize> {
     strides
 }
 
+/// The element of the box with which the chunk begins, where all of it lies there in one run.
+pub(crate) fn in_one_run(window: &Window<'_>) -> Option<usize> {
+    let first = window.chunk.iter().position(|n| *n != 1).unwrap_or(window.chunk.len());
+    let mut behind = window.chunk.iter().zip(window.shape).skip(first + 1);
+    if hangs_over(window) || !behind.all(|(chunk, shape)| chunk == shape) {
+        return None;
+    }
+    Some(window.start.iter().zip(strides(window.shape)).map(|(start, stride)| *start as usize * stride).sum())
+}
+
 /// Does the window reach over the box, so that padding shows?
 pub(crate) fn hangs_over(window: &Window<'_>) -> bool {
     window.start.iter().zip(window.chunk).zip(window.shape).any(|((s, c), n)| s + c > *n)
@@ -83,6 +93,30 @@ mod tests {
         pad(&mut out, &[99]);
         runs(&window, |from, to, n| out[to..to + n].copy_from_slice(&data[from..from + n]));
         assert_eq!(out, [10, 11, 99, 99, 99, 99]);
+    }
+
+    #[test]
+    fn a_chunk_in_one_run_begins_where_its_only_run_does() {
+        let cases: [(&[u64], &[u64], &[u64]); 8] = [
+            (&[9], &[3], &[3]),
+            (&[9], &[8], &[3]),
+            (&[3, 4], &[1, 0], &[2, 4]),
+            (&[3, 4], &[1, 0], &[2, 3]),
+            (&[3, 4], &[2, 1], &[1, 3]),
+            (&[3, 4, 5], &[1, 2, 0], &[1, 2, 5]),
+            (&[3, 4, 5], &[1, 2, 0], &[2, 2, 5]),
+            (&[], &[], &[]),
+        ];
+        for (shape, start, chunk) in cases {
+            let window = Window { shape, start, chunk };
+            let mut seen = Vec::new();
+            runs(&window, |from, to, n| match seen.last_mut() {
+                Some((first, count)) if *first + *count == from && to == *count => *count += n,
+                _ => seen.push((from, n)),
+            });
+            let whole = seen.len() == 1 && seen[0].1 as u64 == chunk.iter().product::<u64>();
+            assert_eq!(in_one_run(&window), whole.then(|| seen[0].0), "{shape:?} {start:?} {chunk:?}");
+        }
     }
 
     #[test]

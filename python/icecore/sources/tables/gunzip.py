@@ -10,8 +10,6 @@ import io
 import struct
 from typing import IO, Any, cast
 
-import numpy as np
-
 from icecore import errors
 
 #: bytes of the file that are read at once
@@ -38,7 +36,7 @@ class _Gunzip(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        out = np.frombuffer(buffer, "u1")
+        out = memoryview(buffer).cast("B")
         written = 0
         while written < len(out):
             if self._inflate is None and not self._begin():

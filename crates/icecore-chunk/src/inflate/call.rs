@@ -1,0 +1,19 @@
+//! One call: where it stands, and why it ends.
+
+/// Input up to here, output up to there.
+pub(super) struct Place<'a> {
+    pub input: &'a [u8],
+    pub from: usize,
+    pub out: &'a mut [u8],
+    pub at: usize,
+}
+
+/// Why a stream doesn't go on.
+pub(super) enum Pause {
+    /// More input is needed.
+    Input,
+    /// The output is full, or the stream has ended.
+    Output,
+    /// The input is no such stream.
+    Bad(&'static str),
+}

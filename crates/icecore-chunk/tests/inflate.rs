@@ -1,0 +1,191 @@
+//! Streams inflated in pieces: the same bytes as zlib's descendant makes of them, and the same judgement of damaged ones.
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use icecore_chunk::{Inflate, crc32};
+use proptest::prelude::*;
+
+/// A stream of `text`; a new block begins behind each of `parts` bytes.
+fn deflated(text: &[u8], level: u32, parts: usize) -> Vec<u8> {
+    let mut made = Vec::with_capacity(2 * text.len() + 1000 + 20 * text.len() / parts.max(1));
+    let mut stream = Compress::new(Compression::new(level), false);
+    for part in text.chunks(parts.max(1)) {
+        let before = stream.total_in();
+        while ((stream.total_in() - before) as usize) < part.len() {
+            let from = (stream.total_in() - before) as usize;
+            assert!(stream.compress_vec(&part[from..], &mut made, FlushCompress::Full).is_ok());
+        }
+    }
+    let end = stream.compress_vec(&[], &mut made, FlushCompress::Finish);
+    assert!(end.is_ok_and(|status| status == Status::StreamEnd));
+    made
+}
+
+/// What becomes of a stream in pieces of these lengths (again and again): what was written, how much was taken, how it ended.
+fn inflated(stored: &[u8], pieces: &[usize], rooms: &[usize], most: usize) -> (Vec<u8>, usize, Option<bool>) {
+    let mut stream = Inflate::default();
+    let (mut text, mut at, mut turn) = (Vec::new(), 0, 0);
+    loop {
+        let piece = pieces[turn % pieces.len()].min(stored.len() - at);
+        let mut room = vec![0xa5; rooms[turn % rooms.len()].min(most.saturating_sub(text.len()))];
+        turn += 1;
+        let Ok((taken, made)) = stream.inflate(&stored[at..at + piece], &mut room) else { return (text, at, None) };
+        assert!(taken <= piece && made <= room.len());
+        text.extend_from_slice(&room[..made]);
+        at += taken;
+        if stream.ended() || (taken == 0 && made == 0 && at + piece >= stored.len()) || text.len() >= most {
+            return (text, at, Some(stream.ended()));
+        }
+    }
+}
+
+/// The same by zlib-rs, at once.
+fn by_zlib(stored: &[u8], most: usize) -> (Vec<u8>, usize, Option<bool>) {
+    let mut stream = Decompress::new(false);
+    let mut text = vec![0; most];
+    let status = stream.decompress(stored, &mut text, FlushDecompress::None);
+    text.truncate(stream.total_out() as usize);
+    let ended = status.map(|status| status == Status::StreamEnd).ok();
+    (text, stream.total_in() as usize, ended)
+}
+
+/// Text with repetitions near and far, runs and noise.
+fn texts() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..600),
+        (prop::collection::vec(b'0'..=b'9', 1..40), 1..200usize).prop_map(|(word, times)| word.repeat(times)),
+        (any::<u8>(), 1..70_000usize).prop_map(|(byte, times)| vec![byte; times]),
+        (1..200u64, 100..3000usize).prop_map(|(seed, count)| {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) as u32
+            };
+            (0..count).flat_map(|i| format!("{i:6},{:9.3}\n", f64::from(next() % 9999) / 7.0).into_bytes()).collect()
+        }),
+    ];
+    prop::collection::vec((part, any::<bool>()), 0..6).prop_map(|parts| {
+        let mut text: Vec<u8> = Vec::new();
+        for (part, again) in parts {
+            text.extend(&part);
+            if again {
+                text.extend_from_within(..text.len().min(33_000)); // around the farthest that is allowed
+            }
+        }
+        text
+    })
+}
+
+fn pieces() -> impl Strategy<Value = Vec<usize>> {
+    prop_oneof![Just(vec![1 << 20]), prop::collection::vec(1..40usize, 1..5), prop::collection::vec(1..9000usize, 1..5)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pieces_of_any_length_give_the_text(
+        text in texts(), level in 0..10u32, parts in prop_oneof![Just(1usize << 20), 200..20_000usize],
+        pieces in pieces(), rooms in pieces(), behind in prop::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let stored = deflated(&text, level, parts);
+        let length = stored.len();
+        let stored = [stored, behind].concat();
+        let (found, taken, ended) = inflated(&stored, &pieces, &rooms, usize::MAX);
+        prop_assert!(found == text, "{} bytes instead of {}", found.len(), text.len());
+        prop_assert_eq!((taken, ended), (length, Some(true)));
+    }
+
+    #[test]
+    fn what_is_damaged_is_judged_as_by_zlib(
+        text in texts(), level in 0..10u32, pieces in pieces(), rooms in pieces(),
+        hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in any::<prop::sample::Index>(),
+    ) {
+        let mut stored = deflated(&text, level, 5000);
+        hits.iter().for_each(|(place, bits)| *place.get_mut(&mut stored) ^= bits);
+        if cut.index(3) == 0 {
+            stored.truncate(cut.index(stored.len()));
+        }
+        judged_alike(&stored, &pieces, &rooms)?;
+    }
+
+    #[test]
+    fn noise_is_judged_as_by_zlib(
+        first in 0..8u8, noise in prop::collection::vec(any::<u8>(), 0..400), pieces in pieces(), rooms in pieces(),
+    ) {
+        judged_alike(&[vec![first], noise].concat(), &pieces, &rooms)?;
+    }
+
+    #[test]
+    fn lengths_of_codes_are_judged_as_by_zlib(bits in blocks(), pieces in pieces()) {
+        judged_alike(&bits, &pieces, &[4000])?;
+    }
+}
+
+fn judged_alike(stored: &[u8], pieces: &[usize], rooms: &[usize]) -> std::result::Result<(), TestCaseError> {
+    const MOST: usize = 1 << 20;
+    let (found, taken, ended) = inflated(stored, pieces, rooms, MOST);
+    let (other, other_taken, other_ended) = by_zlib(stored, MOST);
+    if found.len() < MOST && other.len() < MOST {
+        prop_assert_eq!(ended, other_ended);
+    }
+    // How far they came before an error depends on how they look ahead.
+    let common = found.len().min(other.len());
+    prop_assert!(found[..common] == other[..common]);
+    if ended == Some(true) && other_ended == Some(true) {
+        prop_assert_eq!((found.len(), taken), (other.len(), other_taken));
+    }
+    Ok(())
+}
+
+/// A block whose lengths of codes are complete themselves, and anything behind: the lengths 0 to 7 in three bits each.
+fn blocks() -> impl Strategy<Value = Vec<u8>> {
+    let lengths = prop::collection::vec(0..8u64, 258..316);
+    (0..30u64, 0..30u64, lengths, prop::collection::vec(any::<u8>(), 0..60)).prop_map(
+        |(literals, distances, lengths, rest)| {
+            let mut bits: Vec<bool> = Vec::new();
+            let mut put = |value: u64, count: u32| bits.extend((0..count).map(|i| value >> i & 1 == 1));
+            put(0b101, 3);
+            put(literals, 5);
+            put(distances, 5);
+            put(15, 4);
+            // In the order of RFC 1951: the symbols 0 to 7 have three bits each, all others none.
+            [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
+                .iter()
+                .for_each(|s| put(if *s < 8 { 3 } else { 0 }, 3));
+            // Long codes for most, so that there is room for all of them; the numbers are read from their first bit on.
+            for length in lengths {
+                let length: u64 = if length < 5 { 0 } else { length };
+                (0..3).rev().for_each(|i| put(length >> i, 1));
+            }
+            rest.iter().for_each(|byte| put(u64::from(*byte), 8));
+            bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit))).collect()
+        },
+    )
+}
+
+#[test]
+fn one_distance_alone_needs_one_bit() {
+    // A run: its only distance has a code of one bit, which is less than all (RFC 1951, 3.2.7).
+    let text = vec![b'x'; 100_000];
+    let stored = deflated(&text, 9, usize::MAX);
+    assert_eq!(inflated(&stored, &[7], &[999], usize::MAX).0, text);
+}
+
+#[test]
+fn nothing_lies_before_the_stream() {
+    let fixed = |bits: &str| -> Vec<u8> {
+        let bits: Vec<u8> = bits.bytes().filter(|b| *b != b' ').map(|b| b - b'0').collect();
+        bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |all, bit| all << 1 | bit)).collect()
+    };
+    // Last block, fixed codes; the byte "a"; length 3 at distance 1 or 2; the end.
+    let (near, far) = ("1 10 10010001 0000001 00000 0000000", "1 10 10010001 0000001 00001 0000000");
+    assert_eq!(inflated(&fixed(near), &[100], &[100], 100), (b"aaaa".to_vec(), 4, Some(true)));
+    assert_eq!(inflated(&fixed(far), &[100], &[100], 100).2, None);
+    assert_eq!(inflated(&fixed(far), &[1], &[1], 100).2, None);
+}
+
+#[test]
+fn checksums_go_on_where_others_ended() {
+    assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
+    assert_eq!(crc32(crc32(0, b"1234"), b"56789"), 0xcbf4_3926);
+}
