@@ -12,6 +12,7 @@ mod plan;
 mod read;
 mod repo;
 mod restore;
+mod rows;
 mod scan;
 mod table;
 mod text;
@@ -30,6 +31,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
     restore::register(module)?;
+    rows::register(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
     plan::register(module)

@@ -3,12 +3,13 @@
 use icecore::chunk::crc32c;
 use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
-use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, Values, View, best_lag, cells_of, infer_style};
+use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, View, best_lag, cells_of, infer_style};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::{OrRaise, raise};
+use crate::rows::Columns;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextFormat>()?;
@@ -16,7 +17,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(split_row, module)?)?;
     module.add_function(wrap_pyfunction!(find_lag, module)?)?;
     module.add_function(wrap_pyfunction!(raw_escapes, module)?)?;
-    module.add_function(wrap_pyfunction!(checksums, module)?)?;
+    module.add_function(wrap_pyfunction!(checksum, module)?)?;
     module.add_function(wrap_pyfunction!(read_escapes, module)?)
 }
 
@@ -50,8 +51,8 @@ impl TextFormat {
     ) -> PyResult<Bound<'py, PyDict>> {
         let text = text.as_slice()?;
         let pool = pool().or_raise()?;
-        let parse = if checked { icecore_text::parse_checked } else { icecore_text::parse };
-        let parsed = py.detach(|| pool.install(|| parse(&self.format, text, last))).or_raise()?;
+        let parse = || icecore_text::parse_apart(&self.format, text, last, checked);
+        let (parsed, behind) = py.detach(|| pool.install(parse)).or_raise()?;
         let result = PyDict::new(py);
         result.set_item("rows", parsed.escapes.rows)?;
         result.set_item("used", parsed.used)?;
@@ -61,15 +62,7 @@ impl TextFormat {
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
         result.set_item("lost", misfits(py, &parsed.lost)?)?;
         result.set_item("junk", misfits(py, &parsed.junk)?)?;
-        let columns = PyList::empty(py);
-        for values in parsed.columns {
-            match values {
-                Values::Int(v) => columns.append(PyArray1::from_vec(py, v))?,
-                Values::Real(v) => columns.append(PyArray1::from_vec(py, v))?,
-                Values::Text { bytes, .. } => columns.append(PyArray1::from_vec(py, bytes))?,
-            }
-        }
-        result.set_item("columns", columns)?;
+        result.set_item("columns", Py::new(py, Columns::new(parsed.columns, behind))?)?;
         Ok(result)
     }
 
@@ -185,36 +178,8 @@ fn read_escapes(stored: &[u8]) -> PyResult<(u32, usize)> {
     Ok((escapes.rows, used))
 }
 
-/// The CRC-32C of each of some arrays of bytes, where `before` are those of what came before. Where a width below 8 is given
-/// the bytes are int64, and those of the same numbers in so many bytes count, as an array of them holds them.
+/// The CRC-32C of what came `before` and some bytes.
 #[pyfunction]
-#[pyo3(signature = (parts, before, widths=None))]
-fn checksums(
-    py: Python<'_>,
-    parts: Vec<PyReadonlyArray1<'_, u8>>,
-    before: Vec<u32>,
-    widths: Option<Vec<usize>>,
-) -> PyResult<Vec<u32>> {
-    let parts: Vec<&[u8]> = parts.iter().map(PyReadonlyArray1::as_slice).collect::<Result<_, _>>()?;
-    let widths = widths.unwrap_or_else(|| vec![8; parts.len()]);
-    let each = parts.iter().zip(before).zip(widths);
-    Ok(py.detach(|| each.map(|((part, before), width)| checksum(part, before, width)).collect()))
-}
-
-fn checksum(part: &[u8], before: u32, width: usize) -> u32 {
-    match width {
-        1 => narrow(part, before, |value| (value as i8).to_ne_bytes()),
-        2 => narrow(part, before, |value| (value as i16).to_ne_bytes()),
-        4 => narrow(part, before, |value| (value as i32).to_ne_bytes()),
-        _ => crc32c(before, part),
-    }
-}
-
-fn narrow<const N: usize>(part: &[u8], before: u32, element: impl Fn(i64) -> [u8; N]) -> u32 {
-    const TOGETHER: usize = 512;
-    part.as_chunks::<8>().0.chunks(TOGETHER).fold(before, |before, values| {
-        let mut elements = [[0; N]; TOGETHER];
-        elements.iter_mut().zip(values).for_each(|(place, value)| *place = element(i64::from_ne_bytes(*value)));
-        crc32c(before, elements.get(..values.len()).unwrap_or_default().as_flattened())
-    })
+fn checksum(part: &[u8], before: u32) -> u32 {
+    crc32c(before, part)
 }

@@ -39,7 +39,7 @@ impl Writer {
         writing.writer().snapshot()
     }
 
-    fn writing(&self) -> Result<&Writing> {
+    pub fn writing(&self) -> Result<&Writing> {
         Ok(&self.state.of("a writer")?.writing)
     }
 
@@ -52,7 +52,7 @@ impl Writer {
     }
 
     /// The array's metadata, parsed once.
-    fn meta(&self, path: &str) -> PyResult<Arc<ArrayMeta>> {
+    pub fn meta(&self, path: &str) -> PyResult<Arc<ArrayMeta>> {
         let mut metas = self.metas().or_raise()?;
         if let Some(meta) = metas.get(path) {
             return Ok(Arc::clone(meta));

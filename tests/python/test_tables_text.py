@@ -7,12 +7,13 @@ import gzip
 import lzma
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import codecs
+from icecore.tables import choice
 from icecore.tables.restore import restore, sources
 from tables_kit import COLUMNS, PDS3, labelled, round_trip, rows
 from typer.testing import CliRunner
@@ -256,14 +257,17 @@ def test_command_line(tmp_path: Path) -> None:
 
 def test_values_that_come_back_otherwise_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     label, _, _ = labelled(tmp_path)
-    honest = codecs.values
+    honest = choice.codecs
 
-    def other(raw: np.ndarray, column: dict[str, object]) -> np.ndarray:
-        values = honest(raw, column).copy()
-        values[7:8] = values[8:9]
-        return values
+    def lossy(column: dict[str, Any], values: np.ndarray, *rest: Any) -> list[dict[str, Any]]:
+        if values.dtype.kind != "f":
+            return honest(column, values, *rest)
+        return [
+            {"name": "bitround", "configuration": {"keepbits": 3}},
+            {"name": "bytes", "configuration": {"endian": "little"}},
+        ]
 
-    monkeypatch.setattr(codecs, "values", other)
+    monkeypatch.setattr(choice, "codecs", lossy)
     with pytest.raises(Error, match="could not be printed again") as caught:
         icecore.pack(label, into=tmp_path / "r", group="/t")
     assert caught.value.kind == "internal"

@@ -107,7 +107,8 @@ impl Values {
         }
     }
 
-    pub(crate) fn append(&mut self, other: Values) {
+    /// Adds the values of another stretch of the column.
+    pub fn append(&mut self, other: Values) {
         match (self, other) {
             (Values::Int(a), Values::Int(b)) => a.extend(b),
             (Values::Real(a), Values::Real(b)) => a.extend(b),

@@ -8,6 +8,7 @@
 mod bytes;
 mod column;
 mod digits;
+mod elements;
 mod escapes;
 mod format;
 mod frame;
@@ -36,7 +37,7 @@ pub use infer::{Hint, infer_style};
 pub use lag::best_lag;
 pub use loose::{Loose, loose};
 pub use number::NumberStyle;
-pub use parse::{parse, parse_checked};
+pub use parse::{parse, parse_apart, parse_checked};
 pub use parsed::{Misfits, Parsed};
 pub use print::print;
 pub use real::{RealForm, RealStyle};

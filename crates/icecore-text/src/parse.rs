@@ -3,6 +3,7 @@
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 
+use crate::column::Values;
 use crate::escapes::Gather;
 use crate::format::{Format, Layout};
 use crate::parsed::Parsed;
@@ -16,7 +17,7 @@ const SHARE: usize = 1 << 20;
 /// # Errors
 /// `Unsupported` for blocks of 2^32 bytes and more.
 pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
-    parse_with(format, text, last, false)
+    parse_with(format, text, last, false).map(joined)
 }
 
 /// The same, and all of it is printed again and compared with the text.
@@ -24,10 +25,18 @@ pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
 /// # Errors
 /// Also `Internal` where that is not the same.
 pub fn parse_checked(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
-    parse_with(format, text, last, true)
+    parse_with(format, text, last, true).map(joined)
 }
 
-fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<Parsed> {
+/// Either of these, with the columns of the rows behind the first ones apart, in the stretches in which they were read.
+///
+/// # Errors
+/// As they.
+pub fn parse_apart(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
+    parse_with(format, text, last, checked)
+}
+
+fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::new(ErrorKind::Unsupported, "a block of text of 4 GiB or more").hint("smaller blocks"));
     }
@@ -36,13 +45,9 @@ fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result
     let parsed: Vec<Parsed> = parts
         .into_par_iter()
         .enumerate()
-        .map(|(i, share)| {
-            // The first takes in the others.
-            let room = if i == 0 { text.len() } else { share.len() };
-            part(format, share, last && i + 1 == count, room, checked)
-        })
+        .map(|(i, share)| part(format, share, last && i + 1 == count, checked))
         .collect::<Result<_>>()?;
-    Ok(join(format, parsed))
+    Ok(gathered(format, parsed))
 }
 
 /// Cuts the text behind line ends, a part for each thread.
@@ -64,21 +69,27 @@ fn shares<'a>(format: &Format, text: &'a [u8]) -> Vec<&'a [u8]> {
     parts
 }
 
-fn join(format: &Format, parsed: Vec<Parsed>) -> Parsed {
+/// Everything together but the columns, of which only those of the first part are in it.
+fn gathered(format: &Format, parsed: Vec<Parsed>) -> (Parsed, Vec<Vec<Values>>) {
     let mut parts = parsed.into_iter();
-    let mut gather = Gather::default();
-    let Some(mut all) = parts.next() else { return Parsed::new(format, 0) };
+    let (mut gather, mut behind) = (Gather::default(), Vec::new());
+    let Some(mut all) = parts.next() else { return (Parsed::new(format, 0), behind) };
     gather.append(std::mem::take(&mut all.escapes));
     for part in parts {
         let rows = gather.escapes.rows;
-        for (mine, other) in all.columns.iter_mut().zip(part.columns) {
-            mine.append(other);
-        }
+        behind.push(part.columns);
         for (mine, other) in all.lost.iter_mut().zip(part.lost).chain(all.junk.iter_mut().zip(part.junk)) {
             mine.append(other, rows);
         }
         gather.append(part.escapes);
         all.used += part.used;
     }
-    Parsed { escapes: gather.escapes, ..all }
+    (Parsed { escapes: gather.escapes, ..all }, behind)
+}
+
+fn joined((mut all, behind): (Parsed, Vec<Vec<Values>>)) -> Parsed {
+    for part in behind {
+        all.columns.iter_mut().zip(part).for_each(|(mine, other)| mine.append(other));
+    }
+    all
 }

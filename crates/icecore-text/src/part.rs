@@ -16,16 +16,16 @@ use crate::rows::{Piece, next};
 /// The most rows that are read cell by cell before whole columns of rows of one length are tried again.
 const MAX_PAUSE: usize = 256;
 
-/// Parses `text`, with room for the rows of so many bytes. `checked`: what the columns print is compared with it.
+/// Parses `text`. `checked`: what the columns print is compared with it.
 ///
 /// # Errors
 /// `Internal` where that is not the same.
-pub(crate) fn part(format: &Format, text: &[u8], last: bool, room: usize, checked: bool) -> Result<Parsed> {
+pub(crate) fn part(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<Parsed> {
     let mut part = Part {
         format,
         text,
         last,
-        parsed: Parsed::new(format, room / guess_row(format).max(1) + 1),
+        parsed: Parsed::new(format, text.len() / guess_row(format).max(1) + 1),
         gather: Gather::default(),
         before: Vec::new(),
         unfit: false,

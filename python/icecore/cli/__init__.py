@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import typer
 
 from icecore.cli.failure import describe
-from icecore.cli.process import settle
+from icecore.cli.process import leave, settle
 
 #: in the order of the list that ``icecore --help`` prints; each has a module of its name
 VERBS = (
@@ -69,7 +69,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave: 0 done, 1 a check failed or nothing was found, 2 an error."""
     settle()
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    leave(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(arguments: list[str]) -> int:

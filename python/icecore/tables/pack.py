@@ -13,6 +13,7 @@ from icecore.nodes import HIDDEN, OURS, Node
 from icecore.sources.tablefile import TableFile
 from icecore.tables import choice, codecs, format, proof, stated
 from icecore.tables.filestate import FileState
+from icecore.tables.growing import Growing
 from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.stream import BLOCK, TextStream
 from icecore.text import plural
@@ -88,6 +89,7 @@ class _TablePack:
     def run(self) -> Done:
         self._done = Done(self._job.path)
         self._arrays: list[ArrayWriter] = []
+        self._growing: Growing | None = None
         self._escapes: ArrayWriter | None = None
         self._rows = self._at = 0
         self._formats: list[dict[str, Any]] = []
@@ -104,6 +106,7 @@ class _TablePack:
     def _continue(self) -> None:
         path = self._job.path
         self._arrays = [self._writer[f"{path}/{name}"] for name in self._kept["columns"]]
+        self._growing = Growing(self._writer, self._arrays)
         self._rows = self._arrays[0].shape[0]
         self._formats, self._sources = stated.formats(self._kept), list(self._kept.get("sources", []))
         if self._options.keep:
@@ -152,6 +155,8 @@ class _TablePack:
             self._report(self._job.path, 0 if block is None else len(block))
             block = following
         source["rows"][1], source["escapes"][1] = self._rows, self._at
+        if self._growing is not None:
+            self._proofs[-1].columns = self._growing.sums()
         source.update({"bytes": stream.size, "sha256": stream.sha256} if self._options.keep else {})
         self._done.text += stream.size
         self._note_file(state)
@@ -182,7 +187,7 @@ class _TablePack:
             self._formats.append(fmt)
         state.source["format"] = self._formats.index(fmt)
         state.begin(fmt, spec)
-        self._proofs[-1].begin(fmt)
+        self._proofs[-1].format = fmt
         # A label may say that more blocks are but one chunk.
         state.rows = spec.rows if not last and spec.rows is not None else None
         state.small = (last or state.rows is not None) and len(self._job.files) == 1 and not self._kept
@@ -226,18 +231,11 @@ class _TablePack:
         ):
             raise _Again
         if parsed["rows"] or parsed["lines"]:
-            columns = [
-                codecs.values(raw, column)
-                for raw, column in zip(parsed["columns"], state.columns, strict=True)
-            ]
-            if not self._arrays:
-                self._create(state, columns)
-            for i, (array, values) in enumerate(zip(self._arrays, columns, strict=True)):
-                array.append(values)
-                if parsed["escaped"] and values.dtype.kind == "i" and _blank(values).any():
-                    self._blank.add(i)
-            if parsed["rows"]:
-                self._proofs[-1].add(parsed["columns"])
+            if self._growing is None:
+                self._growing = self._create(state, parsed["columns"])
+            blank = self._growing.append(parsed["columns"])
+            if parsed["escaped"]:
+                self._blank.update(blank)
             self._keep(parsed["escapes"])
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
@@ -265,9 +263,10 @@ class _TablePack:
         state.lost[column] = state.lost.get(column, 0) + count
         return False
 
-    def _create(self, state: FileState, columns: list[np.ndarray]) -> None:
+    def _create(self, state: FileState, parsed: Sequence[np.ndarray]) -> Growing:
         """Make the group, and an array for each column."""
         path, writer = self._job.path, self._writer
+        columns = [codecs.values(raw, column) for raw, column in zip(parsed, state.columns, strict=True)]
         assert state.spec is not None
         writer.group(path, state.spec.attrs)
         rows = max(len(columns[0]), state.rows or 0)
@@ -285,6 +284,7 @@ class _TablePack:
                 attrs=item.attrs,
             )
             self._arrays.append(array)
+        return Growing(writer, self._arrays)
 
     def _keep(self, escapes: bytes) -> None:
         """Add the escapes of a stretch of rows."""
@@ -323,12 +323,11 @@ class _TablePack:
 
     def _finish(self) -> None:
         """Write what is left, then the attributes, then prove that the text can be printed again."""
-        if not self._arrays:
+        if self._growing is None:
             raise errors.make(
                 "format", f"{self._job.files[0].place} holds no rows of a table", "is it the right file?"
             )
-        for array in self._arrays:
-            array.finish()
+        self._growing.finish(self._rows)
         self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows
         path, table = self._job.path, dict(self._kept)
         table["columns"] = [column["name"] for column in self._columns]
@@ -356,11 +355,6 @@ class _TablePack:
                 attrs = dict(array._document.get("attributes", {}))
                 attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
                 self._writer.attrs(array.path, attrs)
-
-
-def _blank(values: np.ndarray) -> np.ndarray:
-    """Where integers are what stands for no value."""
-    return values == np.iinfo(values.dtype).min
 
 
 def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:

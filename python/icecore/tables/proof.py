@@ -11,10 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from icecore import errors
-from icecore.tables import codecs, restore, stated, summaries
+from icecore.tables import restore, stated, summaries
 
 if TYPE_CHECKING:
     from icecore.repo import Repo
@@ -26,8 +24,8 @@ class Proof:
 
     def __init__(self) -> None:
         self.format: dict[str, Any] | None = None
-        self._widths: list[int] = []
-        self._columns: list[int] = []
+        #: of the elements of each column, none of them where there were no rows
+        self.columns: list[int] = []
         self._escapes = 0
 
     @property
@@ -35,28 +33,13 @@ class Proof:
         """Whether every block was printed again while it was parsed, and compared."""
         return self.format is None or "binary" not in self.format["layout"]
 
-    def begin(self, fmt: dict[str, Any]) -> None:
-        """Take the print format of the rows to come."""
-        self.format = fmt
-        kinds = [codecs.dtype(column) for column in fmt["columns"]]
-        self._widths = [kind.itemsize if kind.kind == "i" else 8 for kind in kinds]
-
-    def add(self, raw: Sequence[np.ndarray]) -> None:
-        """Take the columns of some rows, as the parser gives them."""
-        from icecore import _icecore
-
-        if not self.printed:
-            return
-        before = self._columns or [0] * len(raw)
-        self._columns = _icecore.checksums([values.view("u1") for values in raw], before, self._widths)
-
     def add_escapes(self, stored: bytes) -> None:
         """Take the escapes of some rows."""
         self._escapes = _checksum(stored, self._escapes)
 
     def agrees(self, fmt: dict[str, Any] | None, columns: list[int], escapes: bytes) -> bool:
         """Whether this went in: a print format, columns of these checksums, escapes."""
-        mine = self._columns or [0] * len(columns)
+        mine = self.columns or [0] * len(columns)
         return (_text(self.format), mine, self._escapes) == (_text(fmt), columns, _checksum(escapes, 0))
 
 
@@ -70,7 +53,7 @@ def _text(fmt: dict[str, Any] | None) -> str | None:
 def _checksum(part: bytes, before: int) -> int:
     from icecore import _icecore
 
-    return _icecore.checksums([np.frombuffer(part, "u1")], [before])[0]
+    return _icecore.checksum(part, before)
 
 
 def check(repo: Repo, path: str, first: int, proofs: Sequence[Proof]) -> dict[str, Zones]:

@@ -62,15 +62,24 @@ fn turns(
     fill(&mut now, &mut from);
     let mut entry = lengths.first(now.held);
     let ended = loop {
-        for _ in 0..2 {
-            let Some(byte) = entry.byte() else { break };
+        let mut alone = entry.byte();
+        if let Some(byte) = alone {
             now.drop(entry.bits());
             entry = lengths.first(now.held);
             unsafe { *out.get_unchecked_mut(at) = byte };
             at += 1;
+            alone = entry.byte();
+            if let Some(byte) = alone {
+                now.drop(entry.bits());
+                entry = lengths.first(now.held);
+                unsafe { *out.get_unchecked_mut(at) = byte };
+                at += 1;
+                alone = entry.byte();
+            }
         }
         if entry.is_special() {
             entry = lengths.further(entry, now.held);
+            alone = entry.byte();
             if entry.is_end() {
                 now.drop(entry.bits());
                 break true;
@@ -79,7 +88,7 @@ fn turns(
                 return Err(Pause::Bad("bits that are no code of a byte or a length"));
             }
         }
-        if let Some(byte) = entry.byte() {
+        if let Some(byte) = alone {
             now.drop(entry.bits());
             unsafe { *out.get_unchecked_mut(at) = byte };
             at += 1;

@@ -3,12 +3,13 @@
 /// The longest code (RFC 1951).
 const LONGEST: usize = 15;
 
-// An entry, from its lowest bit on: bits to drop (those of the code, and extra ones), bits of the code alone, what it is, a value.
+// An entry, from its lowest bit on: bits to drop (those of the code, and extra ones), bits of the code alone, a value; and what it
+// is. Both counts of bits have six, as many as a shift looks at.
 const DROP: u32 = 0x3f;
+const END: u32 = 1 << 6;
 const CODE_AT: u32 = 8;
-const SPECIAL: u32 = 1 << 12;
-const END: u32 = 1 << 13;
 const FURTHER: u32 = 1 << 14;
+const SPECIAL: u32 = 1 << 15;
 const VALUE_AT: u32 = 16;
 const LITERAL: u32 = 1 << 31;
 
@@ -44,13 +45,14 @@ impl Entry {
     /// The number whose code `held` begins with.
     #[inline(always)]
     pub fn value(self, held: u64) -> usize {
-        let extra = (held & ((1 << self.bits()) - 1)) >> (self.0 >> CODE_AT & 0xf);
-        self.plain() + extra as usize
+        let extra = (held & ((1 << self.bits()) - 1)) >> (self.0 >> CODE_AT & DROP);
+        self.least() + extra as usize
     }
 
+    /// The number without the bits behind the code.
     #[inline(always)]
-    fn plain(self) -> usize {
-        (self.0 >> VALUE_AT & 0x7fff) as usize
+    fn least(self) -> usize {
+        (self.0 >> VALUE_AT) as usize
     }
 
     #[inline(always)]
@@ -143,7 +145,7 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
             self.0[root] = Entry(place.0 | SPECIAL | FURTHER);
             *free += 1 << (longest - ROOT);
         }
-        let start = self.0[root].plain();
+        let start = self.0[root].least();
         let further = &mut self.0[start..start + (1 << (longest - ROOT))];
         further.iter_mut().skip(code >> ROOT).step_by(1 << (length - ROOT)).for_each(|place| *place = entry);
     }

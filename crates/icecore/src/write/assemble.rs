@@ -6,8 +6,7 @@ use icecore_grid::Result;
 use super::buffers::Lent;
 
 /// A shard in the making. Its chunks may come out of order and lie in order; `None` is nothing but fill values.
-pub(crate) struct Assembly<'a> {
-    shard: &'a Shard,
+pub(crate) struct Assembly {
     out: Lent,
     entries: Vec<Option<(u64, u64)>>,
     /// Chunks that came before their turn, by number.
@@ -15,14 +14,14 @@ pub(crate) struct Assembly<'a> {
     count: usize,
 }
 
-impl<'a> Assembly<'a> {
+impl Assembly {
     /// A shard of `count` chunks, in the memory of `out`.
-    pub fn new(shard: &'a Shard, count: usize, mut out: Lent) -> Self {
+    pub fn new(shard: &Shard, count: usize, mut out: Lent) -> Self {
         out.bytes.clear();
         if !shard.index_at_end {
             out.bytes.resize(shard.index_bytes(count), 0); // filled in at the end
         }
-        Self { shard, out, entries: Vec::with_capacity(count), early: Vec::new(), count }
+        Self { out, entries: Vec::with_capacity(count), early: Vec::new(), count }
     }
 
     /// Takes chunk number `nth`.
@@ -43,14 +42,14 @@ impl<'a> Assembly<'a> {
         self.out.count();
     }
 
-    /// The shard, once it has all its chunks; `None` where none of them holds anything.
-    pub fn finish(mut self) -> Result<Option<Lent>> {
+    /// The `shard` that it was begun for, once it has all its chunks; `None` where none of them holds anything.
+    pub fn finish(mut self, shard: &Shard) -> Result<Option<Lent>> {
         debug_assert_eq!(self.entries.len(), self.count);
         if self.entries.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let index = self.shard.encode_index(&self.entries)?;
-        match self.shard.index_at_end {
+        let index = shard.encode_index(&self.entries)?;
+        match shard.index_at_end {
             true => self.out.bytes.extend_from_slice(&index),
             false => self.out.bytes[..index.len()].copy_from_slice(&index),
         }

@@ -46,7 +46,7 @@ pub(crate) fn encode(
         assembly.lock().unwrap_or_else(PoisonError::into_inner).add(inner as usize, encoded);
         Ok(())
     })?;
-    assembly.into_inner().unwrap_or_else(PoisonError::into_inner).finish()
+    assembly.into_inner().unwrap_or_else(PoisonError::into_inner).finish(shard)
 }
 
 fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
@@ -59,7 +59,7 @@ fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
 }
 
 /// One chunk that starts at `start` of the region.
-fn chunk(
+pub(super) fn chunk(
     meta: &ArrayMeta,
     start: &[u64],
     shape: &[u64],

@@ -1,6 +1,7 @@
 //! The pipeline itself: boxes of data in, encoded on the pool, bounded in memory, registered at the end.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -53,14 +54,14 @@ impl Written {
 
 /// A write in progress on one catalog writer.
 pub struct Writing {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     options: WriteOptions,
 }
 
-struct Shared {
+pub(super) struct Shared {
     writer: Arc<Writer>,
     keeper: Keeper,
-    memory: Memory,
+    pub memory: Memory,
     state: Mutex<State>,
     done: Condvar,
 }
@@ -83,9 +84,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Encodes one chunk and finds it a place.
-    fn chunk(&self, target: Target, meta: &ArrayMeta, region: &Region, data: &Data) -> Result<()> {
-        let encoded = encode::encode(meta, target.chunk, region, data, &self.memory)?;
+    /// Finds a place for what became of a chunk (or shard); `None`: it is all fill value.
+    pub fn place(&self, target: Target, encoded: Option<Lent>) -> Result<()> {
         if self.keeper.holds(&self.writer, &target, encoded.as_deref()) {
             let mut state = self.lock();
             state.written.kept += 1;
@@ -133,10 +133,25 @@ impl Shared {
         self.memory.tally.sub(bytes);
     }
 
-    fn turn(&self) -> u64 {
+    /// The number of a write that begins now.
+    pub fn turn(&self) -> u64 {
         let mut state = self.lock();
         state.turn += 1;
         state.turn
+    }
+
+    /// Runs one of the jobs that were reserved, unless one before it failed; behind it so many `bytes` are no longer on their way.
+    fn job(&self, work: impl FnOnce() -> Result<()>, bytes: impl FnOnce() -> usize) {
+        let failed = self.lock().error.is_some();
+        let result = if failed { Ok(()) } else { guarded(work) };
+        let bytes = bytes();
+        let mut state = self.lock();
+        if let Err(error) = result {
+            state.error.get_or_insert(error);
+        }
+        state.jobs -= 1;
+        self.left(&mut state, bytes);
+        self.done.notify_all();
     }
 }
 
@@ -179,27 +194,33 @@ impl Writing {
             self.shared.left(&mut self.shared.lock(), bytes);
         }
         let turn = self.shared.turn();
-        let left = Arc::new(std::sync::atomic::AtomicUsize::new(chunks.len()));
+        let left = Arc::new(AtomicUsize::new(chunks.len()));
         for flat in chunks {
             let (shared, job, left) = (Arc::clone(&self.shared), Arc::clone(&job), Arc::clone(&left));
             pool()?.spawn(move || {
-                let (path, meta, region, data) = &*job;
-                let failed = shared.lock().error.is_some();
-                let target = Target { path: path.clone(), chunk: flat, turn };
-                let result = if failed { Ok(()) } else { guarded(|| shared.chunk(target, meta, region, data)) };
-                drop(job);
-                let last = left.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1;
-                let mut state = shared.lock();
-                if let Err(error) = result {
-                    state.error.get_or_insert(error);
-                }
-                state.jobs -= 1;
-                if last {
-                    shared.left(&mut state, bytes);
-                }
-                shared.done.notify_all();
+                let of = &*shared;
+                let work = move || {
+                    let (path, meta, region, data) = &*job;
+                    let encoded = encode::encode(meta, flat, region, data, &of.memory)?;
+                    of.place(Target { path: path.clone(), chunk: flat, turn }, encoded)
+                };
+                let last = || left.fetch_sub(1, Ordering::AcqRel) == 1;
+                shared.job(work, || if last() { bytes } else { 0 });
             });
         }
+        Ok(())
+    }
+
+    /// Queues `work` about so many bytes of the array at `path`; waits while too much is on its way.
+    pub(super) fn spawn(
+        &self,
+        path: &str,
+        bytes: usize,
+        work: impl FnOnce(&Shared) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        self.reserve(path, bytes, 1)?;
+        let shared = Arc::clone(&self.shared);
+        pool()?.spawn(move || shared.job(|| work(&shared), || bytes));
         Ok(())
     }
 

@@ -1,0 +1,161 @@
+//! rows: elements for the end of a one-dimensional array, encoded chunk by chunk as they come.
+//!
+//! A box of a whole shard leaves every cache before it is encoded; a chunk of it need not.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use icecore_chunk::ArrayMeta;
+use icecore_grid::{Error, ErrorKind, Region, Result};
+
+use super::append::Target;
+use super::assemble::Assembly;
+use super::buffers::Lent;
+use super::data::Data;
+use super::encode;
+use super::pipeline::{Shared, Writing};
+
+/// The end of an array while it grows. Its metadata must have the new length before [`Writing::flush`].
+pub struct Rows {
+    path: String,
+    meta: Arc<ArrayMeta>,
+    /// Elements of a chunk, and of what is stored together: a shard, or the chunk itself.
+    chunk: u64,
+    unit: u64,
+    /// The element that the first of those waiting is.
+    next: u64,
+    waiting: Vec<u8>,
+    shard: Option<Arc<Growing>>,
+}
+
+/// A shard of which some chunks are on their way.
+struct Growing {
+    target: Target,
+    meta: Arc<ArrayMeta>,
+    assembly: Mutex<Option<Assembly>>,
+    /// Chunks that did not arrive yet.
+    left: AtomicU64,
+}
+
+impl Rows {
+    /// Rows from `start` on, where a shard (a chunk without shards) begins.
+    ///
+    /// # Errors
+    /// `invalid` for anything but the beginning of a shard of an array of one dimension, whose elements have one size.
+    pub fn new(path: &str, meta: Arc<ArrayMeta>, start: u64) -> Result<Self> {
+        let shape = meta.grid.chunk_shape(&[0]);
+        let inner = meta.shard.as_ref().map_or(&shape, |shard| &shard.chunk);
+        let lengths = if meta.shape.len() == 1 { shape.first().zip(inner.first()) } else { None };
+        let lengths =
+            lengths.filter(|(unit, chunk)| **chunk > 0 && start.is_multiple_of(**unit) && !meta.dtype.is_vlen());
+        let Some((unit, chunk)) = lengths.map(|(unit, chunk)| (*unit, *chunk)) else {
+            let message = format!("{path} of shape {:?} can't be written row by row from {start} on", meta.shape);
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        Ok(Rows { path: path.to_owned(), meta, chunk, unit, next: start, waiting: Vec::new(), shard: None })
+    }
+
+    /// Bytes of an element.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.meta.dtype.size()
+    }
+
+    /// How many elements the chunk that is being filled has room for: 1 at least, behind [`Rows::send_full`].
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.chunk as usize - self.waiting.len() / self.width().max(1)
+    }
+
+    /// Where the bytes of the next elements go, native byte order, of [`Rows::room`] at most.
+    pub fn waiting(&mut self) -> &mut Vec<u8> {
+        &mut self.waiting
+    }
+
+    /// Sends the chunk that is being filled where it is full.
+    ///
+    /// # Errors
+    /// The first of anything queued before.
+    pub fn send_full(&mut self, writing: &Writing) -> Result<()> {
+        if self.room() > 0 { Ok(()) } else { self.send(writing) }
+    }
+
+    /// Queues the elements that wait; waits while too much is on its way. Only the last chunk may be short.
+    fn send(&mut self, writing: &Writing) -> Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let (bytes, start) = (self.waiting.len(), self.next);
+        let waiting = std::mem::replace(&mut self.waiting, Vec::with_capacity(bytes));
+        let region = Region { start: vec![start], shape: vec![(bytes / self.width().max(1)) as u64] };
+        self.next += region.shape[0];
+        let data = Data::Fixed(Box::new(waiting));
+        let chunk = [self.chunk];
+        if self.meta.shard.is_none() {
+            let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));
+            return writing.spawn(&self.path, bytes, move |shared| {
+                let encoded = encode::chunk(&meta, &[0], &chunk, &region, &data, &shared.memory)?;
+                shared.place(target, encoded)
+            });
+        }
+        let (shard, nth) = (self.shard(writing, start), start % self.unit / self.chunk);
+        if self.next.is_multiple_of(self.unit) {
+            self.shard = None;
+        }
+        writing.spawn(&self.path, bytes, move |shared| {
+            let encoded = encode::chunk(&shard.meta, &[0], &chunk, &region, &data, &shared.memory)?;
+            shard.arrive(shared, nth..nth + 1, encoded)
+        })
+    }
+
+    /// Sends the rest, and says that no more will come.
+    ///
+    /// # Errors
+    /// As [`Rows::send_full`].
+    pub fn finish(&mut self, writing: &Writing) -> Result<()> {
+        self.send(writing)?;
+        let Some(shard) = self.shard.take() else { return Ok(()) };
+        let behind = (self.next % self.unit).div_ceil(self.chunk)..self.unit / self.chunk;
+        writing.spawn(&self.path, 0, move |shared| shard.arrive(shared, behind, None))
+    }
+
+    fn target(&self, writing: &Writing, start: u64) -> Target {
+        Target { path: self.path.clone(), chunk: start / self.unit, turn: writing.shared.turn() }
+    }
+
+    /// The shard that the element `start` belongs to.
+    fn shard(&mut self, writing: &Writing, start: u64) -> Arc<Growing> {
+        if let Some(shard) = &self.shard {
+            return Arc::clone(shard);
+        }
+        let left = self.unit / self.chunk;
+        let out = writing.shared.memory.shards.take();
+        let assembly = self.meta.shard.as_ref().map(|shard| Assembly::new(shard, left as usize, out));
+        let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));
+        let shard = Arc::new(Growing { target, meta, assembly: Mutex::new(assembly), left: AtomicU64::new(left) });
+        self.shard = Some(Arc::clone(&shard));
+        shard
+    }
+}
+
+impl Growing {
+    /// Takes chunks that became the same; with the last of all the shard is complete.
+    fn arrive(&self, shared: &Shared, chunks: Range<u64>, encoded: Option<Lent>) -> Result<()> {
+        let count = chunks.end - chunks.start;
+        let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(assembly) = assembly.as_mut() {
+            let mut encoded = encoded;
+            chunks.for_each(|nth| assembly.add(nth as usize, encoded.take()));
+        }
+        if count == 0 || self.left.fetch_sub(count, Ordering::AcqRel) != count {
+            return Ok(());
+        }
+        let complete = assembly.take();
+        drop(assembly);
+        match complete.zip(self.meta.shard.as_ref()) {
+            Some((complete, shard)) => shared.place(self.target.clone(), complete.finish(shard)?),
+            None => Ok(()),
+        }
+    }
+}

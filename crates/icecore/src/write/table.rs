@@ -1,0 +1,83 @@
+//! table: blocks of a table's rows, column by column, for the ends of its arrays.
+
+use icecore_chunk::crc32c;
+use icecore_grid::{Error, ErrorKind, Result};
+use icecore_text::View;
+
+use super::pipeline::Writing;
+use super::rows::Rows;
+
+/// The columns of a table while it grows.
+pub struct TableRows {
+    columns: Vec<Column>,
+}
+
+struct Column {
+    rows: Rows,
+    /// The CRC-32C of the elements that were added.
+    sum: u32,
+}
+
+impl TableRows {
+    /// A table of these columns.
+    #[must_use]
+    pub fn new(columns: Vec<Rows>) -> Self {
+        Self { columns: columns.into_iter().map(|rows| Column { rows, sum: 0 }).collect() }
+    }
+
+    /// Adds a block to all columns; by column whether any of its integers is what stands for no value.
+    ///
+    /// # Errors
+    /// `internal` where the columns are others, or have elements of other sizes; those of [`Rows::send_full`].
+    pub fn append(&mut self, writing: &Writing, block: &[View<'_>]) -> Result<Vec<bool>> {
+        if block.len() != self.columns.len() {
+            let message = format!("a block of {} columns for a table of {}", block.len(), self.columns.len());
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
+        self.columns.iter_mut().zip(block).map(|(column, values)| column.append(writing, *values)).collect()
+    }
+
+    /// Adds elements of one column, as its array holds them.
+    ///
+    /// # Errors
+    /// As [`TableRows::append`].
+    pub fn append_elements(&mut self, writing: &Writing, column: usize, elements: &[u8]) -> Result<()> {
+        let Some(column) = self.columns.get_mut(column) else {
+            return Err(Error::new(ErrorKind::Internal, format!("a table without a column of number {column}")));
+        };
+        let width = column.rows.width();
+        let values = View::Text { width, bytes: elements };
+        column.append(writing, values).map(|_| ())
+    }
+
+    /// By column the CRC-32C of the elements that were added since this was asked before.
+    pub fn sums(&mut self) -> Vec<u32> {
+        self.columns.iter_mut().map(|column| std::mem::take(&mut column.sum)).collect()
+    }
+
+    /// Sends what is left; the arrays must have their new length before they are registered.
+    ///
+    /// # Errors
+    /// As [`Rows::finish`].
+    pub fn finish(&mut self, writing: &Writing) -> Result<()> {
+        self.columns.iter_mut().try_for_each(|column| column.rows.finish(writing))
+    }
+}
+
+impl Column {
+    /// Whether any of the values is what stands for none.
+    fn append(&mut self, writing: &Writing, values: View<'_>) -> Result<bool> {
+        let (mut at, mut blank) = (0, false);
+        while at < values.len() {
+            let count = self.rows.room().min(values.len() - at);
+            let width = self.rows.width();
+            let waiting = self.rows.waiting();
+            let before = waiting.len();
+            blank |= values.put(at..at + count, width, waiting)?;
+            self.sum = crc32c(self.sum, &waiting[before..]);
+            at += count;
+            self.rows.send_full(writing)?;
+        }
+        Ok(blank)
+    }
+}

@@ -1,0 +1,112 @@
+//! Blocks of a table's rows on their way into its arrays.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use icecore::grid::Result;
+use icecore::text::{Values, View};
+use icecore::write::{Rows, TableRows as Growing};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+
+use crate::error::OrRaise;
+use crate::writer::Writer;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Columns>()?;
+    module.add_class::<TableRows>()
+}
+
+/// The columns of a block of text: a sequence of arrays (i8, f8, or bytes of text), which are copies.
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct Columns {
+    /// Of stretches of rows that follow each other.
+    stretches: Vec<Vec<Values>>,
+}
+
+impl Columns {
+    pub fn new(first: Vec<Values>, behind: Vec<Vec<Values>>) -> Self {
+        Self { stretches: std::iter::once(first).chain(behind).collect() }
+    }
+}
+
+#[pymethods]
+impl Columns {
+    fn __len__(&self) -> usize {
+        self.stretches.first().map_or(0, Vec::len)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, at: usize) -> PyResult<Bound<'py, PyAny>> {
+        let column = self.stretches.iter().filter_map(|values| values.get(at));
+        let Some(all) = column.cloned().reduce(|mut all, more| {
+            all.append(more);
+            all
+        }) else {
+            return Err(PyIndexError::new_err(format!("no column of number {at}")));
+        };
+        Ok(match all {
+            Values::Int(values) => PyArray1::from_vec(py, values).into_any(),
+            Values::Real(values) => PyArray1::from_vec(py, values).into_any(),
+            Values::Text { bytes, .. } => PyArray1::from_vec(py, bytes).into_any(),
+        })
+    }
+}
+
+/// The ends of a table's arrays while rows are added to them.
+#[pyclass(frozen, module = "icecore._icecore")]
+pub struct TableRows {
+    writer: Py<Writer>,
+    rows: Mutex<Growing>,
+}
+
+impl TableRows {
+    fn lock(&self) -> MutexGuard<'_, Growing> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl TableRows {
+    /// The arrays at `paths` from these rows on, where shards of them begin.
+    #[new]
+    fn new(writer: Bound<'_, Writer>, paths: Vec<String>, starts: Vec<u64>) -> PyResult<Self> {
+        let rows = paths.iter().zip(starts).map(|(path, start)| {
+            let meta = writer.get().meta(path)?;
+            Rows::new(path, meta, start).or_raise()
+        });
+        let rows = rows.collect::<PyResult<_>>()?;
+        Ok(Self { writer: writer.unbind(), rows: Mutex::new(Growing::new(rows)) })
+    }
+
+    /// Adds a block; the numbers of the columns in which an integer stands for no value.
+    fn append(&self, py: Python<'_>, columns: &Columns) -> PyResult<Vec<usize>> {
+        let writer = self.writer.get();
+        let append = |rows: &mut Growing, values: &Vec<Values>| {
+            let views: Vec<View<'_>> = values.iter().map(Values::view).collect();
+            rows.append(writer.writing()?, &views)
+        };
+        let blanks = py.detach(|| {
+            let mut rows = self.lock();
+            columns.stretches.iter().map(|values| append(&mut rows, values)).collect::<Result<Vec<_>>>()
+        });
+        let blanks = blanks.or_raise()?;
+        Ok((0..columns.__len__()).filter(|at| blanks.iter().any(|blank| blank.get(*at) == Some(&true))).collect())
+    }
+
+    /// Adds elements of one column, as bytes of what its array holds.
+    fn append_elements(&self, py: Python<'_>, column: usize, elements: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
+        let (writer, elements) = (self.writer.get(), elements.as_slice()?);
+        py.detach(|| self.lock().append_elements(writer.writing()?, column, elements)).or_raise()
+    }
+
+    /// By column the CRC-32C of the elements that were added since this was asked before.
+    fn sums(&self) -> Vec<u32> {
+        self.lock().sums()
+    }
+
+    /// Writes what still waits; the arrays must have their new length by now.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = self.writer.get();
+        py.detach(|| self.lock().finish(writer.writing()?)).or_raise()
+    }
+}
