@@ -60,7 +60,7 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
     best, size = _smallest(_numbers(column, step, whole, pco), sample)
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
-        best, _ = _smallest([best, *_settled(column, step, pco)], sample)
+        best, _ = _smallest(_settled(column, step, pco), sample, (best, size))
     return [*best, _CRC]
 
 
@@ -112,12 +112,13 @@ def _arranged(first: Codec, width: int, level: int) -> list[list[Codec]]:
     return [plain, [first, _shuffle(width), _zstd(level)]] if width > 1 else [plain]
 
 
-def _smallest(candidates: Iterable[list[Codec]], sample: np.ndarray) -> tuple[list[Codec], int]:
+def _smallest(
+    candidates: Iterable[list[Codec]], sample: np.ndarray, before: tuple[list[Codec], int] = ([], 0)
+) -> tuple[list[Codec], int]:
     """The candidate that makes least of a sample, and of how many bytes; one that does not take its values is
-    passed over.
+    passed over. ``before``: the one that was best so far.
     """
-    best: list[Codec] = []
-    size = 0
+    best, size = before
     for candidate in candidates:
         try:
             stored = _stored(candidate, sample)
