@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::array_codec::ArrayCodec;
 use super::decimal_number::Decimals;
-use crate::buffer::grow;
 use crate::chain::Chain;
 use crate::dtype::DType;
 use crate::extension::{Extension, config_i64, config_str};
@@ -135,10 +134,12 @@ impl ArrayCodec for Decimal {
 
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let count = raw.len() / if self.double { 8 } else { 4 };
-        let mut integers = Vec::new();
-        grow(&mut integers, count * self.inner.dtype().size())?;
-        for_types!(self, to_integers(self, raw, &mut integers)).map_err(|index| self.misfit(raw, index))?;
-        self.inner.append(&integers, shape, out, scratch)
+        let mut buffer = scratch.take();
+        let integers = buffer.sized(count * self.inner.dtype().size())?;
+        for_types!(self, to_integers(self, raw, &mut *integers)).map_err(|index| self.misfit(raw, index))?;
+        let done = self.inner.append(integers, shape, out, scratch);
+        scratch.give(buffer);
+        done
     }
 }
 
