@@ -73,13 +73,13 @@ class Plan:
     def _objects(self, limit: int = 20) -> str:
         rows = [
             [
-                item["name"],
                 f"{item['requests']:,}",
                 text.size(item["bytes_wanted"]),
                 text.size(item["bytes_fetched"]),
+                item["name"],
             ]
             for item in self.objects[:limit]
         ]
         rest = len(self.objects) - limit
         more = f"\n… and {text.plural(rest, 'object')} more" if rest > 0 else ""
-        return text.table(["object", "requests", "wanted", "fetched"], rows, (1, 2, 3)) + more
+        return text.table(["requests", "wanted", "fetched", "object"], rows, (0, 1, 2)) + more

@@ -82,6 +82,32 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> str:
     return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in rows)
 
 
+def folded(text: str, width: int) -> str:
+    """``text`` with lines that are longer than ``width`` broken between words; what follows stands under the
+    last column that begins in their first half, or a little to the right of where they begin. The rules
+    under the heads of tables end at the edge.
+    """
+    return "\n".join(part for line in text.split("\n") for part in _fold(line, max(width, 10)))
+
+
+def _fold(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    if not line.strip("- "):
+        return [line[:width]]
+    columns = [match.end() for match in re.finditer(r"\S {2,}(?=\S)", line) if match.end() <= 0.6 * width]
+    start = len(line) - len(line.lstrip())
+    indent = columns[-1] if columns else start + 2
+    # The branches of a tree go on beside what is broken.
+    lead = "".join("│" if mark in "│├" else " " for mark in line[:indent]).ljust(indent)
+    parts = [line[:indent]] if columns else [line[:start]]
+    for word in re.findall(r"\S+\s*", line[len(parts[0]) :]):
+        if len(parts[-1]) + len(word.rstrip()) > width and parts[-1].strip("│ "):
+            parts.append(lead)
+        parts[-1] += word
+    return [part.rstrip() for part in parts]
+
+
 def shorten(text: str, width: int = 80) -> str:
     """``text`` on one line, cut with an ellipsis where it is longer than ``width``."""
     flat = " ".join(text.split())

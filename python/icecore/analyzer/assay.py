@@ -31,7 +31,8 @@ _LARGEST = 8
 #: of the time: for all candidates; the rest is for what is chosen, on more chunks
 _MEASURING = 0.7
 _NOTES = (
-    "speeds: MB (10^6 bytes) of raw data a second, CPU time of one core; at most two codecs run side by side",
+    "write, read: MB (10^6 bytes) of raw data a second, CPU time of one core; two codecs at most run at once",
+    "*: no other codec is better in both ratio and read; ~: left out early, told by the one nearest to it",
     "ratios: of the sample, times what a quick codec reaches on up to 48 MiB over what it does on the sample",
     "LZO is not among the codecs (its licence is the GPL): lz4 stands where it would",
 )

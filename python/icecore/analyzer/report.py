@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from icecore.analyzer.outcome import ArrayAssay, Assay, FileAssay
 
 HEADS = ("codec", "ratio", "write MB/s", "read MB/s", "frontier", "chosen for")
+#: the same for a terminal
+_NARROW = ("codec", "ratio", "write", "read", "*", "chosen for")
 PROGRAM_HEADS = ("program", "bytes", "ratio", "pack s", "unpack s")
 
 
@@ -109,7 +111,7 @@ def records(assay: Assay) -> list[dict[str, Any]]:
 
 
 def _array(array: ArrayAssay) -> str:
-    table = text.table(HEADS, [cells(c) for c in shown(array)], (1, 2, 3))
+    table = text.table(_NARROW, [cells(c) for c in shown(array)], (1, 2, 3))
     goals = text.pairs((goal(found), choice(found)) for found in array.choices.values())
     return "\n\n".join(part for part in (title(array), table, goals, "\n".join(asides(array))) if part)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,8 +65,10 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
     return open(repo, storage=settings(storage), allow_links=allow_links)
 
 
-def emit(value: Any, as_json: bool, plain: str) -> None:
-    """Print data to stdout: as JSON, or as text."""
+def emit(value: Any, as_json: bool, plain: str, fold: bool = True) -> None:
+    """Print data to stdout: as JSON, or as text, whose long lines are broken at the edge of a terminal."""
+    if fold and not as_json and sys.stdout.isatty():
+        plain = text.folded(plain, shutil.get_terminal_size().columns)
     typer.echo(_json(value) if as_json else plain)
 
 

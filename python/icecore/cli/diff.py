@@ -53,7 +53,8 @@ def _text(changes: dict[str, Any]) -> str:
     for what, sign in _SIGNS.items():
         for kind in ("groups", "arrays"):
             paths = [path for path in changes.get(f"{what}_{kind}", []) if not nodes.hidden(path)]
-            lines += [f"{sign} {path}{'/' if kind == 'groups' else ''}" for path in sorted(paths)]
+            tail = "/" if kind == "groups" else ""
+            lines += [f"{sign} {path.rstrip('/')}{tail}" for path in sorted(paths)]
     for path, chunks in sorted(changes.get("chunks", {}).items()):
         if not nodes.hidden(path):
             lines += _written(path, chunks)

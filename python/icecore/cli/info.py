@@ -97,7 +97,9 @@ def _text(facts: dict[str, Any]) -> str:
             value = " → ".join(_codec(codec) for codec in value)
         elif name == "references":
             value = ", ".join(
-                f"{count:,} {kind}" for kind, count in value.items() if count or kind == "cells"
+                text.plural(count, "cell") if kind == "cells" else f"{count:,} {kind}"
+                for kind, count in value.items()
+                if count or kind == "cells"
             )
         elif name == "linked_files":
             rows += [("linked file", _file(item)) for item in value[:10]]
@@ -126,7 +128,9 @@ def _measured(record: Any) -> list[tuple[str, Any]]:
         sample = record["sample"]
         where = f"{sample['chunks']:,} of {sample['of']:,} chunks"
         rows = [("chosen", f"{record['chosen']} for {goal}: {speeds} on {where}")]
-        losers = [f"{name} ({ratio:g}, {write}, {read})" for name, ratio, write, read in record["losers"]]
+        losers = [
+            f"{name} ({ratio:g}, {write} and {read} MB/s)" for name, ratio, write, read in record["losers"]
+        ]
         rows.append(("instead of", ", ".join(losers[:4]) or "nothing"))
         if "drift" in record:
             rows.append(("drift", record["drift"]))

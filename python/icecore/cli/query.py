@@ -126,7 +126,7 @@ def _reduce(
     names = list(rows[0]) if rows else []
     lines = [",".join(names)]
     lines += [",".join("" if value is None else str(value) for value in row.values()) for row in rows]
-    emit(None, False, "\n".join(lines))
+    emit(None, False, "\n".join(lines), fold=False)
     if not rows or all(row.get("count") == 0 for row in rows):
         raise typer.Exit(1)
 

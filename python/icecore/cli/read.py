@@ -59,7 +59,12 @@ def read(
         data = array.read(index, **precision)
         if json and data.size > _MOST_JSON:
             raise errors.make("memory", f"{data.size:,} elements are too many for JSON", "-o out.npy")
-        emit(_facts(array, data, bound, True) if json else None, json, "" if json else _text(array, data))
+        emit(
+            _facts(array, data, bound, True) if json else None,
+            json,
+            "" if json else _text(array, data),
+            fold=False,
+        )
         _say(bound)
         return
     from icecore.export import save

@@ -1,0 +1,72 @@
+"""Long lines on a terminal: broken between words, under the column they belong to; whole in a pipe."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from icecore import text
+from strategies import examples
+
+WORDS = st.lists(st.text("abcdefgh│├/:", min_size=1, max_size=12), min_size=1, max_size=40)
+
+
+@examples(100)
+@given(WORDS, st.lists(st.integers(1, 4), min_size=40, max_size=40), st.integers(0, 9), st.integers(40, 90))
+def test_nothing_is_lost_or_too_long(words: list[str], gaps: list[int], indent: int, width: int) -> None:
+    line = " " * indent + "".join(word + " " * gap for word, gap in zip(words, gaps, strict=False)).rstrip()
+    parts = text.folded(line, width).split("\n")
+    # the branches of a tree may be repeated in front of what is broken
+    assert " ".join(parts).replace("│", "").split() == line.replace("│", "").split()
+    if max(map(len, words)) < 0.3 * width:
+        assert max(map(len, parts)) <= width
+
+
+def test_what_follows_stands_under_its_column() -> None:
+    tree = "│   ├── P   float32  (time: 4, bottom_top: 14, south_north: 48)"
+    assert text.folded(tree, 45).split("\n") == [
+        "│   ├── P   float32  (time: 4, bottom_top:",
+        "│   │                14, south_north: 48)",
+    ]
+    assert text.folded("codecs   one → two → three", 18).split("\n") == [
+        "codecs   one → two",
+        "         → three",
+    ]
+    assert text.folded("note: a b c d e f g h i", 20).split("\n") == ["note: a b c d e f g h", "  i"]
+    assert text.folded("-" * 30 + "\nshort", 20) == "-" * 20 + "\nshort"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+def test_eighty_columns(tmp_path: Path) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    dims = [f"dimension_number_{i}" for i in range(6)]
+    with icecore.create(tmp_path / "r").writer(message="a message of many words " * 5) as w:
+        w.array("/group/values", "f4", (2,) * 6, dims=dims)[...] = np.ones((2,) * 6)
+    for verb in (
+        ["info", "r", "/group/values"],
+        ["ls", "r"],
+        ["log", "r"],
+        ["explain", "r", "/group/values"],
+    ):
+        command = [sys.executable, "-m", "icecore", *verb]
+        piped = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        subprocess.run(command, cwd=tmp_path, stdout=slave, stdin=slave, env=environment, check=True)
+        os.close(slave)
+        shown = os.read(master, 1 << 16).decode()
+        os.close(master)
+        assert max(map(len, shown.splitlines())) <= 80
+        assert shown.replace("│", " ").split() == piped.replace("│", " ").split()
