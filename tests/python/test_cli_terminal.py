@@ -39,7 +39,7 @@ def test_what_follows_stands_under_its_column() -> None:
         "codecs   one → two",
         "         → three",
     ]
-    assert text.folded("note: a b c d e f g h i", 20).split("\n") == ["note: a b c d e f g h", "  i"]
+    assert text.folded("note: a b c d e f g h i", 20).split("\n") == ["note: a b c d e f g", "  h i"]
     assert text.folded("-" * 30 + "\nshort", 20) == "-" * 20 + "\nshort"
 
 
