@@ -33,7 +33,7 @@ class Goal:
     """What is wanted of the stored bytes.
 
     ``archive``: the least of them. ``speed``: the least among the fast codecs that a core decodes at
-    2.5 GB/s or more; below it half the speed must save a fifth of the bytes.
+    2.5 GB/s or more and encodes at 200 MB/s; below either half the speed must save a fifth of the bytes.
     ``balanced``: the least time to data, bytes /
     ``bandwidth`` (bytes a second) + decoding time + a hundredth of the encoding time of one core (a write is
     taken to be good for a hundred reads), among the codecs that write at least 20 MB/s; of those within 1 %

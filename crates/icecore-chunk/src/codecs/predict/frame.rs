@@ -209,13 +209,11 @@ fn fetch<W: Word>(
         let count = (out.len() / size_of::<W>()) as u64;
         return chain.decode(packed, &[count], all(out), out, scratch);
     };
-    let mut others = vec![W::default(); mask.others];
     let mut buffer = scratch.take();
     let bytes = buffer.sized(mask.others * size_of::<W>())?;
     chain.decode(packed, &[mask.others as u64], all(bytes), bytes, scratch)?;
-    others.iter_mut().zip(bytes.chunks_exact(size_of::<W>())).for_each(|(w, b)| *w = W::from_ne(b));
+    with_words(bytes, |others: &mut [W]| with_words(out, |words| mask.expand(others, words)));
     scratch.give(buffer);
-    with_words(out, |words| mask.expand(&others, words));
     Ok(())
 }
 
