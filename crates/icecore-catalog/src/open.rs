@@ -119,8 +119,13 @@ fn missing(url: &str, e: icechunk::repository::RepositoryError) -> Error {
 }
 
 fn none_at(url: &str, what: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("{url}: {what}"))
-        .hint(format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}"))
+    let longer = format!("{}.icecore", url.trim_end_matches('/'));
+    let hint = if is_repository(Path::new(&longer)) {
+        format!("did you mean {longer}?")
+    } else {
+        format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}")
+    };
+    Error::new(ErrorKind::NotFound, format!("{url}: {what}")).hint(hint)
 }
 
 fn lock_of(root: &Root, options: &Options) -> Result<Lock> {

@@ -86,8 +86,9 @@ def run(arguments: list[str]) -> int:
         if status == _INTERRUPTED:
             raise KeyboardInterrupt  # which the parser made a status of, without a word
         return status
-    except BrokenPipeError:
-        # The reader of our output left (as `head` does): no error, but Python must not try to flush again.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output left (as `head` does), of which the parser makes an exit: no error, but
+        # Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:

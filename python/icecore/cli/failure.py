@@ -34,6 +34,8 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
     if isinstance(error, errors.Error):
         return _format(error.kind, error.message, error.hint), 2
     usage = getattr(error, "format_message", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and usage is not None:
+        return usage(), 2
     if usage is not None:  # the parser of the command line, whichever package it lives in
         known = bool(arguments) and "No such command" not in usage()
         verb = f" {arguments[0]}" if known and not arguments[0].startswith("-") else ""

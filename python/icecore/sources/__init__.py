@@ -144,6 +144,9 @@ def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
         raise errors.make(
             "format", f"{source} is a folder, not a file or Zarr store", "give the files in it, or a glob"
         )
+    if not is_remote(source) and os.path.exists(source) and not os.path.isfile(source):
+        hint = "write its bytes to a file first: sources are read more than once"
+        raise errors.make("format", f"{source} is a pipe or a device, not a file", hint)
     row = format_of(source)
     if row is None:
         raise _unknown(source)
@@ -160,15 +163,17 @@ def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
     """The files that a source argument stands for, sorted: a file, a folder (every file of a known format
-    below it), a glob, ``@list.txt`` (one source per line, relative to the list), an http(s) URL or a Zarr
-    store.
+    below it that is not in a repository), a glob, ``@list.txt`` (one source per line, relative to the list),
+    an http(s) URL or a Zarr store.
 
     Raises:
-        Error: ``source-missing`` where nothing matches.
+        Error: ``source-missing`` where nothing matches, ``format`` for a repository.
     """
     source = local_path(os.fspath(source))
     if is_remote(source):
         return [source]
+    if source.startswith("~") and not os.path.exists(source):
+        source = os.path.expanduser(source)  # which shells leave alone between quotes
     if source.startswith("@") and not os.path.exists(source):
         return _from_list(source[1:])
     if os.path.isdir(source):
@@ -213,10 +218,14 @@ def _from_list(path: str) -> list[str]:
 
 
 def _from_folder(folder: str) -> list[str]:
+    if _is_repository(folder):
+        message = f"{folder} is a repository; what it holds can't be linked"
+        raise errors.make("format", message, f"icecore pack {folder} takes what it holds")
     found: list[str] = []
     for root, folders, files in os.walk(folder):
         stores = [name for name in folders if _is_zarr(os.path.join(root, name))]
-        folders[:] = sorted(name for name in folders if name not in stores)
+        inside = [name for name in folders if _is_repository(os.path.join(root, name))]
+        folders[:] = sorted(set(folders) - set(stores) - set(inside))
         found += [os.path.join(root, name) for name in stores]
         for name in files:
             path = os.path.join(root, name)
@@ -225,6 +234,12 @@ def _from_folder(folder: str) -> list[str]:
     if not found:
         raise errors.make("source-missing", f"no file of a known format below {folder}", f"known: {_known()}")
     return sorted(found)
+
+
+def _is_repository(folder: str) -> bool:
+    """Whether its files are icecore's own, of which some look like tables."""
+    roots = os.path.isfile(os.path.join(folder, "repo")) or os.path.isdir(os.path.join(folder, "refs"))
+    return roots and os.path.isdir(os.path.join(folder, "snapshots"))
 
 
 def _is_zarr(path: str) -> bool:
