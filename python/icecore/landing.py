@@ -19,7 +19,8 @@ def landing(path: str) -> Iterator[str]:
     """``with landing(path) as part``: what is written to ``part`` is ``path`` once the block has ended well.
 
     Raises:
-        Error: ``io`` or ``permission``, naming ``path``, where the system refuses; nothing is left then.
+        Error: ``io``, ``permission`` or ``not-found`` (no such folder), naming ``path``, where the system
+            refuses; nothing is left then.
     """
     # A device or a pipe is written to: putting a file in its place would take it away from everybody.
     is_special = os.path.exists(path) and not os.path.isfile(path)
@@ -56,6 +57,9 @@ def _refused(path: str, error: OSError) -> errors.Error:
     # Libraries put their own state, over several lines, into what the system said.
     reason = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
     message = f"{path} can't be written: {reason}"
+    if error.errno == errno.ENOENT:
+        folder = os.path.dirname(path)
+        return errors.make("not-found", f"no folder {folder} to write {path} to", f"mkdir -p {folder}")
     if error.errno in _BARRED:
         return errors.make("permission", message, "name another folder, or check who may write there")
     # NumPy only says how much less was written than was to be.
