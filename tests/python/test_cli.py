@@ -383,7 +383,7 @@ def test_verify_history(run: Any, tmp_path: Path) -> None:
         (["explain", "REPO", "/g/t", "--bytes", "99"], "invalid"),
         (["read", "REPO", "/__icecore__"], "not-found"),
         (["plot", "REPO", "/names", "-o", "x.png"], "dtype"),
-        (["plot", "REPO", "/g/lat", "-o", "no/such/folder/x.png"], "io"),
+        (["plot", "REPO", "/g/lat", "-o", "no/such/folder/x.png"], "not-found"),
         (["pack", "REPO:/g/t", "--into", "x.icecore", "--codec", "zstd:99"], "format"),
         (["pack", "REPO:/g/t", "--into", "x.icecore", "--codec", "gzip:12"], "format"),
         (["pack", "REPO:/g/t", "--into", "x.icecore", "--codec", "blosc:10"], "format"),
