@@ -24,7 +24,8 @@ Progress = Callable[[str, int, int], None]
 
 #: below this parts of chunks may be measured: three of them, together so much of the array
 _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
-#: that all candidates take; how much longer than it was given an array may take, for them to see whole chunks
+#: that all candidates take; how much longer than it was given a short array may take, for them to see whole
+#: chunks
 _SECONDS_A_BYTE, _LONGER = 6e-6, 3.0
 #: without names the largest arrays that a pack would measure
 _LARGEST = 8
@@ -139,7 +140,8 @@ def _array(
     chunk = source if own and source else where.chunk
     alone = chunk == tuple(entry.shape) == where.chunk and where.shard is None
     sample, measured = _sample(kind, entry, chunk, read, seconds)
-    limit = seconds * _MEASURING if measured != chunk else min(plan.ARCHIVE_SECONDS, seconds * _LONGER)
+    longer = measured == chunk and entry.nbytes < _SHORT
+    limit = min(plan.ARCHIVE_SECONDS, seconds * _LONGER) if longer else seconds * _MEASURING
     found = measure(
         kind, sample, goals, portable=portable, seconds=limit, report=True, alone=alone and measured == chunk
     )
