@@ -24,6 +24,7 @@ ROWS = 20_000
 Say: TypeAlias = Callable[[list[str]], tuple[int, str]]
 READ, PLOT = ["read", "R", "/x/a"], ["plot", "R", "/x/a"]
 QUERY, RESTORE = ["query", "R", "/t", "--where", "n > -1"], ["restore", "R", "/t"]
+ASSAY = ["assay", "R", "--array", "/x/a", "--portable", "--seconds", "0"]
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,7 @@ def small_files() -> Iterator[None]:
         *((READ, suffix) for suffix in (".npy", ".csv", ".parquet")),
         *((QUERY, suffix) for suffix in (".npy", ".csv", ".parquet")),
         (PLOT, ".png"),
+        (ASSAY, ".html"),
         (RESTORE, ".csv"),
     ],
 )

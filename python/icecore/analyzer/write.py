@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from icecore import errors
 from icecore.analyzer import page, picture
 from icecore.analyzer.report import records
+from icecore.landing import landing
 
 if TYPE_CHECKING:
     from icecore.analyzer.outcome import Assay
@@ -31,21 +32,20 @@ def write(assay: Assay, path: str) -> None:
     """Write the report that the suffix of ``path`` names.
 
     Raises:
-        Error: ``unsupported`` for another suffix, or for a picture without matplotlib; ``io``.
+        Error: ``unsupported`` for another suffix, or for a picture without matplotlib; those of
+            :func:`landing`.
     """
     check(path)
     suffix = Path(path).suffix.lower()
-    try:
+    with landing(path) as part:
         if suffix == ".png":
-            picture.draw(assay, path)
+            picture.draw(assay, part)
         elif suffix == ".html":
-            Path(path).write_text(page.html(assay), "utf-8")
+            Path(part).write_text(page.html(assay), "utf-8")
         elif suffix == ".json":
-            Path(path).write_text(json.dumps(assay.facts(), indent=1) + "\n", "utf-8")
+            Path(part).write_text(json.dumps(assay.facts(), indent=1) + "\n", "utf-8")
         else:
-            _csv(assay, path)
-    except OSError as error:
-        raise errors.make("io", f"{path} can't be written: {error.strerror}") from None
+            _csv(assay, part)
 
 
 def _csv(assay: Assay, path: str) -> None:
