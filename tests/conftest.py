@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from icecore import cli
 from latsrv import LatencyServer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,6 +54,18 @@ def _no_hang() -> Iterator[None]:
     faulthandler.dump_traceback_later(HANG, exit=True, file=_stderr)
     yield
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process: its status, what it prints and what it says on stderr."""
+
+    def running(*arguments: object) -> tuple[int, str, str]:
+        status = cli.run([str(item) for item in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return running
 
 
 @pytest.fixture(scope="session")

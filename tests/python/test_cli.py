@@ -14,7 +14,6 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import cli
 
 RNG = np.random.default_rng(17)
 T = RNG.normal(280, 5, (20, 6, 8)).astype("f4")
@@ -42,16 +41,6 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
     with icecore.open(path).writer(message="second") as w:
         w["/flag"][0] = False
     return str(path)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    def running(*arguments: object) -> tuple[int, str, str]:
-        status = cli.run([str(item) for item in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return running
 
 
 def test_help_is_fast_and_complete() -> None:

@@ -12,17 +12,6 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import cli
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    def running(*arguments: object) -> tuple[int, str, str]:
-        status = cli.run([str(item) for item in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return running
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore import cli
 from icecore.tables import summaries
 
 pa = pytest.importorskip("pyarrow")
@@ -34,16 +33,6 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
         w.array("/a", "f8", (3,))[...] = 1
         summaries.write(w, "/t")
     return str(path)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    def running(*arguments: object) -> tuple[int, str, str]:
-        status = cli.run([str(item) for item in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return running
 
 
 def query(run: Any, repo: str, *more: object) -> tuple[int, str, str]:

@@ -248,6 +248,13 @@ mod tests {
         let slow: Vec<Measured> = field().into_iter().map(|m| slower(m, 2.0)).collect();
         assert_eq!(label(&slow, Goal::Speed), "lz4", "700 B at 1.7 GB/s count as 798, 660 B of blosc at 1 GB/s as 886");
         assert_eq!(label(&slow[..1], Goal::Speed), "raw");
+        let mut written_late = field();
+        written_late[1].figures.iter_mut().for_each(|figure| figure.encode *= 20.0);
+        assert_eq!(
+            label(&written_late, Goal::Speed),
+            "blosc",
+            "700 B at 50 MB/s to write count as 1094, 660 B of blosc as 709"
+        );
     }
 
     fn slower(mut measured: Measured, times: f64) -> Measured {

@@ -8,7 +8,6 @@ use crate::codecs::word::Word;
 const PIECE: usize = 1024;
 /// Rows shorter than this are not worth the way through them: such steps go over everything on their own.
 const NEAR: usize = 16;
-const EIGHT: usize = 8;
 
 /// What happens to each word, beside the sums.
 #[derive(Clone, Copy)]
@@ -44,27 +43,13 @@ fn inverse_plain<W: Word>(kind: Kind, words: &mut [W], shape: &[u64], steps: &[S
     }
 }
 
-/// A step that is taken row after row: where the next row is in the run through its axis.
-struct Level<W> {
+/// A step that is taken row after row: where the rows are in the run through its axis.
+struct Level {
     block: usize,
     apart: usize,
     within: usize,
-    /// The last `apart` sums up to this axis; none for the outermost step, whose partners are finished elements.
-    held: Vec<W>,
-}
-
-impl<W> Level<W> {
-    /// Whether the next row has a partner.
-    fn paired(&self) -> bool {
-        self.within >= self.apart
-    }
-
-    fn pass(&mut self, row: usize) {
-        self.within += row;
-        if self.within == self.block {
-            self.within = 0;
-        }
-    }
+    /// Words of the present slab that are summed along the axes behind: slabs are `apart` words, the last may be shorter.
+    slab: usize,
 }
 
 #[inline(always)]
@@ -85,7 +70,7 @@ fn sums<W: Word, const XOR: bool>(words: &mut [W], shape: &[u64], steps: &[Step]
             apart => {
                 // Nothing is done within a row then: it is what lies behind the innermost step.
                 row = row.min(inner);
-                levels.push(Level { block, apart, within: 0, held: Vec::new() });
+                levels.push(Level { block, apart, within: 0, slab: 0 });
             }
         }
     }
@@ -94,95 +79,56 @@ fn sums<W: Word, const XOR: bool>(words: &mut [W], shape: &[u64], steps: &[Step]
         ends.folded = false;
     }
     others.into_iter().for_each(|(block, apart)| alone::<W, XOR>(words, block, apart));
-    let inner = levels.len().saturating_sub(1);
-    levels[..inner].iter_mut().for_each(|level| level.held = vec![W::default(); level.apart]);
-    let (mut start, mut sum) = (0, W::default());
-    while start < words.len() {
-        // Whole rows, or a piece of one.
-        let rest = row - start % row;
-        let len = if row > PIECE { rest.min(PIECE) } else { (PIECE / row * row).min(words.len() - start) };
-        let piece = &mut words[start..start + len];
-        match (scan, ends.folded) {
-            (true, _) if row > PIECE || XOR => {
-                if ends.folded {
-                    piece.iter_mut().for_each(|w| *w = w.unfold());
-                }
-                for run in piece.chunks_mut(row) {
-                    sum = add_up::<W, XOR>(run, if rest == row { W::default() } else { sum });
-                }
-            }
-            (true, true) => scan::add_up_rows::<W, true>(piece, row),
-            (true, false) => scan::add_up_rows::<W, false>(piece, row),
-            (false, true) => piece.iter_mut().for_each(|w| *w = w.unfold()),
-            (false, false) => {}
-        }
-        for at in (start..start + len).step_by(row.min(len)) {
-            climb::<W, XOR>(&mut words[..at + row.min(len)], at, &mut levels, ends.sortable);
-        }
-        start += len;
+    let late = Ends { sortable: false, ..ends };
+    for start in (0..words.len()).step_by(row.max(1)) {
+        let end = start + row;
+        each_row::<W, XOR>(&mut words[start..end], scan, if levels.is_empty() { ends } else { late });
+        climb::<W, XOR>(&mut words[..end], row, &mut levels, ends.sortable);
     }
 }
 
-/// Adds to the last words, from `at` on, their partners along each axis, and finishes them.
+/// After a row: adds to each slab that it completes the slab before.
 #[inline(always)]
-fn climb<W: Word, const XOR: bool>(words: &mut [W], at: usize, levels: &mut [Level<W>], sortable: bool) {
-    let (before, row) = words.split_at_mut(at);
-    let Some((outermost, inner)) = levels.split_last_mut() else {
-        return if sortable {
-            row.iter_mut().for_each(|w| *w = w.bits())
-        };
-    };
-    let partners = outermost.paired().then(|| &before[at - outermost.apart..][..row.len()]);
-    outermost.pass(row.len());
-    let count = inner.len();
-    for (nth, level) in inner.iter_mut().enumerate() {
-        let (paired, from) = (level.paired(), level.within % level.apart);
-        level.pass(row.len());
-        let held = &mut level.held[from..][..row.len()];
-        match (paired, partners) {
-            (false, _) => held.copy_from_slice(row),
-            (true, Some(partners)) if nth + 1 == count => return last::<W, XOR>(row, held, partners, sortable),
-            (true, _) => {
-                by_eights(held, row, plus::<W, XOR>);
-                row.copy_from_slice(held);
-            }
+fn climb<W: Word, const XOR: bool>(words: &mut [W], row: usize, levels: &mut [Level], sortable: bool) {
+    let top = levels.len();
+    for level in levels.iter_mut() {
+        level.within += row;
+        level.slab += row;
+    }
+    for (nth, level) in levels.iter_mut().enumerate() {
+        let last = level.within == level.block;
+        if level.slab != level.apart && !last {
+            return;
+        }
+        let finish = sortable && nth + 1 == top;
+        let (before, slab) = words.split_at_mut(words.len() - level.slab);
+        if level.within > level.slab {
+            let from = before.len() - level.apart;
+            join::<W, XOR>(&mut before[from..], slab, finish);
+        }
+        if last && finish {
+            slab.iter_mut().for_each(|w| *w = w.bits());
+        }
+        level.slab = 0;
+        level.within = if last { 0 } else { level.within };
+    }
+}
+
+/// A row by itself: unfolded, summed where the step is to the next word, finished where nothing follows.
+#[inline(always)]
+fn each_row<W: Word, const XOR: bool>(row: &mut [W], scan: bool, ends: Ends) {
+    let mut sum = W::default();
+    for piece in row.chunks_mut(PIECE) {
+        if ends.folded {
+            piece.iter_mut().for_each(|w| *w = w.unfold());
+        }
+        if scan {
+            sum = add_up::<W, XOR>(piece, sum);
+        }
+        if ends.sortable {
+            piece.iter_mut().for_each(|w| *w = w.bits());
         }
     }
-    match (partners, sortable) {
-        (Some(partners), true) => by_eights(row, partners, |w, p: W| plus::<W, XOR>(w, p.sortable()).bits()),
-        (Some(partners), false) => by_eights(row, partners, plus::<W, XOR>),
-        (None, true) => row.iter_mut().for_each(|w| *w = w.bits()),
-        (None, false) => {}
-    }
-}
-
-/// The last two steps in one go.
-#[inline(always)]
-fn last<W: Word, const XOR: bool>(row: &mut [W], held: &mut [W], partners: &[W], sortable: bool) {
-    let finish = |w, p: W| if sortable { plus::<W, XOR>(w, p.sortable()).bits() } else { plus::<W, XOR>(w, p) };
-    let ((words, rest), (sums, more)) = (row.as_chunks_mut::<EIGHT>(), held.as_chunks_mut::<EIGHT>());
-    for ((w, h), p) in words.iter_mut().zip(sums).zip(partners.as_chunks::<EIGHT>().0) {
-        let sum: [W; EIGHT] = std::array::from_fn(|i| plus::<W, XOR>(h[i], w[i]));
-        *h = sum;
-        let partner = *p;
-        *w = std::array::from_fn(|i| finish(sum[i], partner[i]));
-    }
-    by_eights(more, rest, plus::<W, XOR>);
-    rest.iter_mut().zip(more).for_each(|(w, h)| *w = *h);
-    let from = partners.len() - rest.len();
-    by_eights(rest, &partners[from..], finish);
-}
-
-/// `words[i] = work(words[i], others[i])`, eight at a time: as they are read first, the compiler need not prove that the two
-/// lie apart, and takes registers of eight.
-#[inline(always)]
-fn by_eights<W: Word>(words: &mut [W], others: &[W], work: impl Fn(W, W) -> W) {
-    let ((eights, rest), (partners, more)) = (words.as_chunks_mut::<EIGHT>(), others.as_chunks::<EIGHT>());
-    for (w, o) in eights.iter_mut().zip(partners) {
-        let (mine, other) = (*w, *o);
-        *w = std::array::from_fn(|i| work(mine[i], other[i]));
-    }
-    rest.iter_mut().zip(more).for_each(|(w, o)| *w = work(*w, *o));
 }
 
 /// Running sums from `sum` on; the last of them.
@@ -201,6 +147,20 @@ fn add_up<W: Word, const XOR: bool>(words: &mut [W], mut sum: W) -> W {
 #[inline(always)]
 fn plus<W: Word, const XOR: bool>(a: W, b: W) -> W {
     if XOR { a.xor(b) } else { a.add(b) }
+}
+
+/// Adds `done` to `next`; with `finish`, `done` is needed no more.
+#[inline(always)]
+fn join<W: Word, const XOR: bool>(done: &mut [W], next: &mut [W], finish: bool) {
+    if !finish {
+        return next.iter_mut().zip(done).for_each(|(n, d)| *n = plus::<W, XOR>(*n, *d));
+    }
+    let (done, rest) = done.split_at_mut(next.len());
+    for (n, d) in next.iter_mut().zip(done) {
+        *n = plus::<W, XOR>(*n, *d);
+        *d = d.bits();
+    }
+    rest.iter_mut().for_each(|w| *w = w.bits());
 }
 
 /// One step over all words.
@@ -222,7 +182,7 @@ fn alone<W: Word, const XOR: bool>(words: &mut [W], block: usize, apart: usize) 
         while rest.len() > apart {
             let (done, next) = rest.split_at_mut(apart);
             let len = next.len().min(apart);
-            by_eights(&mut next[..len], &done[..len], plus::<W, XOR>);
+            join::<W, XOR>(done, &mut next[..len], false);
             rest = next;
         }
     }
