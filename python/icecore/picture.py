@@ -4,6 +4,7 @@ has them.
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     if array.dtype.kind not in "biuf":
         kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
         message = f"{array.path} holds {kind}: only real numbers can be drawn"
-        raise errors.make("dtype", message, f"`icecore read` prints it: icecore read REPO {array.path}")
+        raise errors.make(
+            "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
+        )
     raw = array.read(sel)
     axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
     values = physical(array, raw.squeeze())

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference, selection
@@ -160,7 +161,7 @@ class Repo:
             raise errors.make(
                 "not-found",
                 f"{item.path} is a group, not an array",
-                f"see `icecore ls {self.url} {item.path}`",
+                f"see `icecore ls {quote(self.url)} {quote(item.path)}`",
             )
         return item
 
@@ -174,7 +175,7 @@ class Repo:
         node = self._nodes.get(absolute)
         if node is None:
             near = nearest(absolute, (node.path for node in self._visible()))
-            hint = f"did you mean {' or '.join(near)}?" if near else f"see `icecore ls {self.url}`"
+            hint = f"did you mean {' or '.join(near)}?" if near else f"see `icecore ls {quote(self.url)}`"
             raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)
         return Array(self, node) if node.is_array else Group(self, node)
 

@@ -42,6 +42,7 @@ mod storage;
 mod table;
 mod time;
 mod tree;
+mod typed;
 mod updates;
 mod writer;
 

@@ -14,6 +14,7 @@ use crate::lock::{self, Held, Lock};
 use crate::options::{self, Options, SharedBackend};
 use crate::shared::{Opened, Shared};
 use crate::storage::{Root, Storage};
+use crate::typed::typed;
 use crate::{containers, error, frame, prefix, root, seal};
 
 /// Long enough for a commit of millions of references.
@@ -123,6 +124,7 @@ fn none_at(url: &str, what: &str) -> Error {
     let hint = if is_repository(Path::new(&longer)) {
         format!("did you mean {longer}?")
     } else {
+        let url = typed(url);
         format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}")
     };
     Error::new(ErrorKind::NotFound, format!("{url}: {what}")).hint(hint)
@@ -178,7 +180,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         Ok(metadata) if !metadata.is_dir() => {
             let message = format!("{url} is a file of {} bytes, not a repository", metadata.len());
             return Err(Error::new(ErrorKind::Format, message)
-                .hint(format!("link it into one: icecore link {url} --into NAME.icecore")));
+                .hint(format!("link it into one: icecore link {} --into NAME.icecore", typed(&url))));
         }
         Ok(_) => {}
     }
@@ -193,7 +195,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     let what = if is_zarr { "a plain Zarr hierarchy" } else { "no repository" };
     let message = format!("{url} holds {what}: {}", list(&found));
     Err(Error::new(ErrorKind::Format, message)
-        .hint(format!("put its data into a repository: icecore pack {url} --into NAME.icecore")))
+        .hint(format!("put its data into a repository: icecore pack {} --into NAME.icecore", typed(&url))))
 }
 
 /// What makes a folder a repository: the root object, or the references of Icechunk's first format.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -33,7 +34,10 @@ def demo(
         "checks": [asdict(check) for check in outcome.checks],
         "passed": outcome.passed,
     }
-    more = f'look around:  icecore ls {repo}\n              icecore read {repo} /grid/t2m "time=0:10, lat=3"'
+    shown = quote(str(repo))
+    more = (
+        f'look around:  icecore ls {shown}\n              icecore read {shown} /grid/t2m "time=0:10, lat=3"'
+    )
     emit(facts, json, f"{describe(outcome)}\n\n{more}")
     raise typer.Exit(0 if outcome.passed else 1)
 

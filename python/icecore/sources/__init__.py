@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from shlex import quote
 from typing import Any
 
 from icecore import errors
@@ -220,7 +221,7 @@ def _from_list(path: str) -> list[str]:
 def _from_folder(folder: str) -> list[str]:
     if _is_repository(folder):
         message = f"{folder} is a repository; what it holds can't be linked"
-        raise errors.make("format", message, f"icecore pack {folder} takes what it holds")
+        raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
     found: list[str] = []
     for root, folders, files in os.walk(folder):
         stores = [name for name in folders if _is_zarr(os.path.join(root, name))]

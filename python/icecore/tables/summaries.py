@@ -8,6 +8,7 @@ that no longer fits its array (rows were added, a chunk was written or linked an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def _below(repo: Repo, path: str, columns: Sequence[str] | None) -> list[Array]:
         raise errors.make(
             "not-found",
             f"{found.path} has no one-dimensional array of numbers or times to summarise",
-            f"see `icecore ls {repo.url} {found.path}`",
+            f"see `icecore ls {quote(repo.url)} {quote(found.path)}`",
         )
     return arrays
 
