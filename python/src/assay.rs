@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use icecore::chunk::{
     Block, Candidate, Choice, Class, DType, Elements, Goal, Measured, Options, State, candidates, choose, frontier,
-    measure, parse_fill,
+    measure, parse_fill, rivals,
 };
 use icecore::write::Data;
 use pyo3::prelude::*;
@@ -55,8 +55,11 @@ fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>,
         let fill = vec![0; if dtype.is_vlen() { 0 } else { dtype.size() }];
         let measured = measure(&list, &blocks, &dtype, &fill, &options)?;
         let adaptive = wanted["adaptive"].as_bool().unwrap_or(false);
-        let choices: Vec<Value> =
-            options.goals.iter().map(|goal| choose(&measured, *goal, adaptive).map_or(Value::Null, chosen)).collect();
+        let choice = |goal: &Goal| {
+            let rivals = rivals(&measured, *goal);
+            choose(&measured, *goal, adaptive).map_or(Value::Null, |choice| chosen(choice, &rivals))
+        };
+        let choices: Vec<Value> = options.goals.iter().map(choice).collect();
         let report: Vec<Value> = measured.iter().map(figures).collect();
         Ok(json!({"measured": report, "frontier": frontier(&measured), "choices": choices}).to_string())
     })
@@ -126,7 +129,7 @@ fn figures(measured: &Measured) -> Value {
     })
 }
 
-fn chosen(choice: Choice) -> Value {
+fn chosen(choice: Choice, rivals: &[usize]) -> Value {
     json!({
         "label": choice.label,
         "codecs": choice.codecs,
@@ -136,5 +139,6 @@ fn chosen(choice: Choice) -> Value {
         "encode": choice.encode,
         "decode": choice.decode,
         "cost": choice.cost,
+        "rivals": rivals,
     })
 }

@@ -36,7 +36,7 @@ mod vlen;
 pub use block::{Block, Elements};
 pub use candidates::{Candidate, candidates};
 pub use chain::Chain;
-pub use choose::{Choice, Goal, choose, frontier};
+pub use choose::{Choice, Goal, choose, frontier, rivals};
 pub use class::Class;
 pub use codecs::{Planes, crc32, crc32c};
 pub use defaults::default_codecs;

@@ -19,9 +19,12 @@ use crate::scratch::Scratch;
 
 /// Anything that takes longer than this is timed once; shorter things several times, and the least counts: whatever else the
 /// machine does only ever adds. Decoding, which the choice hangs on, is timed more often.
-const ONCE: f64 = 5e-3;
+const ONCE_ENCODED: f64 = 1e-3;
+const ONCE_DECODED: f64 = 5e-3;
 const ENCODINGS: usize = 2;
 const DECODINGS: usize = 6;
+/// The same with nothing beside it.
+const DECODINGS_ALONE: usize = 20;
 /// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
 const FAR: f64 = 1.4;
 /// Where the least bytes are all that counts: a few fields repeat so far apart that only the slow ones see it.
@@ -59,7 +62,9 @@ pub fn measure(
     blocks.iter().try_for_each(|block| block.check(dtype))?;
     let began = Instant::now();
     let mut runs: Vec<Mutex<Run>> = candidates.iter().map(|c| Mutex::new(Run::new(c, dtype, fill))).collect();
-    let mut workers: Vec<Worker> = (0..options.threads.max(1)).map(|_| Worker::default()).collect();
+    let threads = options.threads.max(1);
+    let worker = || Worker { alone: threads == 1, ..Worker::default() };
+    let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
     for (index, block) in blocks.iter().enumerate() {
         if index >= FEWEST && began.elapsed() > options.budget {
             break;
@@ -85,6 +90,8 @@ struct Run {
 struct Worker {
     scratch: Scratch,
     decoded: Decoded,
+    /// Nobody measures beside it: what it sees is worth a closer look.
+    alone: bool,
 }
 
 impl Run {
@@ -130,8 +137,8 @@ fn one_block(runs: &[Mutex<Run>], block: &Block<'_>, workers: &mut [Worker], wan
 fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figure> {
     let (first, stored) = timed(|| block.encode(chain, &mut worker.scratch));
     let stored = stored?;
-    let Worker { scratch, decoded } = worker;
-    let encode = repeated(first, ENCODINGS, || block.encode(chain, scratch).map(drop))?;
+    let Worker { scratch, decoded, alone } = worker;
+    let encode = repeated(first, ONCE_ENCODED, ENCODINGS, || block.encode(chain, scratch).map(drop))?;
     // The first decoding also brings the output's memory in: it is not timed.
     block.decode(chain, &stored, decoded, scratch)?;
     if !block.equals(decoded) {
@@ -140,14 +147,15 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     }
     let (first, result) = timed(|| block.decode(chain, &stored, decoded, scratch));
     result?;
-    let decode = repeated(first, DECODINGS, || block.decode(chain, &stored, decoded, scratch))?;
+    let decodings = if *alone { DECODINGS_ALONE } else { DECODINGS };
+    let decode = repeated(first, ONCE_DECODED, decodings, || block.decode(chain, &stored, decoded, scratch))?;
     Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode })
 }
 
-/// The least of `first` and others, so many times in all, unless one takes long.
-fn repeated(first: f64, times: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+/// The least of `first` and others, so many times in all, unless it takes longer than `once`.
+fn repeated(first: f64, once: f64, times: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut least = first;
-    for _ in 1..if first > ONCE { 1 } else { times } {
+    for _ in 1..if first > once { 1 } else { times } {
         let (seconds, result) = timed(&mut work);
         result?;
         least = least.min(seconds);

@@ -101,6 +101,33 @@ fn noise_and_constants() {
     }
 }
 
+/// c-blosc shuffles the bits of whole eights of elements only: of none, where a block's number is no multiple of 8.
+#[test]
+fn bits_are_shuffled_whatever_the_number() {
+    let mut scratch = Scratch::new();
+    for (cname, level) in [("lz4", 5), ("lz4hc", 2), ("zstd", 3), ("zlib", 1)] {
+        for (dtype, count) in [(DType::Float64, 47_480), (DType::Int32, 62_784), (DType::UInt8, 300_000)] {
+            let config = json!({"cname": cname, "clevel": level, "shuffle": "bitshuffle", "typesize": dtype.size()});
+            let chain =
+                chain(json!([codec("bytes", json!({"endian": "little"}))]), json!([codec("blosc", config)]), &dtype);
+            let raw: Vec<u8> = match dtype {
+                DType::Float64 => (0..count + 7).flat_map(|i: i32| (f64::from(i) / 2.0 - 7e5).to_le_bytes()).collect(),
+                DType::Int32 => (0..count + 7).flat_map(|i| i32::to_le_bytes(i / 100 * (i / 100))).collect(),
+                _ => (0..count + 7).map(|i| u8::from(i % 90 > 30)).collect(),
+            };
+            let mut stored = |count: i32| {
+                let raw = &raw[..count as usize * dtype.size()];
+                check(&chain, raw, &[count as u64], &mut scratch);
+                chain.encode(raw, &[count as u64], &mut scratch).unwrap().len()
+            };
+            let even = stored(count);
+            for more in 1..8 {
+                assert!(stored(count + more) < even + even / 8 + 200, "{cname} {dtype:?} {count} + {more}");
+            }
+        }
+    }
+}
+
 #[test]
 fn array_codecs() {
     let mut scratch = Scratch::new();

@@ -9,13 +9,15 @@ from typing import Any
 
 from icecore import codecspec, layout
 from icecore.analyzer.measure import KEPT, Choice, Goal, Measurement, confirmed, measure
-from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
+from icecore.analyzer.sample import Kind, Reader, Sample, take, within
 from icecore.sources.held import Held
 
 #: below this (``KEPT`` under the other goals) an array gets the codecs of its type: there is nothing to save
 _TINY = 4 << 10
-#: bytes below which only a handful of codecs is tried, on so many pieces of chunks
-_SMALL, _PARTS = 16 << 20, 3
+#: bytes below which only a handful of codecs is tried, on chunks of so many bytes together (two at least)
+_SMALL, _FEW = 16 << 20, 384 << 10
+#: larger chunks than icecore plans are tried in parts
+_PART = 2 << 20
 #: that `archive` may measure an array
 ARCHIVE_SECONDS = 20.0
 #: bytes a second that a pack is taken to reach, and the part of its time that measuring may take
@@ -50,8 +52,9 @@ def plan(
     """The codecs for an array, measured on chunks of it.
 
     ``balanced`` spends about 15 % of the time that the pack of a large array will take, and on a small one
-    (below 16 MB) what a handful of codecs needs for 384 KiB of it: some 50 ms. ``speed`` spends as little on
-    any array. ``archive`` takes as long as it takes: up to 20 s for a large array.
+    (below 16 MB) what a handful of codecs needs for two chunks of it, and the best of them for more: some
+    60 ms. ``speed`` spends as little on any array. ``archive`` takes as long as it takes: up to 20 s for a
+    large array.
 
     Args:
         kind: of its elements.
@@ -96,8 +99,8 @@ def chosen(
     nbytes = prod(shape) * layout.itemsize(kind.dtype)
     quick, archive = goal.name == "speed", goal.name == "archive"
     if small := not archive and (quick or nbytes < _SMALL):
-        part = within(chunk, layout.itemsize(kind.dtype), PIECE)
-        sample = take(kind, shape, part, read, PIECE, _PARTS * PIECE, held)
+        part = within(chunk, layout.itemsize(kind.dtype), _PART)
+        sample = take(kind, shape, part, read, 0, _FEW, held)
     else:
         sample = chunks(kind, shape, chunk, read, nbytes, archive, held)
     effort = "full" if archive else "fast" if quick else "short" if small else "usual"

@@ -7,6 +7,7 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::bitshuffle::bitunshuffle;
+use super::blosc_block::Blocks;
 use super::blosc_frame::{Filter, Frame, HEADER, Packer, next_stream};
 use super::codec::BytesCodec;
 use super::shuffle::unshuffle;
@@ -19,6 +20,8 @@ use crate::scratch::Scratch;
 
 /// The largest buffer that blosc 1 takes.
 const MAX_INPUT: usize = i32::MAX as usize - HEADER;
+/// c-blosc's number of the bit-shuffle.
+const BITS: i32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Blosc {
@@ -55,6 +58,13 @@ impl Blosc {
         let typesize = if typesize > 255 { 1 } else { typesize.max(1) };
         let compressor = CString::new(cname).map_err(|_| bad_config(ext, "cname", "a name"))?;
         Ok(Blosc { compressor, level, shuffle: shuffle_mode(ext, typesize)?, typesize, block })
+    }
+}
+
+impl Blosc {
+    fn blocks(&self) -> Blocks<'_> {
+        let compressor = self.compressor.to_str().unwrap_or_default();
+        Blocks { compressor, level: self.level, typesize: self.typesize, size: self.block }
     }
 }
 
@@ -123,6 +133,7 @@ impl BytesCodec for Blosc {
         }
         let failed = |n| Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes ({n})", input.len()));
         let most = input.len() + HEADER; // with more room c-blosc might take it
+        let block = if self.shuffle == BITS { self.blocks().for_bits(input.len()) } else { self.block };
         let compress = |start: *mut u8, room: usize| {
             // SAFETY: pointers and lengths come from slices and from `append`, the name ends with a zero; the context
             // variant keeps no globals.
@@ -136,7 +147,7 @@ impl BytesCodec for Blosc {
                     start.cast(),
                     room.min(most),
                     self.compressor.as_ptr(),
-                    self.block,
+                    block,
                     1,
                 )
             };

@@ -7,6 +7,7 @@ mod bitshuffle;
 #[cfg(target_arch = "x86_64")]
 mod bitshuffle_x86;
 mod blosc;
+mod blosc_block;
 mod blosc_frame;
 mod blosclz;
 mod byteplanes;
