@@ -37,7 +37,8 @@ class Goal:
     ``balanced``: the least time to data, bytes / ``bandwidth`` (bytes a second) + decoding time + a hundredth
     of the encoding time of one core (a write is taken to be good for a hundred reads); below 20 MB/s half the
     speed of writing must save a fifth of that. What is within 5 % of the least (``speed``: 3 %) is as good,
-    for a clock sees what else the machine does: the least bytes of those.
+    for a clock sees what else the machine does: the least bytes of those (``speed``: what is written
+    fastest).
     """
 
     name: str = "balanced"
