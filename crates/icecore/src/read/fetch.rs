@@ -1,7 +1,7 @@
 //! fetch: requests → bytes, handed to a consumer on the decoding threads.
 //!
 //! Local files are read by the decoding threads themselves. Remote requests run ahead of them, bounded in number and in bytes,
-//! so that the next buffers fill while these are decoded.
+//! so that the next buffers fill while these are decoded; what has come of one is decoded while the rest comes in.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use futures::StreamExt;
 use icecore_grid::{Error, ErrorKind, Request, Result, Span};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::parts::parts;
 use super::{ReadOptions, Report};
 use crate::pool::{FirstError, for_each, guarded, pool};
 use crate::store::{LocalFile, RangeGet, Source, stores};
@@ -24,10 +25,11 @@ pub(crate) fn part<'a>(request: &Request, span: &Span, bytes: &'a [u8]) -> Resul
     found.ok_or_else(|| Error::new(ErrorKind::Internal, "a span lies outside of its request"))
 }
 
-/// Makes all requests and hands each one's bytes to `consume`, on the pool's threads.
+/// Makes all requests for `spans` and hands the bytes of each, or of parts of it, to `consume`, on the pool's threads.
 pub(crate) fn fetch(
     sources: &[Source],
     requests: &[Request],
+    spans: &[Span],
     options: &ReadOptions,
     consume: impl Fn(&Request, &[u8]) -> Result<()> + Sync,
 ) -> Result<Report> {
@@ -48,7 +50,7 @@ pub(crate) fn fetch(
         None => Ok(()),
     })?;
     if !remote.is_empty() {
-        fetch_remote(&remote, options, &consume)?;
+        fetch_remote(&remote, spans, options, &consume)?;
     }
     Ok(report)
 }
@@ -83,15 +85,18 @@ fn too_large(bytes: u64) -> Error {
 /// How long a thread waits for bytes before it looks whether anyone still wants them.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-type Arrived = (usize, Result<Bytes>, OwnedSemaphorePermit);
+/// A part by its number, and what holds its memory.
+type Arrived = (usize, Result<Bytes>, Option<OwnedSemaphorePermit>);
 
 fn fetch_remote(
     requests: &[(&Request, &Arc<dyn RangeGet>)],
+    spans: &[Span],
     options: &ReadOptions,
     consume: &(impl Fn(&Request, &[u8]) -> Result<()> + Sync),
 ) -> Result<()> {
     let (sender, receiver) = crossbeam_channel::unbounded::<Arrived>(); // bounded by the byte budget
-    let driver = icecore_catalog::runtime().spawn(drive(jobs(requests), options.clone(), sender));
+    let (jobs, parts) = jobs(requests, spans);
+    let driver = icecore_catalog::runtime().spawn(drive(jobs, options.clone(), sender));
     let failed = FirstError::default();
     let work = || {
         while !failed.stopped() {
@@ -100,15 +105,15 @@ fn fetch_remote(
                 Err(RecvTimeoutError::Timeout) if failed.note(options.go_on()) => continue,
                 Err(_) => break,
             };
-            let Some((request, _)) = requests.get(number) else { break };
-            if !failed.note(guarded(|| consume(request, &bytes?))) {
+            let Some(part) = parts.get(number) else { break };
+            if !failed.note(guarded(|| consume(part, &bytes?))) {
                 break;
             }
         }
     };
     let pool = pool()?;
     pool.scope(|scope| {
-        for _ in 0..pool.current_num_threads().min(requests.len()) {
+        for _ in 0..pool.current_num_threads().min(parts.len()) {
             scope.spawn(|_| work());
         }
     });
@@ -116,65 +121,112 @@ fn fetch_remote(
     failed.result()
 }
 
-/// One request without borrows: number, object, offset, length.
-type Job = (usize, Arc<dyn RangeGet>, u64, u64);
+/// Fewer bytes than this are not worth being decoded before the rest has come.
+const PART: u64 = 128 << 10;
 
-fn jobs(requests: &[(&Request, &Arc<dyn RangeGet>)]) -> Vec<Job> {
-    requests.iter().enumerate().map(|(i, (r, object))| (i, Arc::clone(object), r.offset, r.length)).collect()
+/// One request without borrows.
+struct Job {
+    object: Arc<dyn RangeGet>,
+    offset: u64,
+    /// Where its parts end, from `offset` on.
+    ends: Vec<u64>,
+    /// The number of its first part.
+    first: usize,
+}
+
+impl Job {
+    fn length(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Where a part begins, from `offset` on.
+    fn start(&self, part: usize) -> u64 {
+        part.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0)
+    }
+
+    fn cut_off(&self, came: u64) -> Error {
+        let (name, length, offset) = (self.object.name(), self.length(), self.offset);
+        Error::new(ErrorKind::Corrupt, format!("{name}: {length} bytes at {offset} were wanted, {came} came"))
+            .hint("the object is cut off: run `icecore verify`")
+    }
+}
+
+fn jobs(requests: &[(&Request, &Arc<dyn RangeGet>)], spans: &[Span]) -> (Vec<Job>, Vec<Request>) {
+    let mut all = Vec::new();
+    let job = |(request, object): &(&Request, &Arc<dyn RangeGet>)| {
+        let (first, found) = (all.len(), parts(request, spans, PART));
+        let ends = found.iter().map(|part| part.offset - request.offset + part.length).collect();
+        all.extend(found);
+        Job { object: Arc::clone(object), offset: request.offset, ends, first }
+    };
+    (requests.iter().map(job).collect(), all)
 }
 
 const PERMIT: u64 = 4096;
 
-/// Keeps `concurrency` requests and `memory` bytes in flight; a buffer's permit lives until it is decoded.
+/// Keeps `concurrency` requests and `memory` bytes in flight; a part's permit lives until it is decoded.
 async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::Sender<Arrived>) {
     let permits = (options.memory / PERMIT).clamp(1, 1 << 30) as u32;
     let budget = Arc::new(Semaphore::new(permits as usize));
     let mut running = futures::stream::iter(jobs)
-        .then(|(number, object, offset, length)| {
-            let wanted = (length / PERMIT + 1).min(u64::from(permits)) as u32;
+        .then(|job| {
+            let wanted = (job.length() / PERMIT + 1).min(u64::from(permits)) as u32;
             let budget = Arc::clone(&budget);
-            async move { (budget.acquire_many_owned(wanted).await, number, object, offset, length) }
+            async move { (budget.acquire_many_owned(wanted).await, job) }
         })
-        .map(|(permit, number, object, offset, length)| async move {
-            // A task of its own, so that bodies are received on all of the runtime's threads.
-            let task = tokio::spawn(async move { get(object.as_ref(), offset, length).await });
-            let bytes = task.await.unwrap_or_else(|e| Err(Error::new(ErrorKind::Internal, e.to_string())));
-            (number, bytes, permit)
+        .map(|(permit, job)| {
+            let sender = sender.clone();
+            async move {
+                let Ok(permit) = permit else { return };
+                let (first, failed) = (job.first, sender.clone());
+                // A task of its own, so that bodies are received on all of the runtime's threads.
+                if let Err(error) = tokio::spawn(async move { run(&job, permit, &sender).await }).await {
+                    let error = Error::new(ErrorKind::Internal, error.to_string());
+                    let _ = failed.send((first, Err(error), None)); // nobody listens: the read was given up
+                }
+            }
         })
         .buffer_unordered(options.concurrency.max(1))
         .boxed();
-    while let Some((number, bytes, permit)) = running.next().await {
-        let Ok(permit) = permit else { return };
-        if sender.send((number, bytes, permit)).is_err() {
-            return;
-        }
-    }
+    while running.next().await.is_some() {}
 }
 
 const TRIES: u32 = 4;
 
-/// One request, tried again with growing, jittered pauses when the network fails.
-async fn get(object: &dyn RangeGet, offset: u64, length: u64) -> Result<Bytes> {
-    let mut tried = 1;
-    loop {
-        let started = Instant::now();
-        match object.get(offset, length).await {
-            Ok(bytes) if bytes.len() as u64 == length => {
-                stores().observe(object.name(), length, started.elapsed().as_secs_f64());
-                return Ok(bytes);
+/// One request, sent on part by part. When the network fails, what hasn't come yet is asked for again, after growing, jittered
+/// pauses.
+async fn run(job: &Job, mut permit: OwnedSemaphorePermit, sender: &crossbeam_channel::Sender<Arrived>) {
+    let (mut done, mut tried) = (0, 1);
+    let error = loop {
+        let (began, start) = (Instant::now(), job.start(done));
+        let left: Vec<u64> = job.ends.iter().skip(done).map(|end| end - start).collect();
+        let mut came = start;
+        let mut each = |bytes: Bytes| {
+            came += bytes.len() as u64;
+            if job.ends.get(done) == Some(&came) {
+                let held = (bytes.len() as u64 / PERMIT) as usize;
+                let held = permit.split(held.min(permit.num_permits()));
+                let _ = sender.send((job.first + done, Ok(bytes), held)); // nobody listens: the read was given up
+                done += 1;
             }
-            Ok(bytes) => {
-                let message =
-                    format!("{}: {length} bytes at {offset} were wanted, {} came", object.name(), bytes.len());
-                return Err(Error::new(ErrorKind::Corrupt, message).hint("the object is cut off: run `icecore verify`"));
+        };
+        let result = job.object.get_parts(job.offset + start, &left, &mut each).await;
+        match result {
+            Ok(()) if done == job.ends.len() => {
+                stores().observe(job.object.name(), job.length() - start, began.elapsed().as_secs_f64());
+                return;
             }
-            Err(error) if error.kind != ErrorKind::Network || tried == TRIES => return Err(error),
+            Ok(()) => break job.cut_off(came),
+            // Nothing is missing but the end of the answer.
+            Err(error) if error.kind == ErrorKind::Network && done == job.ends.len() => return,
+            Err(error) if error.kind != ErrorKind::Network || tried == TRIES => break error,
             Err(_) => {
                 tokio::time::sleep(pause(tried)).await;
                 tried += 1;
             }
         }
-    }
+    };
+    let _ = sender.send((job.first, Err(error), None));
 }
 
 /// 20, 40, 80 … ms, each between half and one and a half of that.
@@ -184,4 +236,91 @@ fn pause(tried: u32) -> Duration {
         u64::from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.subsec_nanos()))
             % base;
     Duration::from_micros(base / 2 + jitter)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::store::Each;
+
+    /// Bytes that count up, and a network that fails behind so many parts of each answer, as often as it says.
+    struct Failing {
+        behind: usize,
+        times: Mutex<u32>,
+        asked: Mutex<Vec<(u64, u64)>>,
+    }
+
+    impl RangeGet for Failing {
+        fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
+            Box::pin(async move { Ok((offset..offset + length).map(|at| at as u8).collect()) })
+        }
+
+        fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Result<()>> {
+            Box::pin(async move {
+                let length = ends.last().copied().unwrap_or(0);
+                self.asked.lock().unwrap().push((offset, length));
+                let bytes = self.get(offset, length).await?;
+                let mut start = 0;
+                for (number, end) in ends.iter().map(|end| *end as usize).enumerate() {
+                    let mut times = self.times.lock().unwrap();
+                    if number == self.behind && *times > 0 {
+                        *times -= 1;
+                        return Err(Error::new(ErrorKind::Network, "the connection was cut"));
+                    }
+                    each(bytes.slice(start..end));
+                    start = end;
+                }
+                Ok(())
+            })
+        }
+
+        fn name(&self) -> &str {
+            "failing"
+        }
+    }
+
+    /// Three spans of 200 kB with a gap behind each; how it ends, the parts that came, what was asked for.
+    fn fetched(times: u32) -> (Result<()>, Vec<(u64, u64)>, Vec<(u64, u64)>) {
+        let span = |tag: u32| Span { object: 0, offset: 5 + 201_000 * u64::from(tag), length: 200_000, tag };
+        let spans = [span(0), span(1), span(2)];
+        let object = Arc::new(Failing { behind: 1, times: Mutex::new(times), asked: Mutex::default() });
+        let source: Arc<dyn RangeGet> = object.clone();
+        let request = Request { object: 0, offset: 5, length: 602_000, spans: vec![0, 1, 2] };
+        let came = Mutex::new(Vec::new());
+        let result = fetch_remote(&[(&request, &source)], &spans, &ReadOptions::default(), &|part, bytes| {
+            assert!(bytes.iter().enumerate().all(|(i, byte)| *byte == (part.offset + i as u64) as u8));
+            came.lock().unwrap().push((part.offset, bytes.len() as u64));
+            Ok(())
+        });
+        let mut came = came.into_inner().unwrap();
+        came.sort_unstable();
+        let asked = object.asked.lock().unwrap().clone();
+        (result, came, asked)
+    }
+
+    #[test]
+    fn a_request_goes_on_where_it_was_cut() {
+        let all = vec![(5, 200_000), (200_005, 201_000), (401_005, 201_000)];
+        let (result, came, asked) = fetched(0);
+        result.unwrap();
+        assert_eq!((came, asked), (all.clone(), vec![(5, 602_000)]));
+        let (result, came, asked) = fetched(2);
+        result.unwrap();
+        assert_eq!((came, asked), (all, vec![(5, 602_000), (200_005, 402_000), (401_005, 201_000)]));
+    }
+
+    #[test]
+    fn a_network_that_fails_for_good_is_an_error() {
+        let object = Arc::new(Failing { behind: 0, times: Mutex::new(u32::MAX), asked: Mutex::default() });
+        let source: Arc<dyn RangeGet> = object.clone();
+        let spans = [Span { object: 0, offset: 0, length: 10, tag: 0 }];
+        let request = Request { object: 0, offset: 0, length: 10, spans: vec![0] };
+        let result = fetch_remote(&[(&request, &source)], &spans, &ReadOptions::default(), &|_, _| Ok(()));
+        assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Network));
+        assert_eq!(object.asked.lock().unwrap().len(), TRIES as usize);
+    }
 }

@@ -233,7 +233,7 @@ impl<'a> Locator<'a> {
         let merges: Vec<Merge> = self.sources.list.iter().map(|s| stores().cost(s).merge()).collect();
         let requests = coalesce::requests(spans, &merges);
         let parsed = std::sync::Mutex::new(Vec::with_capacity(wanted.len()));
-        let report = fetch::fetch(&self.sources.list, &requests, self.options, |request, bytes| {
+        let report = fetch::fetch(&self.sources.list, &requests, spans, self.options, |request, bytes| {
             for span in request.spans.iter().filter_map(|i| spans.get(*i as usize)) {
                 let Some((shard, length)) = wanted.get(span.tag as usize) else { continue };
                 let stored = fetch::part(request, span, bytes)?;

@@ -11,10 +11,12 @@ mod fetch;
 mod foretell;
 mod locate;
 mod options;
+mod parts;
 mod precision;
 mod prefix;
 mod query;
 mod report;
+mod rounds;
 mod shallow;
 mod touch;
 
@@ -26,7 +28,7 @@ pub use precision::{Depth, Precision};
 pub use query::{Blobs, Query, Target};
 pub use report::Report;
 
-use icecore_grid::Result;
+use icecore_grid::{Request, Result};
 
 use crate::store::Source;
 
@@ -43,9 +45,11 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
     let mut report = located.report;
     report.chunks = located.to_decode();
     while !located.spans.is_empty() {
-        let requests = coalesce::requests(&located.spans, &located.merges);
+        let requests = requests(&located, options);
         let decoder = decode::Decoder::new(queries, &located);
-        report += fetch::fetch(&located.sources, &requests, options, |request, bytes| decoder.request(request, bytes))?;
+        report += fetch::fetch(&located.sources, &requests, &located.spans, options, |part, bytes| {
+            decoder.request(part, bytes)
+        })?;
         located.spans = decoder.into_short();
         located.guessed.clear(); // now it is known how long they are
     }
@@ -55,8 +59,14 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
 /// What [`read`] would do, without touching data (shard indexes are read: the plan depends on them).
 pub fn plan(queries: &[Query<'_>], options: &ReadOptions) -> Result<Plan> {
     let located = located(queries, options, true)?;
-    let requests = coalesce::requests(&located.spans, &located.merges);
+    let requests = requests(&located, options);
     Ok(explain::explain(queries, &located, &requests))
+}
+
+fn requests(located: &locate::Located, options: &ReadOptions) -> Vec<Request> {
+    let merged = coalesce::requests(&located.spans, &located.merges);
+    let is_far = |object: u32| matches!(located.sources.get(object as usize), Some(Source::Remote(_)));
+    rounds::even(merged, &located.spans, &located.merges, options.concurrency, is_far)
 }
 
 /// `certain`: nothing is guessed, what must be known is read.

@@ -83,7 +83,7 @@ fn read_heads(
 ) -> Result<(Heads, Report)> {
     let requests = coalesce::requests(heads, &located.merges);
     let found = Mutex::new(Vec::with_capacity(heads.len()));
-    let report = fetch::fetch(&located.sources, &requests, options, |request, bytes| {
+    let report = fetch::fetch(&located.sources, &requests, heads, options, |request, bytes| {
         for span in request.spans.iter().filter_map(|i| heads.get(*i as usize)) {
             let head: Arc<[u8]> = fetch::part(request, span, bytes)?.into();
             let piece = located.spans.get(span.tag as usize).map_or(u32::MAX, |whole| whole.tag);

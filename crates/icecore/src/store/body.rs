@@ -16,8 +16,8 @@ const SMALL: usize = 64 << 10;
 
 static IDLE: PerProcess<Mutex<Vec<Vec<u8>>>> = PerProcess::new();
 
-/// An answer as it comes in.
-pub(super) struct Body(Vec<u8>);
+/// An answer, or a part of one, as it comes in; and how long it is to become.
+pub(super) struct Body(Vec<u8>, usize);
 
 impl Body {
     /// Room for `length` bytes.
@@ -26,17 +26,14 @@ impl Body {
         let length = usize::try_from(length).map_err(|_| none())?;
         let mut buffer = if length < SMALL { Vec::new() } else { idle(length) };
         buffer.try_reserve_exact(length).map_err(|_| none())?;
-        Ok(Self(buffer))
+        Ok(Self(buffer, length))
     }
 
-    /// Takes in what came next; false when that is more than there was room for.
-    #[must_use]
-    pub fn take_in(&mut self, part: &[u8]) -> bool {
-        let fits = part.len() <= self.0.capacity() - self.0.len();
-        if fits {
-            self.0.extend_from_slice(part);
-        }
-        fits
+    /// Takes in the first of what came next, as much as there is room for.
+    pub fn take_from(&mut self, coming: &mut Bytes) {
+        let room = self.1 - self.0.len();
+        let part = coming.split_to(room.min(coming.len()));
+        self.0.extend_from_slice(&part);
     }
 
     pub fn len(&self) -> u64 {
@@ -86,7 +83,7 @@ mod tests {
     fn received(byte: u8) -> Bytes {
         let mut body = Body::new(LENGTH as u64).unwrap();
         while body.len() < LENGTH as u64 {
-            assert!(body.take_in(&[byte; 1 << 16]));
+            body.take_from(&mut Bytes::from(vec![byte; 1 << 16]));
         }
         body.into_bytes()
     }
@@ -106,10 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn more_than_was_asked_for_is_refused() {
+    fn no_more_than_was_asked_for_is_taken() {
         let mut body = Body::new(3).unwrap();
-        assert!(body.take_in(b"ab") && !body.take_in(b"cdefghijklmnopqrstuvwxyz"));
-        assert_eq!(&body.into_bytes()[..], b"ab");
+        let mut coming = Bytes::from_static(b"ab");
+        body.take_from(&mut coming);
+        coming = Bytes::from_static(b"cdef");
+        body.take_from(&mut coming);
+        assert_eq!((&body.into_bytes()[..], &coming[..]), (&b"abc"[..], &b"def"[..]));
     }
 
     #[test]

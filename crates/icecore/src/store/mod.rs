@@ -11,7 +11,7 @@ pub mod wrap;
 
 pub use cost::Cost;
 pub use local::LocalFile;
-pub use remote::{RangeGet, probe};
+pub use remote::{Each, RangeGet, probe};
 pub use source::Source;
 pub(crate) use stores::link_options;
 pub use stores::{Stores, Wrap, stores};

@@ -15,10 +15,26 @@ use object_store::{BackoffConfig, GetOptions, GetRange, ObjectMeta, ObjectStore,
 use super::body::Body;
 use super::http;
 
+/// Takes the parts of an answer, one after the other.
+pub type Each<'a> = &'a mut (dyn FnMut(Bytes) + Send);
+
 /// Something that answers range requests.
 pub trait RangeGet: Send + Sync {
     /// The bytes `offset..offset + length`, all of them or an error.
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>>;
+    /// The same in parts, each handed over as soon as it is there; `ends`, ascending, count from `offset`. After an error
+    /// those that were handed over are good.
+    fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let bytes = self.get(offset, ends.last().copied().unwrap_or(0)).await?;
+            let mut start = 0;
+            for end in ends.iter().map(|end| usize::try_from(*end).unwrap_or(usize::MAX).min(bytes.len())) {
+                each(bytes.slice(start..end));
+                start = end;
+            }
+            Ok(())
+        })
+    }
     /// What to call it in a message.
     fn name(&self) -> &str;
 }
@@ -36,6 +52,15 @@ pub(super) struct RemoteObject {
 impl RangeGet for RemoteObject {
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
         Box::pin(async move {
+            let mut all = Bytes::new();
+            self.get_parts(offset, &[length], &mut |bytes| all = bytes).await?;
+            Ok(all)
+        })
+    }
+
+    fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let length = ends.last().copied().unwrap_or(0);
             let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
             let options = GetOptions {
                 range: Some(GetRange::Bounded(offset..end)),
@@ -48,17 +73,28 @@ impl RangeGet for RemoteObject {
             {
                 return Err(self.changed(&how));
             }
-            let mut body = Body::new(length)?;
-            let mut parts = result.into_stream();
-            while let Some(part) = parts.next().await {
-                if !body.take_in(&part.map_err(|e| self.error(e))?) {
-                    return Err(self.short(offset, length, length.saturating_add(1)));
+            let (mut coming, mut rest, mut start) = (result.into_stream(), Bytes::new(), 0);
+            for end in ends {
+                let mut body = Body::new(end - start)?;
+                while body.len() < end - start {
+                    if rest.is_empty() {
+                        let Some(next) = coming.next().await else {
+                            return Err(self.short(offset, length, start + body.len()));
+                        };
+                        rest = next.map_err(|e| self.error(e))?;
+                    }
+                    body.take_from(&mut rest);
+                }
+                each(body.into_bytes());
+                start = *end;
+            }
+            while let Some(next) = coming.next().await {
+                rest = next.map_err(|e| self.error(e))?;
+                if !rest.is_empty() {
+                    break;
                 }
             }
-            if body.len() != length {
-                return Err(self.short(offset, length, body.len()));
-            }
-            Ok(body.into_bytes())
+            if rest.is_empty() { Ok(()) } else { Err(self.short(offset, length, length.saturating_add(1))) }
         })
     }
 
