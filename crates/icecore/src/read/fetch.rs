@@ -251,7 +251,7 @@ mod tests {
     struct Failing {
         behind: usize,
         times: Mutex<u32>,
-        asked: Mutex<Vec<(u64, u64)>>,
+        asked: Mutex<Ranges>,
     }
 
     impl RangeGet for Failing {
@@ -283,8 +283,11 @@ mod tests {
         }
     }
 
+    /// Offsets and lengths.
+    type Ranges = Vec<(u64, u64)>;
+
     /// Three spans of 200 kB with a gap behind each; how it ends, the parts that came, what was asked for.
-    fn fetched(times: u32) -> (Result<()>, Vec<(u64, u64)>, Vec<(u64, u64)>) {
+    fn fetched(times: u32) -> (Result<()>, Ranges, Ranges) {
         let span = |tag: u32| Span { object: 0, offset: 5 + 201_000 * u64::from(tag), length: 200_000, tag };
         let spans = [span(0), span(1), span(2)];
         let object = Arc::new(Failing { behind: 1, times: Mutex::new(times), asked: Mutex::default() });
