@@ -1,4 +1,4 @@
-//! Any bytes as a DEFLATE stream, in pieces of any length: what another decoder makes of them at once, and the same judgement.
+//! Any bytes as a DEFLATE stream, in pieces of any length: complete where another decoder, at once, says so, and then the same.
 #![no_main]
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -33,11 +33,10 @@ fuzz_target!(|input: ([u16; 3], [u16; 3], &[u8])| {
             break Some(stream.ended());
         }
     };
-    let Some((other, ended)) = at_once(stored) else {
-        assert!(ours != Some(true), "damaged, and not noticed");
-        return;
-    };
+    let (other, ended) = at_once(stored).unwrap_or_default();
     if text.len() < MOST && other.len() < MOST {
-        assert!(ours == Some(ended) && text == other);
+        // Which damage shows first is each decoder's own.
+        assert!((ours == Some(true)) == ended, "complete for one of the two");
+        assert!(!ended || text == other);
     }
 });
