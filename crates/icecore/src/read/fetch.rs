@@ -85,8 +85,8 @@ fn too_large(bytes: u64) -> Error {
 /// How long a thread waits for bytes before it looks whether anyone still wants them.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A part by its number, and what holds its memory.
-type Arrived = (usize, Result<Bytes>, Option<OwnedSemaphorePermit>);
+/// A part by its number, and what holds the memory of its request.
+type Arrived = (usize, Result<Bytes>, Option<Arc<OwnedSemaphorePermit>>);
 
 fn fetch_remote(
     requests: &[(&Request, &Arc<dyn RangeGet>)],
@@ -164,7 +164,7 @@ fn jobs(requests: &[(&Request, &Arc<dyn RangeGet>)], spans: &[Span]) -> (Vec<Job
 
 const PERMIT: u64 = 4096;
 
-/// Keeps `concurrency` requests and `memory` bytes in flight; a part's permit lives until it is decoded.
+/// Keeps `concurrency` requests and `memory` bytes in flight; a request's permit lives until all its parts are decoded.
 async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::Sender<Arrived>) {
     let permits = (options.memory / PERMIT).clamp(1, 1 << 30) as u32;
     let budget = Arc::new(Semaphore::new(permits as usize));
@@ -195,7 +195,8 @@ const TRIES: u32 = 4;
 
 /// One request, sent on part by part. When the network fails, what hasn't come yet is asked for again, after growing, jittered
 /// pauses.
-async fn run(job: &Job, mut permit: OwnedSemaphorePermit, sender: &crossbeam_channel::Sender<Arrived>) {
+async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel::Sender<Arrived>) {
+    let permit = Arc::new(permit);
     let (mut done, mut tried) = (0, 1);
     let error = loop {
         let (began, start) = (Instant::now(), job.start(done));
@@ -204,8 +205,7 @@ async fn run(job: &Job, mut permit: OwnedSemaphorePermit, sender: &crossbeam_cha
         let mut each = |bytes: Bytes| {
             came += bytes.len() as u64;
             if job.ends.get(done) == Some(&came) {
-                let held = (bytes.len() as u64 / PERMIT) as usize;
-                let held = permit.split(held.min(permit.num_permits()));
+                let held = Some(Arc::clone(&permit));
                 let _ = sender.send((job.first + done, Ok(bytes), held)); // nobody listens: the read was given up
                 done += 1;
             }

@@ -1,15 +1,16 @@
 //! rounds: far away, as many requests run at once as there are connections. Short ones come last, and those of the last round
 //! that don't fill it are divided among all connections, so that none is idle while others still receive. Pure.
 
-use std::cmp::Reverse;
-
 use icecore_grid::{Merge, Request, Span};
 
 use super::parts::parts;
 
-/// `requests`, where there is more than one round of them: the long ones first, each half as long as the one before or longer, and
-/// the last of them divided; `is_far` tells by the object which of them go over a connection. No part but the last of a request is
-/// shorter than the gap that is read rather than skipped: it would cost more than it saves.
+/// Gaps that are read rather than skipped, in the bytes that come while one waits for the first (`store/cost.rs`).
+const GAPS: u64 = 8;
+
+/// `requests`, where there is more than one round of them: those that are much shorter than most come last, and the last of all are
+/// divided; `is_far` tells by the object which of them go over a connection. No part but the last of a request is
+/// received in less time than its first byte takes: it would cost more than it saves.
 pub(crate) fn even(
     mut requests: Vec<Request>,
     spans: &[Span],
@@ -17,15 +18,15 @@ pub(crate) fn even(
     connections: usize,
     is_far: impl Fn(u32) -> bool,
 ) -> Vec<Request> {
-    let far = requests.iter().filter(|request| is_far(request.object)).count();
-    let left = far % connections.max(1);
-    if far <= connections {
+    let mut lengths: Vec<u64> = requests.iter().filter(|r| is_far(r.object)).map(|r| r.length).collect();
+    let left = lengths.len() % connections.max(1);
+    if lengths.len() <= connections {
         return requests;
     }
-    // By powers of two: what is about as long keeps its order.
-    let length =
-        |request: &Request| if is_far(request.object) { request.length.checked_ilog2() } else { Some(u64::BITS) };
-    requests.sort_by_key(|request| Reverse(length(request)));
+    let middle = lengths.len() / 2;
+    let short = *lengths.select_nth_unstable(middle).1 / 5 * 3;
+    // All others keep their order: neighbours in a file are neighbours in the result.
+    requests.sort_by_key(|request| is_far(request.object) && request.length < short);
     if left == 0 || connections / left < 2 {
         return requests;
     }
@@ -39,9 +40,9 @@ pub(crate) fn even(
             divided.push(request);
             continue;
         }
-        let gap = merges.get(request.object as usize).map_or(u64::MAX, |merge| merge.gap);
+        let worth = merges.get(request.object as usize).map_or(u64::MAX, |merge| merge.gap.saturating_mul(GAPS));
         // Chunks differ in length: a part may be a quarter shorter than its share.
-        let least = (request.length / share / 4 * 3).max(gap);
+        let least = (request.length / share / 4 * 3).max(worth);
         divided.extend(parts(&request, spans, least).into_iter().rev());
         found += 1;
     }
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ones_come_first() {
+    fn short_ones_come_last() {
         let (mut requests, spans) = made(4);
         let half = Request { length: 20_000, spans: vec![0, 1], ..requests[0].clone() };
         requests.insert(0, Request { offset: 20_000, spans: vec![2, 3], ..half.clone() });
@@ -108,7 +109,11 @@ mod tests {
     fn short_and_near_ones_stay() {
         let (requests, spans) = made(5);
         let dear = Merge { gap: 30_000, ..MERGE };
-        assert_eq!(even(requests.clone(), &spans, &[dear], 4, |_| true).len(), 6, "30,000 bytes and what is left");
+        assert_eq!(
+            even(requests.clone(), &spans, &[dear], 4, |_| true).len(),
+            5,
+            "one waits as long as for 240,000 bytes"
+        );
         assert_eq!(even(requests.clone(), &spans, &[MERGE], 4, |_| false), requests);
     }
 }

@@ -3,7 +3,10 @@
 //! Fresh memory is cleared by the kernel, page by page, before it can be written: a read of 300 MB spent a sixth of its
 //! processor time on that. A buffer comes back when the last reader of the bytes in it is done.
 
-use std::sync::{Mutex, PoisonError};
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use icecore_catalog::PerProcess;
@@ -16,8 +19,52 @@ const SMALL: usize = 64 << 10;
 
 static IDLE: PerProcess<Mutex<Vec<Vec<u8>>>> = PerProcess::new();
 
-/// An answer, or a part of one, as it comes in; and how long it is to become.
-pub(super) struct Body(Vec<u8>, usize);
+/// Memory of one answer: written from the front on, read up to where it was written.
+struct Room {
+    start: NonNull<u8>,
+    capacity: usize,
+}
+
+// SAFETY: plain memory. One `Body` writes it, behind all that it has handed out for reading.
+unsafe impl Send for Room {}
+// SAFETY: as above.
+unsafe impl Sync for Room {}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: it came from a vector of this capacity, and nobody else has it any more.
+        let buffer = unsafe { Vec::from_raw_parts(self.start.as_ptr(), 0, self.capacity) };
+        if buffer.capacity() < SMALL {
+            return;
+        }
+        let mut idle = IDLE.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.iter().map(Vec::capacity).sum::<usize>() + buffer.capacity() <= KEPT {
+            idle.push(buffer);
+        }
+    }
+}
+
+/// Bytes that were written.
+struct Part {
+    room: Arc<Room>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: these bytes lie in the room, were written before they were handed out, and aren't written again.
+        unsafe { std::slice::from_raw_parts(self.room.start.as_ptr().add(self.range.start), self.range.len()) }
+    }
+}
+
+/// An answer as it comes in, handed out in parts.
+pub(super) struct Body {
+    room: Arc<Room>,
+    /// Bytes that there will be, that have come, that were handed out.
+    length: usize,
+    came: usize,
+    out: usize,
+}
 
 impl Body {
     /// Room for `length` bytes.
@@ -26,42 +73,33 @@ impl Body {
         let length = usize::try_from(length).map_err(|_| none())?;
         let mut buffer = if length < SMALL { Vec::new() } else { idle(length) };
         buffer.try_reserve_exact(length).map_err(|_| none())?;
-        Ok(Self(buffer, length))
+        let mut buffer = ManuallyDrop::new(buffer);
+        let start = NonNull::new(buffer.as_mut_ptr()).ok_or_else(none)?;
+        let room = Arc::new(Room { start, capacity: buffer.capacity() });
+        Ok(Self { room, length, came: 0, out: 0 })
     }
 
-    /// Takes in the first of what came next, as much as there is room for.
-    pub fn take_from(&mut self, coming: &mut Bytes) {
-        let room = self.1 - self.0.len();
-        let part = coming.split_to(room.min(coming.len()));
-        self.0.extend_from_slice(&part);
+    /// Takes in the first of what came next, until `end` bytes are there.
+    pub fn take_from(&mut self, coming: &mut Bytes, end: u64) {
+        let end = usize::try_from(end).map_or(self.length, |end| end.min(self.length));
+        let part = coming.split_to(end.saturating_sub(self.came).min(coming.len()));
+        // SAFETY: there is room for `length` bytes, and none of those from `came` on was handed out.
+        unsafe {
+            let to = self.room.start.as_ptr().add(self.came);
+            std::ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
+        }
+        self.came += part.len();
     }
 
     pub fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.came as u64
     }
 
-    pub fn into_bytes(self) -> Bytes {
-        Bytes::from_owner(self)
-    }
-}
-
-impl AsRef<[u8]> for Body {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        let mut buffer = std::mem::take(&mut self.0);
-        if buffer.capacity() < SMALL {
-            return;
-        }
-        buffer.clear();
-        let mut idle = IDLE.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.iter().map(Vec::capacity).sum::<usize>() + buffer.capacity() <= KEPT {
-            idle.push(buffer);
-        }
+    /// What has come since the last part.
+    pub fn part(&mut self) -> Bytes {
+        let range = self.out..self.came;
+        self.out = self.came;
+        Bytes::from_owner(Part { room: Arc::clone(&self.room), range })
     }
 }
 
@@ -83,9 +121,9 @@ mod tests {
     fn received(byte: u8) -> Bytes {
         let mut body = Body::new(LENGTH as u64).unwrap();
         while body.len() < LENGTH as u64 {
-            body.take_from(&mut Bytes::from(vec![byte; 1 << 16]));
+            body.take_from(&mut Bytes::from(vec![byte; 1 << 16]), LENGTH as u64);
         }
-        body.into_bytes()
+        body.part()
     }
 
     #[test]
@@ -103,13 +141,17 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_was_asked_for_is_taken() {
-        let mut body = Body::new(3).unwrap();
-        let mut coming = Bytes::from_static(b"ab");
-        body.take_from(&mut coming);
-        coming = Bytes::from_static(b"cdef");
-        body.take_from(&mut coming);
-        assert_eq!((&body.into_bytes()[..], &coming[..]), (&b"abc"[..], &b"def"[..]));
+    fn parts_end_where_they_should() {
+        let mut body = Body::new(5).unwrap();
+        let mut coming = Bytes::from_static(b"abcdefg");
+        body.take_from(&mut coming, 3);
+        let first = body.part();
+        body.take_from(&mut coming, 3);
+        assert!(body.part().is_empty());
+        body.take_from(&mut coming, 100);
+        let second = body.part();
+        drop(body);
+        assert_eq!((&first[..], &second[..], &coming[..]), (&b"abc"[..], &b"de"[..], &b"fg"[..]));
     }
 
     #[test]

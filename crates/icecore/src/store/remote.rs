@@ -73,20 +73,18 @@ impl RangeGet for RemoteObject {
             {
                 return Err(self.changed(&how));
             }
-            let (mut coming, mut rest, mut start) = (result.into_stream(), Bytes::new(), 0);
+            let (mut coming, mut rest, mut body) = (result.into_stream(), Bytes::new(), Body::new(length)?);
             for end in ends {
-                let mut body = Body::new(end - start)?;
-                while body.len() < end - start {
+                while body.len() < *end {
                     if rest.is_empty() {
                         let Some(next) = coming.next().await else {
-                            return Err(self.short(offset, length, start + body.len()));
+                            return Err(self.short(offset, length, body.len()));
                         };
                         rest = next.map_err(|e| self.error(e))?;
                     }
-                    body.take_from(&mut rest);
+                    body.take_from(&mut rest, *end);
                 }
-                each(body.into_bytes());
-                start = *end;
+                each(body.part());
             }
             while let Some(next) = coming.next().await {
                 rest = next.map_err(|e| self.error(e))?;
