@@ -30,7 +30,7 @@ const READS: f64 = 100.0;
 const WRITE_SPEED: f64 = 20e6;
 /// Costs within this may change places by what else the machine did while it was measured.
 const NEAR: f64 = 1.15;
-/// So many are looked at again.
+/// So many are looked at again, and the shortest.
 const MOST_RIVALS: usize = 4;
 /// What another list must save of the cost to come into `icecore.choice`.
 const WORTH: f64 = 0.01;
@@ -76,7 +76,8 @@ pub fn choose(measured: &[Measured], goal: Goal, adaptive: bool) -> Option<Choic
     Some(describe(measured, picks, goal))
 }
 
-/// Indexes of the cheapest measurements, cheapest first, between which the clock may have decided; none for `Archive`.
+/// Indexes of the cheapest measurements, cheapest first, and of the shortest that is near them: between these the clock may have
+/// decided. None for `Archive`.
 pub fn rivals(measured: &[Measured], goal: Goal) -> Vec<usize> {
     let whole = complete(measured);
     let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
@@ -84,7 +85,11 @@ pub fn rivals(measured: &[Measured], goal: Goal) -> Vec<usize> {
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
     let least = ordered.first().map_or(0.0, |(cost, _)| *cost);
     let near = ordered.into_iter().take_while(|(cost, _)| goal != Goal::Archive && *cost <= least * NEAR);
-    near.take(MOST_RIVALS).map(|(_, index)| index).collect()
+    let mut found: Vec<usize> = near.map(|(_, index)| index).collect();
+    let shortest = found.iter().copied().min_by_key(|index| measured[*index].stored());
+    found.truncate(MOST_RIVALS);
+    found.extend(shortest.filter(|index| !found.contains(index)));
+    found
 }
 
 /// Indexes of the measurements that no other beats in both bytes and decoding time.
@@ -284,6 +289,10 @@ mod tests {
         assert_eq!(names(&slow, Goal::Speed), ["lz4", "blosc"], "798 and 886");
         assert_eq!(names(&slow[..1], Goal::Speed), ["raw"]);
         assert_eq!(names(&[], Goal::Speed), [""; 0]);
+        let many: Vec<Measured> =
+            (0..9).map(|i| one(&i.to_string(), Class::Fast, 700 - 10 * i, 1.0, 0.1 + 0.1 * i as f64)).collect();
+        let goal = Goal::Balanced { bandwidth: 200e6 };
+        assert_eq!(names(&many, goal), ["0", "1", "2", "3", "8"], "3.61, 3.66, … and 4.01 µs");
     }
 
     fn slower(mut measured: Measured, times: f64) -> Measured {
