@@ -4,7 +4,9 @@
 mod common;
 
 use common::{Golden, Noise, golden, sample, strings};
-use icecore_chunk::{ArrayMeta, Scratch};
+use flate2::{Decompress, FlushDecompress};
+use icecore_chunk::{ArrayMeta, Chain, DType, Scratch};
+use serde_json::json;
 
 /// What a damaged chunk may do: fail with a kind, or decode to something of the right length.
 fn meet(case: &Golden, meta: &ArrayMeta, stored: &[u8], out: &mut [u8], scratch: &mut Scratch) -> bool {
@@ -114,6 +116,31 @@ fn partial_decoding_of_damaged_chunks_stays_safe() {
             stored[at] ^= change;
         }
     }
+}
+
+#[test]
+fn every_head_of_a_zlib_stream_is_judged_as_by_zlib() {
+    let mut scratch = Scratch::new();
+    let codecs = json!([{"name": "bytes"}, {"name": "zlib", "configuration": {"level": 1}}]);
+    let chain = Chain::parse(&codecs, &DType::UInt8, &[0]).unwrap();
+    let (raw, mut out) = ([7; 100], [0; 100]);
+    let mut stored = chain.encode(&raw, &[100], &mut scratch).unwrap();
+    let mut right = 0;
+    for head in 0..=u16::MAX {
+        stored[..2].copy_from_slice(&head.to_be_bytes());
+        let by_zlib = Decompress::new(true).decompress(&stored, &mut out, FlushDecompress::Finish).is_ok();
+        let ours = chain.decode(&stored, &[100], (0, 100), &mut out, &mut scratch);
+        assert_eq!(ours.is_ok(), by_zlib, "{head:#06x}");
+        right += u32::from(by_zlib);
+    }
+    assert_eq!(right, 32, "8 windows, 4 levels");
+    stored[..2].copy_from_slice(&[0x78, 0x01]);
+    for cut in 0..stored.len() {
+        assert!(chain.decode(&stored[..cut], &[100], (0, 100), &mut out, &mut scratch).is_err(), "cut to {cut}");
+    }
+    stored.extend([1, 2, 3]); // bytes behind the stream don't count
+    chain.decode(&stored, &[100], (0, 100), &mut out, &mut scratch).unwrap();
+    assert_eq!(out, raw);
 }
 
 #[test]

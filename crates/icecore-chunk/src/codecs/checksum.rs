@@ -93,8 +93,7 @@ impl Checksum {
         match self.kind {
             Kind::Crc32c => crc32c::crc32c(data),
             Kind::Crc32 => crc32(0, data),
-            // SAFETY: the pointer and length come from a slice.
-            Kind::Adler32 => unsafe { libdeflate_sys::libdeflate_adler32(1, data.as_ptr().cast(), data.len()) },
+            Kind::Adler32 => simd_adler32::adler32(&data),
             Kind::Fletcher32 => fletcher32(data),
         }
     }
