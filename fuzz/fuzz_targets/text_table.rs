@@ -7,9 +7,9 @@ use libfuzzer_sys::fuzz_target;
 
 type Input<'a> = (u8, &'a [u8], &'a [u8]);
 
-fn cells(sample: &[u8], separator: u8, multiline: bool) -> Vec<Vec<&[u8]>> {
+fn cells(sample: &[u8], separator: u8) -> Vec<Vec<&[u8]>> {
     let (mut rows, mut spans, mut at) = (Vec::new(), Vec::new(), 0);
-    while let Some(end) = cells_of(sample, at, separator, true, multiline, &mut spans) {
+    while let Some(end) = cells_of(sample, at, separator, None, &mut spans) {
         rows.push(spans.iter().map(|(a, b)| &sample[*a..*b]).collect());
         at = end;
     }
@@ -21,7 +21,7 @@ fn inferred(choices: u8, sample: &[u8]) -> Option<Format> {
     let separator = [b',', b'\t', b'|', b' '][usize::from(choices & 3)];
     let (multiline, fixed) = (choices & 4 != 0, choices & 8 != 0);
     let hint = [Hint::Any, Hint::Number, Hint::Hex, Hint::Words][usize::from(choices >> 4 & 3)];
-    let mut rows = cells(sample, separator, multiline && !fixed);
+    let mut rows = cells(sample, separator);
     let first: Vec<usize> = rows.first()?.iter().map(|cell| cell.len()).collect();
     rows.retain(|row| if fixed { row.iter().map(|c| c.len()).eq(first.iter().copied()) } else { row.len() == first.len() });
     let column = |i: usize| -> Column {
@@ -36,7 +36,12 @@ fn inferred(choices: u8, sample: &[u8]) -> Option<Format> {
             start += *length as u32 + 1;
             cell
         });
-        let cells = places.collect();
+        let mut cells: Vec<(u32, u32)> = places.collect();
+        // Bytes between the cells that belong to none, and now and then a column inside of the first.
+        let between: Vec<(u32, u32)> = cells.iter().skip(1).map(|(start, _)| (*start - 1, 1)).collect();
+        if choices & 128 != 0 {
+            cells.extend(between);
+        }
         Layout::Fixed { template: sample[..=sample.iter().position(|b| *b == b'\n')?].to_vec(), cells }
     } else {
         Layout::Delimited { separator: char::from(separator), quotes: true, multiline }

@@ -119,7 +119,7 @@ fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>
     PyList::new(py, found.map(|(i, m)| (i, m.count, m.row, PyBytes::new(py, &m.longest))))
 }
 
-/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex or words.
+/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words or text (words that are no times).
 #[pyfunction]
 #[pyo3(signature = (name, cells, hint, fixed, longest, separator))]
 fn infer_column(
@@ -134,6 +134,7 @@ fn infer_column(
         "number" => Hint::Number,
         "hex" => Hint::Hex,
         "words" => Hint::Words,
+        "text" => Hint::Text,
         _ => Hint::Any,
     };
     let cells: Vec<&[u8]> = cells.iter().map(|c| c.as_bytes()).collect();
@@ -141,18 +142,18 @@ fn infer_column(
     serde_json::to_string(&column).map_err(|e| raise(Error::new(ErrorKind::Internal, e.to_string())))
 }
 
-/// (cells, offset behind the line feed or None) of the row at `at`.
+/// (cells, offset behind the line feed or None) of the row at `at`; `columns`: where that many cells come of it, quotes span lines.
 #[pyfunction]
+#[pyo3(signature = (text, at, separator, columns=None))]
 fn split_row<'py>(
     py: Python<'py>,
     text: &[u8],
     at: usize,
     separator: u8,
-    quotes: bool,
-    multiline: bool,
+    columns: Option<usize>,
 ) -> (Vec<Bound<'py, PyBytes>>, Option<usize>) {
     let mut cells = Vec::new();
-    let end = cells_of(text, at, separator, quotes, multiline, &mut cells);
+    let end = cells_of(text, at, separator, columns, &mut cells);
     let bytes = cells.into_iter().map(|(a, b)| PyBytes::new(py, text.get(a..b).unwrap_or_default()));
     (bytes.collect(), end)
 }

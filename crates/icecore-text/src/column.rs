@@ -5,7 +5,7 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, is_false};
 use crate::loose::{POW10, loose};
 use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
@@ -37,7 +37,16 @@ pub struct Column {
     /// Of integers: bits of the array's elements; of text: bytes.
     #[serde(default)]
     pub size: u32,
+    /// Of numbers with a scale: those that are no multiples of 10^-scale are taken as the nearest doubles.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub nearest: bool,
 }
+
+/// Bytes of the longest text that a column holds.
+pub(crate) const LONGEST: u32 = 1 << 20;
+
+/// Bytes of text that room is made for at once.
+const ROOM: usize = 1 << 26;
 
 /// The values of one column, as its array holds them. Text is padded with zero bytes to `width`.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,7 +218,7 @@ impl Column {
             Style::Real(style) => style.sound(),
             Style::Hex(digits) => *digits <= 15,
             Style::Time(style) => style.sound(),
-            Style::Words(_) => (1..=1 << 20).contains(&self.size),
+            Style::Words(_) => (1..=LONGEST).contains(&self.size),
         };
         if sound && self.scale <= 15 && self.frame.width <= 1 << 20 {
             return Ok(());
@@ -224,7 +233,7 @@ impl Column {
             Style::Real(_) => Values::Real(Vec::with_capacity(capacity)),
             Style::Words(_) => {
                 let width = self.size as usize;
-                Values::Text { width, bytes: Vec::with_capacity(capacity * width) }
+                Values::Text { width, bytes: Vec::with_capacity((capacity * width).min(ROOM)) }
             }
             _ => Values::Int(Vec::with_capacity(capacity)),
         }
@@ -300,7 +309,8 @@ impl Column {
                 }
             }
         });
-        let value = exact.and_then(|k| to_double(k, self.scale));
+        let near = || number.map(|n| n.value).filter(|x| self.nearest && x.is_finite());
+        let value = exact.and_then(|k| to_double(k, self.scale)).or_else(near);
         v.push(value.unwrap_or(f64::NAN));
         if value.is_some() { Fit::Escape } else { misfit(cell, number.is_some()) }
     }
@@ -317,7 +327,7 @@ impl Column {
     fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
         let body = self.frame.body(cell).unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
         let value = match &self.style {
-            Style::Time(style) => style.parse(body),
+            Style::Time(style) => style.parse(body).or_else(|| style.parse(&style.filled(body)?)),
             _ => std::str::from_utf8(body).ok().filter(|b| b.len() <= 15).and_then(|b| i64::from_str_radix(b, 16).ok()),
         };
         let value = value.filter(|k| *k != i64::MIN);
@@ -335,6 +345,9 @@ impl Column {
         let mut again = Vec::with_capacity(cell.len());
         self.print_words(style, bytes.get(start..).unwrap_or_default(), separator, &mut again);
         let exact = again == cell && bytes.last().filter(|_| length > 0) != Some(&0);
+        if length > width {
+            bytes.truncate(start); // a part of it would be another text
+        }
         bytes.resize(start + width, 0);
         match exact {
             _ if length > width => Fit::Lost,

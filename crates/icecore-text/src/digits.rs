@@ -265,7 +265,7 @@ mod tests {
     fn column(width: u32, digits: u8, places: u8, scale: u8) -> Column {
         let style = Style::Number(NumberStyle { digits, places, plus: false, trim: false });
         let frame = Frame { width, ..Frame::default() };
-        Column { name: "n".into(), frame, style, scale, size: 64 }
+        Column { name: "n".into(), frame, style, scale, size: 64, nearest: false }
     }
 
     /// What the plain way makes of a value in a cell of this column, if it has room.

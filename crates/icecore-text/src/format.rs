@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::column::Column;
+use crate::fixed::{ends, inside};
 
 const MAX_COLUMNS: usize = 1 << 15;
+const MAX_CELLS: usize = 1 << 16;
 const MAX_ROW: usize = 1 << 24;
 
 /// How a row is made of cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
-    /// All rows have the length of `template`, line end included; cells (start, length) replace parts of it.
+    /// All rows have the length of `template`, line end included; cells (start, length) replace parts of it: those of the
+    /// columns, which may lie inside one that begins earlier, and then those of bytes that belong to no column and vary.
     Fixed {
         #[serde(with = "bytes")]
         template: Vec<u8>,
@@ -64,18 +67,14 @@ impl Format {
     }
 
     fn check_cells(&self, row: usize, cells: &[(u32, u32)]) -> Result<()> {
-        let mut end = 0u64;
-        let apart = cells.iter().all(|(start, length)| {
-            let fits = u64::from(*start) >= end;
-            end = u64::from(*start) + u64::from(*length);
-            fits
-        });
-        if apart && end <= row as u64 && row <= MAX_ROW && cells.len() == self.columns.len() {
+        let end = cells.iter().map(|cell| ends(*cell).1).max().unwrap_or(0);
+        let free = inside(cells).get(self.columns.len()..).is_some_and(|inside| !inside.contains(&true));
+        if free && end <= row && row <= MAX_ROW && cells.len() <= MAX_CELLS {
             return Ok(());
         }
         let message =
             format!("{} cells up to byte {end} for {} columns in rows of {row} bytes", cells.len(), self.columns.len());
-        Err(Error::new(ErrorKind::Corrupt, message).hint("fields must be in order and not overlap"))
+        Err(Error::new(ErrorKind::Corrupt, message).hint("what belongs to no field must not overlap one"))
     }
 
     pub(crate) fn separator(&self) -> u8 {

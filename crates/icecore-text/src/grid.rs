@@ -2,6 +2,7 @@
 
 use crate::column::{Column, Style};
 use crate::digits::Digits;
+use crate::fixed::Fixed;
 use crate::format::{Format, Layout};
 
 /// Rows that are handled together: one bit each in a word, and their text fits the nearest cache.
@@ -41,6 +42,9 @@ impl<'a> Grid<'a> {
     pub fn of(format: &'a Format) -> Option<Grid<'a>> {
         let separator = format.separator();
         let delimited = matches!(format.layout, Layout::Delimited { .. });
+        if Fixed::of(format).is_some_and(|fixed| !fixed.plain(format.columns.len())) {
+            return None;
+        }
         let (line, places) = match &format.layout {
             Layout::Fixed { template, cells } => {
                 let places = cells.iter().map(|(start, length)| (*start as usize, (*start + *length) as usize));

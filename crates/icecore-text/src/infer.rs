@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, Style};
+use crate::column::{Column, Fit, LONGEST, Style};
 use crate::frame::Frame;
 use crate::loose::{Loose, loose};
 use crate::number::{NumberStyle, to_double};
@@ -18,6 +18,8 @@ pub enum Hint {
     Number,
     Hex,
     Words,
+    /// Text, also where all of it looks like times.
+    Text,
 }
 
 /// Of 100 cells that aren't blank, so many must be numbers (or times) for the column to be one of them.
@@ -52,11 +54,32 @@ pub fn infer_style(
         Hint::Number => sample.number(&frame, &numbers()).or_else(|| Some(sample.integers(&frame))),
         Hint::Hex => sample.hex(&frame),
         Hint::Any if !quoted => {
-            Some(numbers()).filter(|some| sample.mostly(some)).and_then(|numbers| sample.number(&frame, &numbers))
+            let sound = |some: &Vec<Loose>| sample.mostly(some) && !too_long(some);
+            Some(numbers()).filter(sound).and_then(|numbers| sample.number(&frame, &numbers))
         }
         _ => None,
     };
-    found.or_else(|| sample.time(&frame)).unwrap_or_else(|| sample.words(&frame))
+    let time = || sample.time(&frame).filter(|_| hint != Hint::Text);
+    found.or_else(time).unwrap_or_else(|| sample.words(&frame))
+}
+
+/// Whether whole numbers are among them that 64 bits don't hold, and nothing but whole numbers: names rather than quantities,
+/// which a double would mix up.
+fn too_long(numbers: &[Loose]) -> bool {
+    numbers.iter().all(|n| n.places == 0 && !n.exponent) && numbers.iter().any(|n| n.digits.is_none())
+}
+
+/// The numbers that are multiples of 10^-scale as doubles have them, and that scale.
+fn decimals(numbers: &[Loose]) -> (Vec<Loose>, u8) {
+    let multiple = |n: &Loose, scale: u8| {
+        n.digits.is_some_and(|d| {
+            let more = 10i64.checked_pow(u32::from(scale.saturating_sub(n.places)));
+            more.and_then(|m| d.checked_mul(m)).is_some_and(|k| scale == 0 || to_double(k, scale).is_some())
+        })
+    };
+    let own = numbers.iter().filter(|n| multiple(n, n.places));
+    let scale = own.map(|n| n.places).max().unwrap_or(0);
+    (numbers.iter().copied().filter(|n| multiple(n, scale)).collect(), scale)
 }
 
 struct Sample<'a> {
@@ -70,7 +93,7 @@ struct Sample<'a> {
 
 impl Sample<'_> {
     fn column(&self, frame: &Frame, style: Style, scale: u8, size: u32) -> Column {
-        Column { name: self.name.to_owned(), frame: frame.clone(), style, scale, size }
+        Column { name: self.name.to_owned(), frame: frame.clone(), style, scale, size, nearest: false }
     }
 
     /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
@@ -120,8 +143,17 @@ impl Sample<'_> {
 
     /// How many cells `column` prints as they are.
     fn exact(&self, column: &Column) -> usize {
+        self.count(column, |fit| fit == Fit::Exact)
+    }
+
+    /// How many cells have a value in `column`.
+    fn valued(&self, column: &Column) -> usize {
+        self.count(column, |fit| matches!(fit, Fit::Exact | Fit::Escape))
+    }
+
+    fn count(&self, column: &Column, what: impl Fn(Fit) -> bool) -> usize {
         let mut values = column.values(self.cells.len());
-        self.cells.iter().filter(|cell| column.read(cell, self.separator, &mut values) == Fit::Exact).count()
+        self.cells.iter().filter(|cell| what(column.read(cell, self.separator, &mut values))).count()
     }
 
     /// The first of those that print the most cells as they are.
@@ -139,24 +171,27 @@ impl Sample<'_> {
         best.map(|(_, column)| column)
     }
 
+    /// The style of most numbers; where some have exponents or too many digits for it, those are taken as the nearest doubles.
     fn number(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {
         if numbers.is_empty() {
             return None;
         }
         let frame = self.padded(frame);
-        let scale = numbers.iter().map(|n| n.places).max().unwrap_or(0);
-        let decimal = |n: &Loose| {
-            n.digits.is_some_and(|d| {
-                let more = 10i64.checked_pow(u32::from(scale.saturating_sub(n.places)));
-                more.and_then(|m| d.checked_mul(m)).is_some_and(|k| scale == 0 || to_double(k, scale).is_some())
-            })
-        };
-        if numbers.iter().all(decimal) { self.decimal(&frame, numbers, scale) } else { self.real(&frame, numbers) }
+        let (decimals, scale) = decimals(numbers);
+        if decimals.len() == numbers.len() {
+            return self.decimal(&frame, &decimals, scale);
+        }
+        let real = self.real(&frame, numbers);
+        if decimals.len() * 2 < numbers.len() {
+            return real;
+        }
+        let nearest = self.decimal(&frame, &decimals, scale.max(1)).map(|column| Column { nearest: true, ..column });
+        self.best([nearest, real].into_iter().flatten().collect())
     }
 
     fn decimal(&self, frame: &Frame, numbers: &[Loose], scale: u8) -> Option<Column> {
         let usual = commonest(numbers.iter().map(|n| n.places)).unwrap_or(0);
-        let zeros = commonest(numbers.iter().filter(|n| n.zeros).map(|n| n.whole)).unwrap_or(1);
+        let zeros = commonest(numbers.iter().filter(|n| n.zeros && n.whole <= 18).map(|n| n.whole)).unwrap_or(1);
         let plus = numbers.iter().filter(|n| n.plus).count() * 2 > numbers.len();
         let size = if scale == 0 { self.bits(frame) } else { 0 };
         let mut candidates = Vec::new();
@@ -212,11 +247,14 @@ impl Sample<'_> {
 
     fn time(&self, frame: &Frame) -> Option<Column> {
         let frame = self.padded(frame);
-        let first = self.cells.iter().find_map(|c| frame.body(c))?;
-        let digits = first
-            .iter()
-            .rposition(|b| *b == b'.')
-            .map_or(0, |at| first[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count());
+        let digits_of = |body: &[u8]| {
+            let point = body.iter().rposition(|b| *b == b'.');
+            point.map_or(0, |at| body[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count())
+        };
+        // Some writers leave a fraction of zero away.
+        let bodies = self.cells.iter().filter_map(|c| frame.body(c));
+        let (digits, first) =
+            bodies.map(|body| (digits_of(body), body)).reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
         let mut candidates = Vec::new();
         for date in DATES {
@@ -231,7 +269,7 @@ impl Sample<'_> {
         }
         let fits = |style: &TimeStyle| style.sound() && style.parse(first).is_some();
         let styles = candidates.into_iter().filter(fits).map(|style| self.column(&frame, Style::Time(style), 0, 64));
-        self.best(styles.collect()).filter(|column| self.exact(column) * 100 >= self.cells.len() * MOST)
+        self.best(styles.collect()).filter(|column| self.valued(column) * 100 >= self.cells.len() * MOST)
     }
 
     fn words(&self, frame: &Frame) -> Column {
@@ -249,7 +287,7 @@ impl Sample<'_> {
             return self.column(&frame, Style::Words(WordStyle { quote: Quote::Never }), 0, size);
         }
         let longest = self.all.iter().map(|c| c.len() as u32).max().unwrap_or(1);
-        let size = self.longest.unwrap_or(0).max(longest).max(1).next_multiple_of(8);
+        let size = self.longest.unwrap_or(0).max(longest).clamp(1, LONGEST).next_multiple_of(8);
         let spaces = Frame {
             lead: frame.lead.strip_suffix(b"\"").unwrap_or(&frame.lead).to_vec(),
             tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),

@@ -10,6 +10,7 @@ mod column;
 mod digits;
 mod elements;
 mod escapes;
+mod fixed;
 mod format;
 mod frame;
 mod grid;

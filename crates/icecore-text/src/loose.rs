@@ -3,7 +3,7 @@
 /// A number as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loose {
-    /// All digits as one number, signed; `None` where there are more than 18, or an exponent.
+    /// All digits as one number, signed; `None` where 64 bits don't hold it, or with an exponent.
     pub digits: Option<i64>,
     /// Digits behind the point.
     pub places: u8,
@@ -50,11 +50,9 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
     if exponent && !is_exponent(rest.get(at..)?) {
         return None;
     }
-    let mut digits = (whole + places <= 18 && !exponent).then_some(0i64);
-    if let Some(all) = digits.as_mut() {
-        let only = rest.get(..at)?.iter().filter(|b| b.is_ascii_digit());
-        *all = sign * only.fold(0, |sum, b| sum * 10 + i64::from(b - b'0'));
-    }
+    let mut only = rest.get(..at)?.iter().filter(|b| b.is_ascii_digit()).map(|b| i64::from(b - b'0'));
+    let add = |sum: i64, digit: i64| sum.checked_mul(10)?.checked_add(sign * digit);
+    let digits = if exponent { None } else { only.try_fold(0, add) };
     Some(Loose {
         digits,
         places: places as u8,

@@ -42,10 +42,10 @@ impl NumberStyle {
             return None;
         }
         let least = self.digits as usize;
-        if whole.len() < least || (whole.len() > least && whole.first() == Some(&b'0')) || whole.len() + places > 18 {
+        if whole.len() < least || (whole.len() > least && whole.first() == Some(&b'0')) || whole.len() + places > 19 {
             return None;
         }
-        let magnitude = read(part, read(whole, 0)?)?;
+        let magnitude = i64::try_from(read(part, read(whole, 0)?)?).ok()?;
         if negative && magnitude == 0 {
             return None; // -0: an integer has no such thing
         }
@@ -84,14 +84,14 @@ pub type Buffer = [u8; 64];
 pub const EMPTY: Buffer = [b' '; 64];
 
 #[inline]
-fn read(digits: &[u8], start: i64) -> Option<i64> {
+fn read(digits: &[u8], start: u64) -> Option<u64> {
     let mut sum = start;
     for b in digits {
         let digit = b.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        sum = sum * 10 + i64::from(digit); // at most 18 digits in all
+        sum = sum * 10 + u64::from(digit); // at most 19 digits in all
     }
     Some(sum)
 }

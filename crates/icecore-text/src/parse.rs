@@ -42,20 +42,24 @@ fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result
     }
     let parts = shares(format, text);
     let count = parts.len();
-    let parsed: Vec<Parsed> = parts
-        .into_par_iter()
+    let mut parsed: Vec<Parsed> = parts
+        .par_iter()
         .enumerate()
         .map(|(i, share)| part(format, share, last && i + 1 == count, checked))
         .collect::<Result<_>>()?;
+    // A row in quotes goes on behind the end of its part: from there on all is read in one piece.
+    let cut = |i: &usize| parsed[*i].used < parts[*i].len();
+    if let Some(stop) = (0..count.saturating_sub(1)).find(cut) {
+        parsed.truncate(stop + 1);
+        let from = parts.iter().take(stop).map(|part| part.len()).sum::<usize>() + parsed[stop].used;
+        parsed.push(part(format, text.get(from..).unwrap_or_default(), last, checked)?);
+    }
     Ok(gathered(format, parsed))
 }
 
 /// Cuts the text behind line ends, a part for each thread.
 fn shares<'a>(format: &Format, text: &'a [u8]) -> Vec<&'a [u8]> {
-    let one_piece = match &format.layout {
-        Layout::Delimited { multiline, .. } => *multiline,
-        Layout::Fixed { template, .. } => template.last() != Some(&b'\n'),
-    };
+    let one_piece = matches!(&format.layout, Layout::Fixed { template, .. } if template.last() != Some(&b'\n'));
     let count = if one_piece { 1 } else { (text.len() / SHARE).clamp(1, rayon::current_num_threads()) };
     let mut parts = Vec::with_capacity(count);
     let mut from = 0;

@@ -6,6 +6,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::column::{Fit, Values, View};
 use crate::escapes::Gather;
+use crate::fixed::Fixed;
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_parse::Changes;
@@ -23,6 +24,7 @@ const MAX_PAUSE: usize = 256;
 pub(crate) fn part(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<Parsed> {
     let mut part = Part {
         format,
+        fixed: Fixed::of(format),
         text,
         last,
         parsed: Parsed::new(format, text.len() / guess_row(format).max(1) + 1),
@@ -63,6 +65,7 @@ struct Before {
 
 struct Part<'a> {
     format: &'a Format,
+    fixed: Option<Fixed>,
     text: &'a [u8],
     last: bool,
     parsed: Parsed,
@@ -128,10 +131,10 @@ impl Part<'_> {
     /// Reads the next row or line; false where none is left.
     fn next(&mut self) -> bool {
         let (rows, at) = (self.rows(), self.parsed.used);
-        let columns = self.format.columns.len();
-        match next(&self.format.layout, columns, self.text, at, self.last, self.known, &mut self.cells) {
+        match next(self.format, self.fixed.as_ref(), self.text, at, self.last, self.known, &mut self.cells) {
             Piece::Row { end, missing, same, clear } => {
                 self.row(same);
+                self.free(at);
                 self.known = clear.then_some(at);
                 self.gather.escapes.rows += 1;
                 self.gather.escapes.missing = missing;
@@ -169,6 +172,19 @@ impl Part<'_> {
         }
     }
 
+    /// Keeps the bytes of the next row, which begins at `at`, that belong to no column and aren't the template's.
+    fn free(&mut self, at: usize) {
+        let Layout::Fixed { template, .. } = &self.format.layout else { return };
+        let row = self.gather.escapes.rows;
+        for (i, (start, end)) in self.cells.iter().enumerate().skip(self.format.columns.len()) {
+            let bytes = self.text.get(*start..*end).unwrap_or_default();
+            if template.get(start - at..end - at) != Some(bytes) {
+                let text = self.gather.text(bytes);
+                self.gather.escapes.cells.push((row, i as u16, text));
+            }
+        }
+    }
+
     /// Reads a cell of the next row, which is that of the row before where one is given.
     fn cell(&mut self, i: usize, place: Range<usize>, same: Option<Before>) {
         let rows = self.gather.escapes.rows;
@@ -182,7 +198,8 @@ impl Part<'_> {
             }
         };
         let mut text = 0;
-        if fit != Fit::Exact {
+        let inside = self.fixed.as_ref().is_some_and(|fixed| fixed.inside[i]);
+        if fit != Fit::Exact && !inside {
             self.unfit = true;
             text = known.unwrap_or_else(|| self.gather.text(cell));
             self.gather.escapes.cells.push((rows, i as u16, text));

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::column::View;
 use crate::escapes::Escapes;
+use crate::fixed::{Fixed, ends};
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_print::Printer;
@@ -33,7 +34,7 @@ pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result
     }
     let count = (rows / SHARE).clamp(1, rayon::current_num_threads());
     let ranges: Vec<Range<usize>> = (0..count).map(|i| rows * i / count..rows * (i + 1) / count).collect();
-    let job = Job { format, columns, escapes };
+    let job = Job { format, fixed: Fixed::of(format), columns, escapes };
     let mut parts: Vec<Vec<u8>> = ranges.into_par_iter().map(|range| job.part(range)).collect::<Result<_>>()?;
     if let Some(last) = parts.last_mut() {
         job.behind(rows, last);
@@ -63,7 +64,7 @@ pub(crate) fn prints(
     if stretches.is_empty() {
         return Ok(true);
     }
-    let job = Job { format, columns, escapes };
+    let job = Job { format, fixed: Fixed::of(format), columns, escapes };
     let grid = Grid::of(format);
     let mut printer = grid.as_ref().map(|grid| Printer::new(grid, columns, escapes));
     let mut out = Vec::new();
@@ -101,7 +102,7 @@ impl Before {
         if self.start.is_none() {
             (0..self.ends.len()).for_each(|i| changed[i / 64] |= 1 << (i % 64));
         }
-        let now = special.iter().map(|(_, column, _)| *column);
+        let now = special.iter().map(|(_, column, _)| *column).filter(|column| usize::from(*column) < self.ends.len());
         for column in self.special.drain(..).chain(now.clone()) {
             changed[column as usize / 64] |= 1 << (column % 64);
         }
@@ -140,6 +141,7 @@ fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
 
 struct Job<'a> {
     format: &'a Format,
+    fixed: Option<Fixed>,
     columns: &'a [View<'a>],
     escapes: &'a Escapes,
 }
@@ -289,7 +291,8 @@ impl<'a> Job<'a> {
             None => out.extend_from_slice(template),
         }
         let end = out.len();
-        for i in bits(changed) {
+        let inside = |i: usize| self.fixed.as_ref().is_some_and(|fixed| fixed.inside[i]);
+        for i in bits(changed).filter(|i| !inside(*i)) {
             let (at, length) = fields.get(i).copied().unwrap_or_default();
             self.cell(i, row, special, out)?;
             if out.len() - end != length as usize {
@@ -297,6 +300,19 @@ impl<'a> Job<'a> {
             }
             out.copy_within(end.., start + at as usize);
             out.truncate(end);
+        }
+        for (i, free) in fields.iter().enumerate().skip(self.columns.len()) {
+            let (from, to) = ends(*free);
+            let text = special.iter().find(|(_, cell, _)| usize::from(*cell) == i).map(|(_, _, text)| *text as usize);
+            let bytes = match text {
+                Some(text) => self.escapes.texts.get(text).map(Vec::as_slice),
+                None => template.get(from..to),
+            };
+            let place = out.get_mut(start + from..start + to);
+            match (bytes, place) {
+                (Some(bytes), Some(place)) if bytes.len() == place.len() => place.copy_from_slice(bytes),
+                _ => return Err(unkept(row)),
+            }
         }
         before.start = Some(start);
         Ok(())
@@ -343,6 +359,12 @@ impl<'a> Job<'a> {
         let message = format!("row {row} of column {name:?} holds a value that its print format has no room for");
         Error::new(ErrorKind::Corrupt, message).hint("the column was changed since the table was packed")
     }
+}
+
+fn unkept(row: usize) -> Error {
+    let message =
+        format!("the bytes of row {row} that belong to no column have another length than its row has room for");
+    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged")
 }
 
 #[cfg(test)]

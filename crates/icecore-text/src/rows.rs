@@ -1,6 +1,7 @@
 //! Text → rows and lines → cells.
 
-use crate::format::Layout;
+use crate::fixed::{Fixed, ends};
+use crate::format::{Format, Layout};
 
 /// A row in quotes that goes on longer than this does not: its quotes are taken for text.
 const MAX_QUOTED: usize = 1 << 20;
@@ -22,31 +23,34 @@ fn line_end(text: &[u8], from: usize) -> Option<usize> {
 }
 
 /// The next stretch of `text` from `at`; the cells of a row go to `cells` as (start, end). `last`: nothing follows `text`.
-/// `before`: where a row without open quotes began whose cells are still in `cells`.
+/// `before`: where a row without open quotes began whose cells are still in `cells`. `fixed`: that of the layout.
 pub(crate) fn next(
-    layout: &Layout,
-    columns: usize,
+    format: &Format,
+    fixed: Option<&Fixed>,
     text: &[u8],
     at: usize,
     last: bool,
     before: Option<usize>,
     cells: &mut Vec<(usize, usize)>,
 ) -> Piece {
-    match layout {
-        Layout::Fixed { template, cells: fields } => fixed(template, fields, text, at, last, cells),
+    match &format.layout {
+        Layout::Fixed { template, cells: fields } => {
+            let fits = |row: &[u8]| fixed.is_some_and(|fixed| fixed.fits(template, row));
+            of_one_length(template, fields, fits, text, at, last, cells)
+        }
         Layout::Delimited { separator, quotes, multiline } => {
-            let mut scan =
-                Scan { text, separator: *separator as u8, quotes: *quotes, multiline: *multiline, open: false };
+            let mut scan = Scan::new(text, *separator as u8, *quotes, *multiline);
             let same = before.map_or(0, |start| scan.repeat(start, at, cells));
             cells.truncate(same);
-            scan.row(columns, at, last, same, cells)
+            scan.row(format.columns.len(), at, last, same, cells)
         }
     }
 }
 
-fn fixed(
+fn of_one_length(
     template: &[u8],
     fields: &[(u32, u32)],
+    fits: impl Fn(&[u8]) -> bool,
     text: &[u8],
     at: usize,
     last: bool,
@@ -62,27 +66,15 @@ fn fixed(
     let eol = template.iter().rev().take_while(|b| matches!(b, b'\n' | b'\r')).count();
     let missing = template.len().saturating_sub(rest.len());
     let row = rest.get(..template.len()).or_else(|| (last && missing <= eol).then_some(rest));
-    if let Some(row) = row.filter(|row| gaps_match(template, fields, row)) {
+    if let Some(row) = row.filter(|row| fits(row)) {
         cells.clear();
-        cells.extend(fields.iter().map(|(start, length)| (at + *start as usize, at + (*start + *length) as usize)));
+        cells.extend(fields.iter().map(|cell| ends(*cell)).map(|(start, end)| (at + start, at + end)));
         return Piece::Row { end: at + row.len(), missing: missing as u8, same: 0, clear: true };
     }
     if eol == 0 {
         return Piece::Line { end: text.len().min(at + template.len()) };
     }
     stray(text, at, last)
-}
-
-fn gaps_match(template: &[u8], fields: &[(u32, u32)], row: &[u8]) -> bool {
-    let mut from = 0;
-    for (start, length) in fields {
-        let start = *start as usize;
-        if row.get(from..start) != template.get(from..start) {
-            return false;
-        }
-        from = start + *length as usize;
-    }
-    from <= row.len() && row.get(from..) == template.get(from..row.len())
 }
 
 /// A line that is no row; at the end of the text it may lack its line feed.
@@ -99,11 +91,17 @@ struct Scan<'a> {
     separator: u8,
     quotes: bool,
     multiline: bool,
-    /// Whether a quote was found that nothing closes, so that what follows decides about the cells before it.
+    /// Whether a quote was found that nothing closes on its line.
     open: bool,
+    /// Whether something else than a cell's end stands behind a closing quote.
+    odd: bool,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(text: &'a [u8], separator: u8, quotes: bool, multiline: bool) -> Self {
+        Scan { text, separator, quotes, multiline, open: false, odd: false }
+    }
+
     /// How many cells of the row that begins at `start` the row at `at` begins with; they are moved there.
     fn repeat(&self, start: usize, at: usize, cells: &mut [(usize, usize)]) -> usize {
         let end = cells.last().map_or(start, |cell| cell.1 + 1);
@@ -121,7 +119,13 @@ impl Scan<'_> {
             return Piece::Rest;
         }
         let behind = cells.last().map(|cell| cell.1 + 1);
-        let found = if same == columns { behind } else { self.cells(behind.unwrap_or(at), cells) };
+        let found = if same == columns { behind } else { self.cells(behind.unwrap_or(at), false, cells) };
+        if self.open
+            && self.multiline
+            && let Some(piece) = self.spanning(columns, at, last, cells)
+        {
+            return piece;
+        }
         let Some(end) = found.or_else(|| last.then_some(self.text.len())) else {
             return stray(self.text, at, last);
         };
@@ -131,9 +135,30 @@ impl Scan<'_> {
         stray(self.text, at, last)
     }
 
+    /// The row at `at` with the quote that its line doesn't close closed on a later one; `None` where that makes no row of so
+    /// many cells, so that the quote is only a character.
+    fn spanning(&self, columns: usize, at: usize, last: bool, cells: &mut Vec<(usize, usize)>) -> Option<Piece> {
+        let mut scan = Scan::new(self.text, self.separator, true, true);
+        let mut all = Vec::with_capacity(columns);
+        let found = scan.cells(at, true, &mut all);
+        if scan.open {
+            let goes_on = !last && self.text.len() - at <= MAX_QUOTED;
+            return goes_on.then_some(Piece::Rest);
+        }
+        let end = found.or_else(|| last.then_some(self.text.len()));
+        match end {
+            None => Some(Piece::Rest),
+            Some(end) if all.len() == columns && !scan.odd => {
+                *cells = all;
+                Some(Piece::Row { end, missing: u8::from(found.is_none()), same: 0, clear: false })
+            }
+            Some(_) => None,
+        }
+    }
+
     /// Cuts a row into cells from `at`, where one begins; gives the offset behind its line feed, or `None` where the text
-    /// ends before one.
-    fn cells(&mut self, at: usize, cells: &mut Vec<(usize, usize)>) -> Option<usize> {
+    /// ends before one. `spanning`: what is in quotes may go on on other lines.
+    fn cells(&mut self, at: usize, spanning: bool, cells: &mut Vec<(usize, usize)>) -> Option<usize> {
         let text = self.text;
         let mut start = at;
         let mut i = at;
@@ -148,9 +173,11 @@ impl Scan<'_> {
                 && self.quotes
                 && text.get(start..i).is_some_and(|lead| lead.iter().all(|b| *b == b' '))
             {
-                let close = closing(text, i + 1, self.multiline);
+                let close = closing(text, i + 1, spanning);
                 self.open |= close.is_none();
                 i = close.unwrap_or(i);
+                let after = text.get(i + 1).copied().unwrap_or(b'\n');
+                self.odd |= close.is_some() && after != self.separator && !matches!(after, b'\n' | b'\r' | b' ');
             }
             i += 1;
         }
@@ -167,17 +194,22 @@ fn common(a: &[u8], b: &[u8]) -> usize {
 }
 
 /// Cuts the row that begins at `at` into cells (start, end); gives the offset behind its line feed, or `None` where the text
-/// ends before one (the cells so far are in the list).
+/// ends before one (the cells so far are in the list). `columns`: where that many cells come of it, quotes span lines.
 pub fn cells_of(
     text: &[u8],
     at: usize,
     separator: u8,
-    quotes: bool,
-    multiline: bool,
+    columns: Option<usize>,
     cells: &mut Vec<(usize, usize)>,
 ) -> Option<usize> {
     cells.clear();
-    Scan { text, separator, quotes, multiline, open: false }.cells(at, cells)
+    let mut scan = Scan::new(text, separator, true, columns.is_some());
+    let end = scan.cells(at, false, cells);
+    let spanning = columns.filter(|_| scan.open).and_then(|columns| scan.spanning(columns, at, true, cells));
+    match spanning {
+        Some(Piece::Row { end, missing, .. }) => (missing == 0).then_some(end),
+        _ => end,
+    }
 }
 
 /// The quote that closes the one before `from`.

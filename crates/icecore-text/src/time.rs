@@ -143,6 +143,18 @@ impl TimeStyle {
         if rest.is_empty() { self.join(&parts) } else { None }
     }
 
+    /// A time with fewer digits of a fraction than the pattern has, or none, with zeros for those that it lacks.
+    pub fn filled(&self, body: &[u8]) -> Option<Vec<u8>> {
+        let digits = self.fraction() as usize;
+        let lacking = self.length().checked_sub(body.len()).filter(|n| digits > 0 && (1..=digits + 1).contains(n))?;
+        let (time, zone) = match body.strip_suffix(b"Z") {
+            Some(time) => (time, &b"Z"[..]),
+            None => (body, &b""[..]),
+        };
+        let point: &[u8] = if lacking > digits { b"." } else { b"" };
+        Some([time, point, &b"000000000"[..lacking - point.len()], zone].concat())
+    }
+
     fn join(&self, parts: &Parts) -> Option<i64> {
         let in_range = parts.hour < 24 && parts.minute < 60 && parts.second <= 60;
         let leap = parts.second == 60 && (parts.hour, parts.minute) != (23, 59);

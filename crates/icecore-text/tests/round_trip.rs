@@ -4,12 +4,12 @@
 use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, View, infer_style, parse, parse_checked, print};
 use proptest::prelude::*;
 
-fn columns(texts: &[&[u8]], separator: u8, multiline: bool) -> Vec<Column> {
+fn columns(texts: &[&[u8]], separator: u8) -> Vec<Column> {
     let mut cells: Vec<Vec<Vec<u8>>> = Vec::new();
     let mut spans = Vec::new();
     for text in texts {
         let mut at = 0;
-        while let Some(end) = icecore_text::cells_of(text, at, separator, true, multiline, &mut spans) {
+        while let Some(end) = icecore_text::cells_of(text, at, separator, None, &mut spans) {
             cells.push(spans.iter().map(|(a, b)| text[*a..*b].to_vec()).collect());
             at = end;
         }
@@ -43,7 +43,17 @@ fn views(columns: &[Values]) -> Vec<View<'_>> {
 
 fn delimited(sample: &[u8]) -> Format {
     let layout = Layout::Delimited { separator: ',', quotes: true, multiline: false };
-    Format { layout, columns: columns(&[sample], b',', false) }
+    Format { layout, columns: columns(&[sample], b',') }
+}
+
+/// The same where quotes may span lines.
+fn spanning(sample: &[u8]) -> Format {
+    Format { layout: Layout::Delimited { separator: ',', quotes: true, multiline: true }, ..delimited(sample) }
+}
+
+fn texts(values: &Values) -> Vec<String> {
+    let Values::Text { width, bytes } = values else { panic!("no text: {values:?}") };
+    bytes.chunks(*width).map(|cell| String::from_utf8_lossy(cell).trim_end_matches('\0').to_owned()).collect()
 }
 
 #[test]
@@ -86,6 +96,138 @@ fn fixed_rows() {
     check(&format, b"    1, 12.50\r\n    1, 12.50\r");
     check(&format, b"    1, 12.50\r\n    1, 12.5");
     check(&format, b"    1, 12.50\r\n    1, 12.50");
+}
+
+#[test]
+fn bytes_of_no_column_are_kept_with_their_row() {
+    // Two columns; what varies before, between and behind them belongs to none.
+    let cells = vec![(2, 4), (10, 6), (0, 2), (6, 1), (17, 2)];
+    let row =
+        |i: usize| format!("{:02}{:>4}{}, ,{:>6.2};{:02}\r\n", i % 7, i, ["x", "y"][i / 5 % 2], i as f64 / 4.0, i % 11);
+    let text: String = (0..100).map(row).collect();
+    let (template, length) = (row(0).into_bytes(), row(0).len());
+    let lines: Vec<&[u8]> = text.as_bytes().chunks(length).collect();
+    let column = |name: &str, (start, length): (u32, u32)| {
+        let sample: Vec<&[u8]> = lines.iter().map(|line| &line[start as usize..(start + length) as usize]).collect();
+        infer_style(name, &sample, Hint::Number, true, None, b',')
+    };
+    let columns = vec![column("n", cells[0]), column("x", cells[1])];
+    let format = Format { layout: Layout::Fixed { template, cells }, columns };
+    let (count, escaped) = check(&format, text.as_bytes());
+    assert_eq!(count, 100);
+    assert!(escaped > 100, "{escaped}");
+    let parsed = parse(&format, text.as_bytes(), true).unwrap();
+    assert_eq!(parsed.columns[0], Values::Int((0..100).collect()));
+    check(&format, &text.as_bytes()[..text.len() - 1]);
+    check(&format, &text.as_bytes()[..text.len() - 3]);
+    check(&format, &[text.as_bytes(), b"12345\n", text.as_bytes()].concat());
+}
+
+#[test]
+fn columns_inside_of_others_are_read_too() {
+    let row = |i: i64| format!("2020-01-{:02} {:>6}\r\n", i % 28 + 1, i * 37);
+    let text: String = (0..60).map(row).collect();
+    let cells = vec![(0, 10), (0, 4), (5, 2), (8, 5), (11, 6)];
+    let lines: Vec<&[u8]> = text.as_bytes().chunks(row(0).len()).collect();
+    let column = |(start, length): &(u32, u32)| {
+        let sample: Vec<&[u8]> = lines.iter().map(|line| &line[*start as usize..(*start + *length) as usize]).collect();
+        infer_style(&format!("c{start}"), &sample, Hint::Any, true, None, b',')
+    };
+    let columns: Vec<Column> = cells.iter().map(column).collect();
+    let mut template = row(0).into_bytes();
+    template[..10].fill(b' ');
+    template[11..17].fill(b' ');
+    let format = Format { layout: Layout::Fixed { template, cells }, columns };
+    assert_eq!(check(&format, text.as_bytes()), (60, 0));
+    let parsed = parse(&format, text.as_bytes(), true).unwrap().columns;
+    assert_eq!(parsed[1], Values::Int(vec![2020; 60]));
+    assert_eq!(parsed[4], Values::Int((0..60).map(|i| i * 37).collect()));
+    check(&format, text.replace("2020-01-05", "????-01-05").as_bytes());
+    let overlapping = Format {
+        layout: Layout::Fixed { template: b"      \n".to_vec(), cells: vec![(0, 3), (2, 2)] },
+        columns: vec![format.columns[1].clone()],
+    };
+    assert!(Format::parse(&overlapping.to_json()).is_err(), "what belongs to no column lies in one");
+}
+
+#[test]
+fn quotes_span_lines_where_that_makes_a_row() {
+    let text = b"id,note\n1,3.5\" disk\n2,\"line one\nline two, with comma\"\n3,\"stray\n4,end\n5,\"two\n\n\"\"lines\"\"\"\n6,\"cut";
+    let format = spanning(b"1,\"a, much longer text than all of them together\"\n2,\"b\"\n");
+    check(&format, text);
+    let parsed = parse(&format, &text[8..], true).unwrap();
+    assert_eq!(parsed.columns[0], Values::Int((1..7).collect()));
+    let expected = ["3.5\" disk", "line one\nline two, with comma", "\"stray", "end", "two\n\n\"lines\"", "\"cut"];
+    assert_eq!(texts(&parsed.columns[1]), expected);
+}
+
+#[test]
+fn quotes_span_lines_across_the_parts_of_all_threads() {
+    let row = |i: usize| match i % 50 {
+        7 => format!("{i},\"{}\n{},\n\"\n", "x".repeat(i % 90), "y".repeat(i % 70)),
+        _ => format!("{i},\"{}\"\n", "z".repeat(i % 100)),
+    };
+    let text: String = (0..80_000).map(row).collect();
+    assert!(text.len() > 4 << 20, "{} bytes", text.len());
+    let format = spanning(format!("1,\"a\"\n2,\"{}\"\n", "b".repeat(190)).as_bytes());
+    for threads in [1, 2, 3, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let parsed = pool.install(|| parse_checked(&format, text.as_bytes(), true)).unwrap();
+        assert_eq!(parsed.columns[0], Values::Int((0..80_000).collect()), "{threads} threads");
+        let short = pool.install(|| parse_checked(&format, &text.as_bytes()[..text.len() - 5], false)).unwrap();
+        assert_eq!(short.columns[0], Values::Int((0..79_999).collect()), "{threads} threads");
+    }
+}
+
+#[test]
+fn long_whole_numbers_are_exact_or_text() {
+    let rows = b"5853498713190525697,1.5\n5853498713190525699,2.5\n-9223372036854775807,3.5\n9007199254740993,1.0\n";
+    let format = delimited(rows);
+    assert_eq!(check(&format, rows), (4, 0));
+    let parsed = parse(&format, rows, true).unwrap();
+    let expected = vec![5_853_498_713_190_525_697, 5_853_498_713_190_525_699, -i64::MAX, 9_007_199_254_740_993];
+    assert_eq!(parsed.columns[0], Values::Int(expected));
+    let lost = parse(&format, b"9223372036854775808,1.0\n-9223372036854775808,1.0\n", true).unwrap();
+    assert_eq!((lost.lost[0].count, lost.columns[0].clone()), (2, Values::Int(vec![i64::MIN; 2])));
+    let longer = b"18446744073709551615,1\n18446744073709551614,2\n";
+    let format = delimited(longer);
+    assert_eq!(check(&format, longer), (2, 0));
+    assert_eq!(
+        texts(&parse(&format, longer, true).unwrap().columns[0]),
+        ["18446744073709551615", "18446744073709551614"]
+    );
+    check(
+        &format,
+        b"00000000000000000001,1\n0000000000000000000000000000000000000000000000000000000000000000000000000000,2\n",
+    );
+}
+
+#[test]
+fn a_few_exponents_among_decimals_are_the_nearest_doubles() {
+    let mut rows: Vec<String> = (0..50).map(|i| format!("{i},{}.25\n", i)).collect();
+    rows.push("1e5,-1.5e-3\n".to_owned());
+    rows.push("2.5,0.1234567890123456789\n".to_owned());
+    let text = rows.concat();
+    let format = delimited(text.as_bytes());
+    let (count, escaped) = check(&format, text.as_bytes());
+    assert_eq!(count, 52);
+    assert!(escaped <= 4, "{escaped} of 104 cells are escapes");
+    let parsed = parse(&format, text.as_bytes(), true).unwrap();
+    let Values::Real(first) = &parsed.columns[0] else { panic!("{:?}", parsed.columns[0]) };
+    assert_eq!(&first[49..], [49.0, 1e5, 2.5]);
+    let Values::Real(second) = &parsed.columns[1] else { panic!("{:?}", parsed.columns[1]) };
+    assert_eq!(&second[49..], [49.25, -1.5e-3, 0.123_456_789_012_345_68]);
+}
+
+#[test]
+fn a_fraction_of_zero_may_be_left_away() {
+    let rows =
+        b"2020-01-01T00:00:00,00:00:01.5Z\n2020-01-01T00:00:00.123456,00:00:01.25Z\n2020-01-01T00:00:02.5,00:00:02Z\n";
+    let format = spanning(rows);
+    check(&format, rows);
+    let parsed = parse(&format, rows, true).unwrap();
+    let Values::Int(ticks) = &parsed.columns[0] else { panic!("{:?}", parsed.columns[0]) };
+    assert_eq!([ticks[1] - ticks[0], ticks[2] - ticks[0]], [123_456, 2_500_000]);
 }
 
 #[test]
@@ -149,6 +291,7 @@ proptest! {
     fn any_bytes_by_any_format(sample in "[ -~\n]{0,80}", text in prop::collection::vec(
         prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:".to_vec()), 0..300)) {
         check(&delimited(sample.as_bytes()), &text);
+        check(&spanning(sample.as_bytes()), &text);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
 
 /// Rows of every column that are decoded together, two chunks of most: what is made of them stays in a cache.
 const WINDOW: u64 = 1 << 15;
+/// Bytes of them, where rows are long.
+const MEMORY: u64 = 1 << 26;
 
 /// A text on its way out.
 pub struct Restoring {
@@ -87,7 +89,9 @@ impl Restoring {
     /// Decodes the next rows of all columns, up to the end of a chunk.
     fn load(&mut self) -> Result<()> {
         let from = self.held.end;
-        let until = (from / WINDOW + 1).saturating_mul(WINDOW).min(self.end);
+        let row: u64 = self.columns.iter().map(|rows| rows.array.meta().dtype.size() as u64).sum();
+        let window = WINDOW.min(1 << (MEMORY / row.max(1)).max(1).ilog2());
+        let until = (from / window + 1).saturating_mul(window).min(self.end);
         let selections = self.columns.iter().map(|rows| slice(&rows.array, from..until)).collect::<Result<Vec<_>>>()?;
         let (count, blobs) = ((until - from) as usize, Blobs::default());
         let mut queries = Vec::with_capacity(self.columns.len());

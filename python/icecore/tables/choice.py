@@ -17,6 +17,8 @@ Codec = dict[str, Any]
 #: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
 #: shard of chunks, and of the longest table that is one chunk
 CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
+#: bytes of a chunk of long texts
+WIDE = 1 << 22
 #: rows that are measured of a table of several chunks, and the longest step at which it may repeat itself
 _ROWS, _LONGEST = 1 << 13, 1024
 #: a column that shrinks this much with the first codecs is not measured any further: of columns that repeat
@@ -62,6 +64,12 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
         best, _ = _smallest(_settled(column, step, pco), sample, (best, size))
     return [*best, _CRC]
+
+
+def lengths(itemsize: int) -> tuple[int, int]:
+    """Rows of a chunk and of a shard of elements of so many bytes."""
+    chunk = min(CHUNK, 1 << max((WIDE // itemsize).bit_length() - 1, 0))
+    return chunk, chunk * (SHARD // CHUNK)
 
 
 def constant(values: np.ndarray) -> Any:

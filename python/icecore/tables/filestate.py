@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tables import format
+from icecore.tables import codecs, format
+from icecore.tables.stream import BLOCK
+
+#: bytes of columns that a block of text may become at once
+_MOST = 1 << 26
 
 
 class FileState:
@@ -20,6 +23,7 @@ class FileState:
         self.small = False
         self.rows: int | None = None
         self.limit: int | None = None
+        self.most = BLOCK
         self.escaped = self.lines = self.odd = 0
         self.shown = ""
         self.junk: dict[int, int] = {}
@@ -31,10 +35,13 @@ class FileState:
         assert self.format is not None
         return list(self.format["columns"])
 
-    def begin(self, fmt: dict[str, Any], spec: TableSpec) -> None:
-        """Take a print format for the rows to come."""
+    def begin(self, fmt: dict[str, Any], spec: TableSpec, start: bytes) -> None:
+        """Take a print format for the rows to come, of which ``start`` are some."""
         self.format, self.spec = fmt, spec
         self.native = format.native(fmt)
+        # A long text anywhere makes all cells of its column as long.
+        row = len(start) / max(start.count(b"\n"), 1)
+        self.most = max(int(_MOST / sum(codecs.dtype(c).itemsize for c in self.columns) * row), 1 << 12)
         if spec.row_bytes and spec.rows is not None:
             self.limit = spec.row_bytes * spec.rows
 
@@ -51,14 +58,3 @@ class FileState:
                 self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
         for column, count, _, _ in parsed["junk"]:
             self.junk[column] = self.junk.get(column, 0) + count
-
-    def infer(self, column: int, cells: Sequence[bytes]) -> str:
-        """The style of a column (JSON) in which the most of ``cells`` can be printed again."""
-        from icecore import _icecore
-
-        assert self.spec is not None
-        item = self.spec.fields[column]
-        fixed = self.spec.layout == "fixed"
-        return _icecore.infer_column(
-            item.name, list(cells), item.kind, fixed, item.stated, ord(self.spec.separator)
-        )

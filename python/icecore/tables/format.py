@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,26 @@ if TYPE_CHECKING:
 
 #: rows that the styles of the columns are taken from, and where in the block they lie
 _RUNS, _ROWS = 8, 250
+#: of so many rows one may have other bytes between its cells than the others and still be a line for itself
+_FEW = 50
 Format = dict[str, Any]
+Column = dict[str, Any]
+#: bytes of the longest text that a column holds
+_LONGEST = 1 << 20
+#: what the array of a column of any doubles is said to hold
+_REAL: Column = {
+    "style": {"real": {"form": "shortest", "places": 0, "exponent": 2, "letter": "e"}},
+    "scale": 0,
+    "size": 0,
+}
 
 
 def infer(
-    table: TableFile, text: bytes, trust: str | None, extra: dict[int, list[bytes]]
+    table: TableFile,
+    text: bytes,
+    trust: str | None,
+    extra: dict[int, list[bytes]],
+    words: Collection[int] = (),
 ) -> tuple[Format, TableSpec]:
     """The print format of a table, and its label put right where the data are trusted.
 
@@ -32,32 +48,30 @@ def infer(
         text: the first block, from the table's first row on.
         trust: ``data`` where the data's record length counts, not the label's.
         extra: column → cells that must be taken into account.
+        words: columns that are text, whatever their cells look like.
+
+    Returns:
+        The format, of whose columns those without any value in the block are marked as ``blank``.
 
     Raises:
         Error: ``mismatch`` where the label contradicts the data.
     """
     assert table.spec is not None
     if table.spec.layout == "binary":
-        spec = replace(table.spec, fields=_apart(table.spec.fields))
-        return binary.infer(spec), spec
+        return binary.infer(table.spec), table.spec
     if table.spec.layout == "fixed":
         spec = _fitted(table, text, trust)
-        template, lines = _fixed_rows(spec, text)
+        template, free, lines = _fixed_rows(spec, text)
         samples = [[line[f.start : f.start + f.length] for line in lines] for f in spec.fields]
-        layout: Any = {
-            "fixed": {
-                "template": template.decode("latin-1"),
-                "cells": [[f.start, f.length] for f in spec.fields],
-            }
-        }
-        columns = _columns(spec, samples, extra, True, ",")
+        cells = [[f.start, f.length] for f in spec.fields] + free
+        layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
     else:
         spec = table.spec
-        multiline = _multiline(text, spec.separator)
-        rows = _delimited_rows(table, spec, text, multiline)
-        layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": multiline}}
+        rows = _delimited_rows(table, spec, text)
+        # A quote that its line doesn't close goes on where that makes a row.
+        layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": True}}
         samples = [[row[i] for row in rows] for i in range(len(spec.fields))]
-        columns = _columns(spec, samples, extra, False, spec.separator)
+    columns = _columns(spec, samples, extra, words)
     return {"layout": layout, "columns": columns}, spec
 
 
@@ -65,23 +79,34 @@ def native(fmt: Format) -> _icecore.TextFormat | binary.BinaryFormat:
     """What parses and prints a format."""
     from icecore import _icecore
 
-    return binary.BinaryFormat(fmt) if "binary" in fmt["layout"] else _icecore.TextFormat(json.dumps(fmt))
+    if "binary" in fmt["layout"]:
+        return binary.BinaryFormat(fmt)
+    columns = [{key: value for key, value in c.items() if key != "blank"} for c in fmt["columns"]]
+    return _icecore.TextFormat(json.dumps({**fmt, "columns": columns}))
 
 
 def _columns(
-    spec: TableSpec, samples: list[list[bytes]], extra: dict[int, list[bytes]], fixed: bool, separator: str
+    spec: TableSpec, samples: list[list[bytes]], extra: dict[int, list[bytes]], words: Collection[int]
 ) -> list[dict[str, Any]]:
-    from icecore import _icecore
-
     columns = []
-    for i, (field, cells) in enumerate(zip(spec.fields, samples, strict=True)):
+    for i, cells in enumerate(samples):
         sample = [*cells, *extra.get(i, [])]
-        text = _icecore.infer_column(field.name, sample, field.kind, fixed, field.stated, ord(separator))
-        column = json.loads(text)
-        column.setdefault("scale", 0)
-        column.setdefault("size", 0)
+        column = styled(spec, i, sample, i in words)
+        if not any(cell.strip(b' \t\r"') for cell in sample):
+            column["blank"] = True
         columns.append(column)
     return columns
+
+
+def styled(spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = False) -> dict[str, Any]:
+    """The column of a print format in which the most of ``cells`` can be printed again."""
+    from icecore import _icecore
+
+    field, fixed = spec.fields[column], spec.layout == "fixed"
+    separator = "," if fixed else spec.separator
+    kind = "text" if words else field.kind
+    text = _icecore.infer_column(field.name, list(cells), kind, fixed, field.stated, ord(separator))
+    return {"scale": 0, "size": 0, **json.loads(text)}
 
 
 def _fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
@@ -97,7 +122,7 @@ def _fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
     usual = Counter(lengths).most_common(1)[0][0] if lengths else 0
     if not spec.row_bytes:
         spec = replace(spec, row_bytes=usual)
-    spec = replace(spec, fields=_apart(spec.fields))
+    spec = replace(spec, fields=_nested(spec.fields))
     needed = max(field.start + field.length for field in spec.fields)
     agree = sum(length == spec.row_bytes for length in lengths) * 2 > len(lengths)
     if lengths and not agree and _ends_elsewhere(text, spec.row_bytes):
@@ -119,13 +144,21 @@ def _fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
     return spec
 
 
-def _apart(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The fields without what the next one takes as well: labels do overlap, bytes are printed once."""
-    following = [*(field.start for field in fields[1:]), 1 << 40]
-    return tuple(
-        replace(field, length=max(min(field.length, start - field.start), 0))
-        for field, start in zip(fields, following, strict=True)
-    )
+def _nested(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields by their first bytes, those that lie in another one behind it.
+
+    One that ends in the middle of the next gives way there: labels count separators in.
+    """
+    result: list[Field] = []
+    outer = -1
+    for field in sorted(fields, key=lambda f: (f.start, -f.length)):
+        end = result[outer].start + result[outer].length if result else 0
+        if field.start >= end or field.start + field.length > end:
+            if result and field.start < end:
+                result[outer] = replace(result[outer], length=field.start - result[outer].start)
+            outer = len(result)
+        result.append(field)
+    return tuple(result)
 
 
 def _ends_elsewhere(text: bytes, row: int) -> bool:
@@ -134,18 +167,43 @@ def _ends_elsewhere(text: bytes, row: int) -> bool:
     return not ends or sum(end == b"\n" for end in ends) * 2 <= len(ends)
 
 
-def _fixed_rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[bytes]]:
-    """A row with blank cells, and rows from all over the block that have the same bytes between cells."""
+def _fixed_rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[bytes]]:
+    """A row with blank cells; stretches (start, length) of bytes that belong to no field and vary; and rows
+    from all over the block that have the same bytes everywhere else.
+    """
     size = spec.row_bytes
     rows = [text[i : i + size] for i in _spread(len(text) // size, size)]
     if not rows:
-        return b" " * (size - 2) + b"\r\n", []
+        return b" " * (size - 2) + b"\r\n", [], []
     between = np.frombuffer(b"".join(rows), "u1").reshape(len(rows), size).copy()
+    fields = np.zeros(size, "?")
     for field in spec.fields:
-        between[:, field.start : field.start + field.length] = ord(" ")
+        fields[field.start : field.start + field.length] = True
+    between[:, fields] = ord(" ")
     blanks = [line.tobytes() for line in between]
-    template = Counter(blanks).most_common(1)[0][0]
-    return template, [row for row, blank in zip(rows, blanks, strict=True) if blank == template]
+    template, count = Counter(blanks).most_common(1)[0]
+    # Rows are those whose line ends where it should.
+    end = size - len(template.rstrip(b"\r\n"))
+    whole = [
+        row for row in rows if row[size - end :] == template[size - end :] and b"\n" not in row[: size - end]
+    ]
+    if len(rows) - count <= max(len(rows) // _FEW, 1) or len(whole) * 2 < len(rows):
+        return template, [], [row for row, blank in zip(rows, blanks, strict=True) if blank == template]
+    seen = np.frombuffer(b"".join(whole), "u1").reshape(len(whole), size)
+    usual = np.where(fields, ord(" "), np.sort(seen, axis=0)[len(whole) // 2]).astype("u1")
+    varied = ((seen != usual).sum(axis=0) > len(whole) // _FEW) & ~fields
+    free = _stretches(fields | (np.arange(size) >= size - end), varied)
+    same = (seen == usual) | fields
+    for start, length in free:
+        same[:, start : start + length] = True
+    return usual.tobytes(), free, [row for row, fits in zip(whole, same.all(axis=1), strict=True) if fits]
+
+
+def _stretches(taken: np.ndarray, varied: np.ndarray) -> list[list[int]]:
+    """Each stretch between what is taken in which something varies, as its start and length."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([True], taken, [True]))))
+    both = edges.reshape(-1, 2).tolist()
+    return [[start, stop - start] for start, stop in both if varied[start:stop].any()]
 
 
 def _spread(count: int, step: int) -> list[int]:
@@ -156,7 +214,7 @@ def _spread(count: int, step: int) -> list[int]:
     return [(start + i) * step for start in starts for i in range(_ROWS)]
 
 
-def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes, multiline: bool) -> list[list[bytes]]:
+def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes) -> list[list[bytes]]:
     """Rows from all over the block, those with another number of cells left out.
 
     Raises:
@@ -170,7 +228,7 @@ def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes, multiline: b
         for _ in range(_ROWS):
             if at >= len(text):
                 break
-            cells, end = _icecore.split_row(text, at, ord(spec.separator), True, multiline)
+            cells, end = _icecore.split_row(text, at, ord(spec.separator), len(spec.fields))
             if end is None and run:
                 break
             others[len(cells)] += 1
@@ -190,46 +248,73 @@ def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes, multiline: b
     return rows
 
 
-def _multiline(text: bytes, separator: str) -> bool:
-    """Whether quotes span line ends: somewhere a quote opens at a cell's beginning and isn't closed."""
-    from icecore import _icecore
+def merge(old: Column, new: Column) -> Column | None:
+    """What the array holds that takes the values of both; None where only text does.
 
-    at = 0
-    for _ in range(_RUNS * _ROWS):
-        line = text.find(b"\n", at)
-        if line < 0:
-            return False
-        if text.count(b'"', at, line) % 2:
-            _, end = _icecore.split_row(text, at, ord(separator), True, True)
-            return end is not None and end > line + 1
-        at = line + 1
-    return False
-
-
-def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any] | None:
-    """``new`` so that its values fit an array made for ``old`` as well; None where only text holds both."""
+    Args:
+        old: what it holds so far.
+        new: a column of a print format.
+    """
+    if old.get("blank") or new.get("blank"):
+        return old if new.get("blank") else stored(new)
     a, b = _family(old), _family(new)
-    result = dict(new)
+    result = stored(new)
     if a == b == "words" or a == b == "int":
         result["size"] = max(old["size"], new["size"])
     elif {a, b} <= {"int", "decimal"}:
         result["scale"], result["size"] = max(old["scale"], new["scale"]), 0
-    elif {a, b} == {"decimal", "real"}:
-        return dict(old if a == "real" else new)
+    elif {a, b} <= {"int", "decimal", "real"}:
+        result |= _REAL
     elif a != b:
         return None
     return result
 
 
-def same_array(old: dict[str, Any], new: dict[str, Any]) -> bool:
+def stored(column: Column) -> Column:
+    """What an array of a print format's column holds; one without any value is ``blank``, and takes any."""
+    kept: Column = {k: v for k, v in column.items() if k in ("name", "style", "scale", "size", "blank")}
+    return {**kept, **_REAL} if column.get("nearest") else kept
+
+
+def fitted(array: Column, new: Column) -> Column:
+    """The column ``new`` of a print format, with the values that the ``array`` holds."""
+    if "binary" in new["style"]:
+        return dict(array)
+    held = {key: array[key] for key in ("scale", "size")}
+    if new.get("blank"):  # its cells are kept as they are
+        return {"name": new["name"], "frame": new["frame"], "style": array["style"], **held}
+    if _family(array) != "real":
+        return {**new, **held}
+    if _family(new) == "real":
+        return dict(new)
+    return {**new, "scale": max(new["scale"], 1), "size": 0, "nearest": True}
+
+
+def same_array(old: Column, new: Column) -> bool:
     """Whether both columns have one data type and scale."""
-    return _family(old) == _family(new) and (old["scale"], old["size"]) == (new["scale"], new["size"])
+    if _family(old) != _family(new):
+        return False
+    return _family(old) == "real" or (old["scale"], old["size"]) == (new["scale"], new["size"])
 
 
-def _family(column: dict[str, Any]) -> str:
+def wider(array: Column, cell: Column) -> Column | None:
+    """What the array must hold to take a cell that it can't, of which ``cell`` is the column.
+
+    None where only text does, and ``array`` itself where nothing is gained.
+    """
+    merged = merge(array, cell)
+    if merged is None or not same_array(array, merged):
+        if merged is not None and _family(merged) == "words":
+            merged["size"] = min(max(merged["size"], 2 * array["size"]), _LONGEST)
+        return merged
+    return {**array, **_REAL} if _family(array) == "decimal" else array
+
+
+def _family(column: Column) -> str:
     style = next(iter(column["style"]))
     if style == "number":
-        return "decimal" if column["scale"] else "int"
+        decimal = "real" if column.get("nearest") else "decimal"
+        return decimal if column["scale"] else "int"
     if style in ("time", "binary"):
         return str(dtype(column))
     return style

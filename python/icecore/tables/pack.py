@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +71,8 @@ class _TablePack:
         self._columns: list[dict[str, Any]] = []
         self._extra: dict[int, list[bytes]] = {}
         self._kept = self._stored() if job.append else {}
+        #: columns that only text can hold
+        self._words = {i for i, column in enumerate(self._columns) if "words" in column["style"]}
 
     def _stored(self) -> dict[str, Any]:
         """The attributes of the table that is extended."""
@@ -140,9 +141,11 @@ class _TablePack:
             if state.format is None and len(rest):
                 self._begin(state, rest, last)
                 limit = state.limit
+            most = state.most
             while len(rest):
-                part = rest if limit is None else rest[:limit]
-                ends = last or (limit is not None and limit <= len(rest))
+                whole = len(rest) if limit is None else min(limit, len(rest))
+                part = rest[: min(whole, most)]
+                ends = len(part) == whole and (last or limit == whole)
                 used = self._block(state, part, ends)
                 rest = rest[used:]
                 if limit is not None:
@@ -150,8 +153,10 @@ class _TablePack:
                     if not limit and len(rest):
                         self._keep(_raw(rest))  # what follows the table
                         rest = _NOTHING
-                if not last or used == 0:
+                if len(part) == whole and (not last or used == 0):
                     break
+                if used == 0:
+                    most *= 2  # not even one row
             self._report(self._job.path, 0 if block is None else len(block))
             block = following
         source["rows"][1], source["escapes"][1] = self._rows, self._at
@@ -167,7 +172,7 @@ class _TablePack:
         file = state.file
         assert file.spec is not None
         known = self._formats[-1] if self._formats else None
-        fmt, spec = format.infer(file, text.tobytes(), self._options.trust, self._extra)
+        fmt, spec = format.infer(file, text.tobytes(), self._options.trust, self._extra, self._words)
         names = [column["name"] for column in fmt["columns"]]
         if self._columns and names != [column["name"] for column in self._columns]:
             raise errors.make(
@@ -186,37 +191,42 @@ class _TablePack:
         if fmt not in self._formats:
             self._formats.append(fmt)
         state.source["format"] = self._formats.index(fmt)
-        state.begin(fmt, spec)
+        state.begin(fmt, spec, text[: BLOCK >> 4].tobytes())
         self._proofs[-1].format = fmt
         # A label may say that more blocks are but one chunk.
         state.rows = spec.rows if not last and spec.rows is not None else None
         state.small = (last or state.rows is not None) and len(self._job.files) == 1 and not self._kept
+        state.small = state.small and (state.rows is not None or len(text) <= state.most)
 
     def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> list[dict[str, Any]]:
         """The columns with the data types of their arrays; begins anew where those must be widened."""
         if not self._columns:
-            self._columns = columns
-            return columns
-        result, again = [], False
+            self._columns = [format.stored(column) for column in columns]
+        again = False
         for i, (old, new) in enumerate(zip(self._columns, columns, strict=True)):
             merged = format.merge(old, new)
-            if merged is None or not format.same_array(old, merged):
-                if self._kept:
-                    raise errors.make(
-                        "mismatch",
-                        f"column {new['name']} of {file.place} needs {_about(merged or new)}, "
-                        f"in {self._job.path} it is {_about(old)}",
-                        "pack all files in one go, or this one into another group",
-                    )
-                again = again or bool(self._arrays)
-                if merged is None:
-                    self._extra.setdefault(i, [])
-                    merged = {**new, "style": {"words": {"quote": "needed"}}, "scale": 0, "size": 32}
-                self._columns[i] = merged
-            result.append(merged)
+            if merged is not None and format.same_array(old, merged):
+                continue
+            if self._kept:
+                raise errors.make(
+                    "mismatch",
+                    f"column {new['name']} of {file.place} needs {_about(merged or new)}, "
+                    f"in {self._job.path} it is {_about(old)}",
+                    "pack all files in one go, or this one into another group",
+                )
+            again = again or bool(self._arrays) or merged is None
+            self._become(i, merged)
         if again:
             raise _Again
-        return result
+        return [format.fitted(old, new) for old, new in zip(self._columns, columns, strict=True)]
+
+    def _become(self, column: int, wider: dict[str, Any] | None) -> None:
+        """Let a column's array hold something else from the next attempt on: text where that is None."""
+        if wider is None:
+            self._words.add(column)
+            text = {"style": {"words": {"quote": "needed"}}, "scale": 0, "size": 8}
+            wider = {"name": self._columns[column]["name"], **text}
+        self._columns[column] = wider
 
     def _block(self, state: FileState, text: np.ndarray, last: bool) -> int:
         """Parse a block into the columns; the number of bytes that were taken."""
@@ -255,10 +265,11 @@ class _TablePack:
                     f"{cell[:80]!r}, which {_about(state.columns[column])} can't hold",
                     "pack all files in one go, or this one into another group",
                 )
-            sample = json.loads(state.infer(column, self._extra[column]))
-            merged = format.merge(self._columns[column], sample)
-            if merged is not None and not format.same_array(self._columns[column], merged):
-                self._columns[column] = merged
+            assert state.spec is not None
+            sample = format.styled(state.spec, column, self._extra[column], column in self._words)
+            wider = format.wider(self._columns[column], sample)
+            if wider is not self._columns[column]:
+                self._become(column, wider)
                 return True
         state.lost[column] = state.lost.get(column, 0) + count
         return False
@@ -270,9 +281,9 @@ class _TablePack:
         assert state.spec is not None
         writer.group(path, state.spec.attrs)
         rows = max(len(columns[0]), state.rows or 0)
-        whole = state.small and rows <= choice.WHOLE
-        chunk, shard = (max(rows, 1),) * 2 if whole else (choice.CHUNK, choice.SHARD)
         for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
+            whole = state.small and rows <= choice.WHOLE and rows * values.itemsize <= choice.WIDE
+            chunk, shard = (max(rows, 1),) * 2 if whole else choice.lengths(values.itemsize)
             array = writer.array(
                 f"{path}/{column['name']}",
                 codecs.dtype(column),
@@ -317,6 +328,10 @@ class _TablePack:
             title = state.columns[column]["name"]
             note((name, f"{plural(count, 'cell')} of column {title} kept as text, no values"))
         spec = state.spec
+        cut = _cut(state)
+        if cut:
+            many = f"{plural(len(cut), 'field')} of {len(state.columns)} end in the middle of the next one"
+            note((name, f"{many}, and are taken without what they share with it: {_few(cut)}"))
         found = source["rows"][1] - source["rows"][0]
         if spec is not None and spec.rows is not None and spec.rows != found:
             note((name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"))
@@ -368,6 +383,13 @@ def _raw(text: np.ndarray) -> bytes:
     from icecore import _icecore
 
     return _icecore.raw_escapes(text.tobytes())
+
+
+def _cut(state: FileState) -> list[str]:
+    """The fields that lost bytes to the next one."""
+    assert state.file.spec is not None
+    taken = {f.name: f.length for f in state.spec.fields} if state.spec is not None else {}
+    return [f.name for f in state.file.spec.fields if taken.get(f.name, f.length) != f.length]
 
 
 def _prints(fmt: dict[str, Any], text: np.ndarray) -> bool:

@@ -14,6 +14,9 @@ use super::window::{PIECE, Piece, Run, Windows};
 use crate::pool::for_each;
 use crate::read::ReadOptions;
 
+/// Bytes of a window that ends with the longest chunk.
+const MOST: u64 = 1 << 28;
+
 /// The summary of a column, one row a zone. See `icecore_chunk::Summary` for what each means.
 #[derive(Debug, Default)]
 pub struct ColumnSummary {
@@ -64,6 +67,8 @@ pub fn summarise(
             ..Default::default()
         });
     }
+    // With long texts a window ends inside of other columns' chunks, which are decoded again.
+    let grain = if grain.saturating_mul(row_bytes) > MOST { PIECE } else { grain };
     let everything = vec![Run { rows: 0..table.rows(), sure: true }];
     let mut windows = Windows::new(everything, memory / row_bytes, grain);
     let mut loaded = Vec::new();

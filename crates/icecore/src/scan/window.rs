@@ -28,17 +28,19 @@ pub(crate) struct Windows {
     /// Rows of the next window; doubles up to `most`, so that the first rows come soon.
     rows: u64,
     most: u64,
-    /// Windows end at multiples of it, so that no chunk is decoded for two of them.
+    /// Windows end at multiples of it where they can, so that no chunk is decoded for two of them.
     grain: u64,
 }
 
 const FIRST: u64 = 1 << 16;
+/// How many times as many rows as wanted a window may have in order to end with a chunk.
+const MOST: u64 = 4;
 
 impl Windows {
     /// `most` rows in a window, more where `grain` (the largest chunk) asks for it.
     pub fn new(runs: Vec<Run>, most: u64, grain: u64) -> Self {
         let most = most.max(PIECE);
-        let grain = if grain <= most.saturating_mul(4) { grain.max(1) } else { PIECE };
+        let grain = if grain <= most.saturating_mul(MOST) { grain.max(1) } else { PIECE };
         Self { runs: runs.into_iter(), rest: None, rows: FIRST.min(most), most, grain }
     }
 
@@ -46,7 +48,8 @@ impl Windows {
     pub fn next(&mut self) -> Vec<Piece> {
         let (mut pieces, mut count) = (Vec::new(), 0);
         while let Some(run) = self.rest.take().or_else(|| self.runs.next()) {
-            if count >= self.rows && self.ends_at(run.rows.start, &pieces) {
+            // Chunks that end inside of pieces: better decoded twice than all rows at once.
+            if count >= self.rows && (count >= MOST * self.rows || self.ends_at(run.rows.start, &pieces)) {
                 self.rest = Some(run);
                 break;
             }
@@ -77,13 +80,24 @@ mod tests {
     }
 
     #[test]
+    fn windows_stay_short_whatever_the_chunks() {
+        for grain in [1, 1194, 10_000, 65_536, 99_999] {
+            let runs = vec![Run { rows: 0..3_000_000, sure: false }];
+            let windows = all(Windows::new(runs, 50_000, grain));
+            let rows: Vec<u64> = windows.iter().map(|w| w.iter().map(|p| p.rows.end - p.rows.start).sum()).collect();
+            assert_eq!(rows.iter().sum::<u64>(), 3_000_000);
+            assert!(rows.iter().all(|rows| *rows <= 4 * 50_000 + PIECE), "{grain}: {rows:?}");
+        }
+    }
+
+    #[test]
     fn every_row_once_and_windows_end_with_chunks() {
         let runs = vec![Run { rows: 10..300_000, sure: false }, Run { rows: 400_000..400_001, sure: true }];
-        let windows = all(Windows::new(runs, 100_000, 50_000));
+        let windows = all(Windows::new(runs, 100_000, 49_152));
         let rows: Vec<u64> = windows.iter().flatten().flat_map(|p| p.rows.clone()).collect();
         assert!(rows.iter().copied().eq((10..300_000).chain([400_000])));
         for (a, b) in windows.iter().zip(windows.iter().skip(1)) {
-            assert_ne!((a.last().unwrap().rows.end - 1) / 50_000, b[0].rows.start / 50_000);
+            assert_ne!((a.last().unwrap().rows.end - 1) / 49_152, b[0].rows.start / 49_152);
         }
         assert!(windows.iter().flatten().all(|p| p.count() as u64 <= PIECE));
     }

@@ -59,7 +59,7 @@ def _separator(body: list[bytes]) -> bytes | None:
 def _cells(line: bytes, separator: bytes) -> list[bytes]:
     from icecore import _icecore
 
-    return _icecore.split_row(line, 0, separator[0], True, False)[0]
+    return _icecore.split_row(line, 0, separator[0])[0]
 
 
 def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str], int]:

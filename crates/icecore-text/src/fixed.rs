@@ -1,0 +1,64 @@
+//! Rows of one length: which bytes belong to which cell.
+//!
+//! Cells behind those of the columns have no column: their bytes are the template's, or an escape. A cell that begins inside
+//! another one is read like any other, but printed with that one.
+
+use crate::format::{Format, Layout};
+
+/// Where rows of one length are the same, and what of them is printed.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    /// Bytes of the template that all rows have: (start, end), in order.
+    pub gaps: Vec<(usize, usize)>,
+    /// By cell: whether its bytes are printed with another one.
+    pub inside: Vec<bool>,
+}
+
+impl Fixed {
+    /// `None` for rows of other layouts.
+    pub fn of(format: &Format) -> Option<Fixed> {
+        let Layout::Fixed { template, cells } = &format.layout else { return None };
+        let inside = inside(cells);
+        let mut printed: Vec<(usize, usize)> =
+            cells.iter().zip(&inside).filter(|(_, inside)| !**inside).map(|(cell, _)| ends(*cell)).collect();
+        printed.sort_unstable();
+        let starts = std::iter::once(0).chain(printed.iter().map(|cell| cell.1));
+        let stops = printed.iter().map(|cell| cell.0).chain(std::iter::once(template.len()));
+        let gaps = starts.zip(stops).filter(|(start, stop)| start < stop).collect();
+        Some(Fixed { gaps, inside })
+    }
+
+    /// Whether each byte of a row is that of one column or of none, so that rows can be read and printed by columns.
+    pub fn plain(&self, columns: usize) -> bool {
+        self.inside.len() == columns && !self.inside.contains(&true)
+    }
+
+    /// Whether a row, whose line end may be cut off, has the template's bytes between its cells.
+    pub fn fits(&self, template: &[u8], row: &[u8]) -> bool {
+        self.gaps.iter().all(|(start, end)| {
+            let (start, end) = ((*start).min(row.len()), (*end).min(row.len()));
+            row.get(start..end) == template.get(start..end)
+        })
+    }
+}
+
+/// Start and end of a cell.
+pub(crate) fn ends((start, length): (u32, u32)) -> (usize, usize) {
+    (start as usize, start as usize + length as usize)
+}
+
+/// Of each cell, whether it begins before the end of one that begins before it, or with it and stands before it.
+pub(crate) fn inside(cells: &[(u32, u32)]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|i| cells[*i].0);
+    let (mut inside, mut end) = (vec![false; cells.len()], 0);
+    for i in order {
+        let (from, to) = ends(cells[i]);
+        if from < end {
+            inside[i] = true;
+        } else {
+            end = to;
+        }
+    }
+    inside
+}

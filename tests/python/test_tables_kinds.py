@@ -1,0 +1,223 @@
+"""Columns whose cells are not all of one kind, fields inside of others, bytes of no field: nothing is lost or
+changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import icecore
+import numpy as np
+import pytest
+from icecore.errors import Error
+from icecore.report import Report
+from icecore.tables import choice
+from icecore.tables.restore import restore
+from tables_kit import PDS3, column, round_trip
+
+
+def packed(folder: Path, *texts: bytes, **options: Any) -> tuple[icecore.Table, Report]:
+    """CSV files in one table, which are printed again as they were."""
+    files = [folder / f"{i}.csv" for i in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_bytes(text)
+    report = icecore.pack(files, into=folder / "r", group="/t", concat="rows", **options)
+    repo = icecore.open(folder / "r")
+    restore(repo, "/t", folder / "again")
+    again = folder / "again"
+    printed = (
+        [again.read_bytes()] if again.is_file() else [(again / file.name).read_bytes() for file in files]
+    )
+    assert printed == list(texts)
+    return repo.table("/t"), report
+
+
+def fixed(folder: Path, rows: list[bytes], columns: str) -> tuple[icecore.Table, Report]:
+    """The same of rows of one length with a PDS3 label."""
+    text = b"".join(rows)
+    (folder / "t.tab").write_bytes(text)
+    label = PDS3.format(record=len(rows[0]), rows=len(rows), file="T.TAB", columns=columns)
+    (folder / "t.lbl").write_text(
+        label.replace("COLUMNS = 3", f"COLUMNS = {columns.count('NAME')}"), newline=""
+    )
+    repo, report, again = round_trip(folder / "t.lbl", folder)
+    assert again == text
+    return repo.table("/t"), report
+
+
+def test_identifiers_of_19_digits(tmp_path: Path) -> None:
+    table, _ = packed(
+        tmp_path, b"id,ra\n5853498713190525697,1.5\n5853498713190525699,2.5\n9007199254740993,3\n"
+    )
+    assert table.dtypes["id"] == "i8"
+    assert table["id"][...].tolist() == [5853498713190525697, 5853498713190525699, 9007199254740993]
+    assert len(table.to_numpy(where="id = 5853498713190525697")["id"]) == 1
+
+
+def test_identifiers_of_20_digits_are_text(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"id,ra\n18446744073709551615,1.5\n18446744073709551614,2.5\n")
+    assert table["id"][...].tolist() == [b"18446744073709551615", b"18446744073709551614"]
+
+
+def test_a_longer_number_behind_many_makes_text(tmp_path: Path) -> None:
+    rows = b"".join(b"%d,%d\n" % (i, i) for i in range(30_000))
+    table, report = packed(tmp_path, b"a,b\n" + rows + b"1.5e-3,585349871319052569\n2,58534987131905256970\n")
+    assert not report.notes
+    assert table["a"][-3:].tolist() == [29_999, 0.0015, 2]
+    assert table["b"][-3:].tolist() == [b"29999", b"585349871319052569", b"58534987131905256970"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "values"),
+    [
+        (b"1", b"2.5e-3", [1, 0.0025]),
+        (b"2.5e-3", b"1", [0.0025, 1]),
+        (b"1.50", b"1e5", [1.5, 1e5]),
+        (b"1234567890123456", b"0.5", [1234567890123456, 0.5]),
+        (b"12345678901234567", b"0.25", [12345678901234567.0, 0.25]),
+        (b"", b"1.5", [np.nan, 1.5]),
+        (b"1.5", b"", [1.5, np.nan]),
+        (b"", b"2e3", [np.nan, 2000]),
+        (b"hello", b"1.5", [b"hello", b"1.5"]),
+        (b"1.50", b"hello world", [b"1.50", b"hello world"]),
+        (b"2020-01-01", b"2020-01-01T00:00:00", [b"2020-01-01", b"2020-01-01T00:00:00"]),
+        (b"12:00:00", b"7", [b"12:00:00", b"7"]),
+    ],
+)
+def test_files_of_different_kinds(tmp_path: Path, first: bytes, second: bytes, values: list[Any]) -> None:
+    texts = [b"a,b\n%s,1\n%s,2\n" % (cell, cell) for cell in (first, second)]
+    table, report = packed(tmp_path, *texts)
+    np.testing.assert_array_equal(table["a"][...], np.repeat(values, 2))
+    assert not [note for note in report.notes if "no values" in note.message]
+
+
+def test_a_file_without_values_fits_any_column(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"a,b\n1,2020-01-01\n", b"a,b\n,\n,\n")
+    assert (table.dtypes["a"], table.dtypes["b"]) == ("i8", "M8[D]")
+    assert len(table.to_numpy(["a"], where="a is null")["a"]) == 2
+
+
+def test_appending_to_any_doubles(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"a,b\n2.5e-3,x\n1e5,y\n")
+    for i, text in enumerate((b"a,b\n1.50,z\n,q\n", b"a,b\n,\n,\n", b"a,b\n7,zz\n")):
+        (tmp_path / f"more{i}.csv").write_bytes(text)
+        icecore.pack(tmp_path / f"more{i}.csv", into=tmp_path / "r", group="/t", concat="rows", append=True)
+    table = icecore.open(tmp_path / "r").table("/t")
+    np.testing.assert_array_equal(table["a"][...], [0.0025, 1e5, 1.5, *[np.nan] * 3, 7])
+    long = tmp_path / "long.csv"
+    long.write_bytes(b"a,b\n1,%s\n" % (b"long " * 7))
+    with pytest.raises(Error, match=r"column b of .* needs \|S40") as refused:
+        icecore.pack(long, into=tmp_path / "r", group="/t", concat="rows", append=True)
+    assert refused.value.kind == "mismatch"
+
+
+def test_a_fraction_of_zero_is_left_away(tmp_path: Path) -> None:
+    rows = [b"2020-01-01T00:00:%02d.123456,%d\n" % (i % 60, i) for i in range(100)]
+    rows[7] = b"2020-01-01T00:00:07,7\n"
+    table, report = packed(tmp_path, b"t,n\n" + b"".join(rows))
+    assert (
+        table["t"][6:8].tolist()
+        == np.array(["2020-01-01T00:00:06.123456", "2020-01-01T00:00:07"], "M8[us]").tolist()
+    )
+    assert not report.notes
+
+
+@pytest.mark.parametrize("before", [0, 3000], ids=["at once", "behind what is sampled"])
+def test_quotes_span_lines(tmp_path: Path, before: int) -> None:
+    rows = b"".join(b"%d,plain\n" % i for i in range(before))
+    text = b"id,note\n" + rows + b'1,3.5" disk\n2,"line one\nline two, with comma"\n3,end\n'
+    table, report = packed(tmp_path, text)
+    assert table["id"][-3:].tolist() == [1, 2, 3]
+    assert table["note"][-3:].tolist() == [b'3.5" disk', b"line one\nline two, with comma", b"end"]
+    assert not report.notes
+
+
+def test_one_long_text_among_short_ones(tmp_path: Path) -> None:
+    rows = b"".join(b"%d,POINT(%d %d)\n" % (i, i % 360, i % 90) for i in range(9000))
+    table, _ = packed(tmp_path, b"id,geom\n" + rows + b'9000,"' + b"1 2," * 4000 + b'"\n')
+    assert table["geom"].chunks[0] * table["geom"].dtype.itemsize <= choice.WIDE
+    assert table["geom"][-1] == b"1 2," * 4000
+    assert table["geom"][17] == b"POINT(17 17)"
+    assert table["id"][...].tolist() == list(range(9001))
+
+
+def test_a_text_beyond_all_bounds_is_kept_without_a_value(tmp_path: Path) -> None:
+    table, report = packed(tmp_path, b"id,geom\n1,a\n2," + b"x" * 1_200_000 + b"\n3,c\n")
+    assert table["geom"][...].tolist() == [b"a", b"", b"c"]
+    assert "1 cell of column geom kept as text, no values" in [note.message for note in report.notes]
+
+
+def test_fields_inside_of_others(tmp_path: Path) -> None:
+    columns = (
+        column("YEAR", "ASCII_INTEGER", 1, 4)
+        + column("MONTH", "ASCII_INTEGER", 6, 2)
+        + column("DATE", "DATE", 1, 10)
+        + column("DATE_AGAIN", "DATE", 1, 10)
+        + column("N", "ASCII_INTEGER", 12, 6)
+    )
+    table, report = fixed(tmp_path, [b"2020-01-%02d %6d\r\n" % (i + 1, i * 37) for i in range(30)], columns)
+    days = np.datetime64("2020-01-01") + np.arange(30)
+    for name, expected in {
+        "DATE": days,
+        "DATE_AGAIN": days,
+        "YEAR": [2020] * 30,
+        "N": np.arange(30) * 37,
+    }.items():
+        np.testing.assert_array_equal(table[name][...], expected)
+    assert not report.notes
+
+
+def test_a_field_that_ends_in_the_next_one_gives_way(tmp_path: Path) -> None:
+    columns = column("A", "ASCII_INTEGER", 1, 5) + column("B", "ASCII_REAL", 5, 6)
+    table, report = fixed(tmp_path, [b"%4d%6.2f\r\n" % (i, i / 4) for i in range(30)], columns)
+    assert table["A"][...].tolist() == list(range(30))
+    assert next(note.message for note in report.notes).startswith(
+        "1 field of 2 end in the middle of the next one"
+    )
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda i: b'%4d,%6.2f,"x%02d"\r\n' % (i, i / 4, i),
+        lambda i: b"%4d%c%6.2f    ;\r\n" % (i, 32 + i % 2, i / 4),
+    ],
+    ids=["behind", "between"],
+)
+def test_bytes_of_no_field_that_vary(tmp_path: Path, row: Any) -> None:
+    columns = column("A", "ASCII_INTEGER", 1, 4) + column("X", "ASCII_REAL", 6, 6)
+    table, report = fixed(tmp_path, [row(i) for i in range(40)], columns)
+    assert table["A"][...].tolist() == list(range(40))
+    assert table["X"][...].tolist() == [i / 4 for i in range(40)]
+    assert not report.notes
+
+
+def test_prefixes_that_vary(tmp_path: Path) -> None:
+    columns = column("A", "ASCII_INTEGER", 1, 4) + column("X", "ASCII_REAL", 6, 6)
+    text = b"".join(b"%03d%4d,%6.2f\r\n" % (i, i, i / 4) for i in range(40))
+    (tmp_path / "t.tab").write_bytes(text)
+    label = PDS3.format(record=16, rows=40, file="T.TAB", columns=columns).replace(
+        "COLUMNS = 3", "COLUMNS = 2"
+    )
+    label = label.replace("  ROW_BYTES = 16", "  ROW_PREFIX_BYTES = 3\r\n  ROW_BYTES = 13")
+    (tmp_path / "t.lbl").write_text(label, newline="")
+    repo, report, again = round_trip(tmp_path / "t.lbl", tmp_path)
+    assert again == text
+    assert repo.table("/t")["A"][...].tolist() == list(range(40))
+    assert not report.notes
+
+
+def test_binary_fields_inside_of_others(tmp_path: Path) -> None:
+    values = (np.arange(40) * 70_000).astype(">u4")
+    (tmp_path / "t.tab").write_bytes(values.tobytes())
+    columns = column("A", "MSB_UNSIGNED_INTEGER", 1, 4) + column("LOW", "MSB_UNSIGNED_INTEGER", 3, 2)
+    columns += column("HIGH", "MSB_UNSIGNED_INTEGER", 1, 2)
+    label = PDS3.format(record=4, rows=40, file="T.TAB", columns=columns).replace("= ASCII", "= BINARY")
+    (tmp_path / "t.lbl").write_text(label, newline="")
+    repo, _, again = round_trip(tmp_path / "t.lbl", tmp_path)
+    assert again == values.tobytes()
+    table = repo.table("/t")
+    np.testing.assert_array_equal(table["A"][...], values)
+    np.testing.assert_array_equal(table["LOW"][...], values & 0xFFFF)
+    np.testing.assert_array_equal(table["HIGH"][...], values >> 16)
