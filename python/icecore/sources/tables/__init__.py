@@ -17,10 +17,9 @@ from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, ZIP, Member, members, plain
+from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, members, plain
 from icecore.sources.tables.delimited import is_text, sniff
 
-_SMALL = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 _START = 1 << 16
 _LABEL = 1 << 26
 _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
@@ -28,7 +27,7 @@ _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 def matches(source: ByteSource, start: bytes) -> bool:
     """Whether a file may hold tables: a label, an archive, or text with rows and cells."""
-    if start.startswith((*ZIP, *_SMALL)):
+    if start.startswith((*ZIP, *SMALLER)):
         return True
     block = source.read_at(0, _START)
     return pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block)
