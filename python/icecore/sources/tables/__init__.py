@@ -22,6 +22,8 @@ from icecore.sources.tables.delimited import is_text, sniff
 
 _START = 1 << 16
 _LABEL = 1 << 26
+#: so many lines tell a table, and are looked for in so many bytes
+_LINES, _FAR = 4, 1 << 24
 _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 
@@ -70,10 +72,7 @@ def _paths(tables: Sequence[TableFile]) -> list[str]:
 
 
 def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[TableFile]:
-    with member.open() as file:
-        start = file.read(_START)
-        if pds3.is_label(start) or pds4.is_label(start):
-            start += file.read(_LABEL)
+    start = _start(member)
     is_label = pds3.is_label(start) or pds4.is_label(start)
     if not is_label and len(siblings) == 1:
         label = _label_beside(source, member)
@@ -82,7 +81,7 @@ def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[Tab
     if not is_label:
         if len(siblings) > 1 and not member.name.lower().endswith(_SUFFIXES):
             return []
-        spec = sniff(start)
+        spec = _sniffed(member, start)
         return [] if spec is None else [TableFile(member.name, member.place, member.open, spec)]
     reader = pds3 if pds3.is_label(start) else pds4
 
@@ -91,6 +90,30 @@ def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[Tab
 
     specs = reader.read(member.name, start, find)
     return [_described(spec, find, member) for spec in specs]
+
+
+def _start(member: Member) -> bytes:
+    """All of a label, or so much of a file that it holds some lines, however long they are."""
+    with member.open() as file:
+        start = file.read(_START)
+        if pds3.is_label(start) or pds4.is_label(start):
+            return start + file.read(_LABEL)
+        while start.count(b"\n") < _LINES and len(start) < _FAR and (more := file.read(len(start))):
+            start += more
+    return start
+
+
+def _sniffed(member: Member, start: bytes) -> TableSpec | None:
+    """The layout of a table without a label.
+
+    Raises:
+        Error: ``unsupported`` for lines that are too long to tell.
+    """
+    spec = sniff(start)
+    if spec is not None and len(start) >= _FAR and b"\n" not in start:
+        message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
+        raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")
+    return spec
 
 
 def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
