@@ -7,6 +7,7 @@ from typing import Any
 
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import format
+from icecore.tables.counted import Counted
 
 
 class FileState:
@@ -37,6 +38,8 @@ class FileState:
         self.native = format.native(fmt)
         if spec.row_bytes and spec.rows is not None:
             self.limit = spec.row_bytes * spec.rows
+        elif spec.layout == "delimited" and spec.rows:
+            self.native = Counted(self.native, spec.rows)
 
     def count(self, parsed: dict[str, Any], start: int) -> None:
         """Add up what is kept as text; the lines before the first row are its header."""

@@ -13,6 +13,7 @@ from icecore import errors
 from icecore.sources.tablefile import Field, TableFile, TableSpec
 from icecore.tables import binary
 from icecore.tables.codecs import dtype
+from icecore.tables.counted import reach
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -53,6 +54,7 @@ def infer(
         columns = _columns(spec, samples, extra, True, ",")
     else:
         spec = table.spec
+        text = text[: reach(text, spec.rows)]
         multiline = _multiline(text, spec.separator)
         rows = _delimited_rows(table, spec, text, multiline)
         layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": multiline}}
