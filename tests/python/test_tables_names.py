@@ -95,6 +95,17 @@ def test_members_of_two_archives(tmp_path: Path) -> None:
     assert [source.name for source in sources(repo, "/t")] == ["2009.zip/in/a.csv", "2010.zip/in/a.csv"]
 
 
+def test_members_of_one_stem_get_paths_of_their_own(tmp_path: Path) -> None:
+    names = ["a/t.csv", "b/t.csv", "t_1.csv", "t_2.csv"]
+    with zipfile.ZipFile(tmp_path / "v.zip", "w") as archive:
+        for name, text in zip(names, TEXTS.values(), strict=True):
+            archive.writestr(name, text)
+    icecore.pack(tmp_path / "v.zip", into=tmp_path / "r", group="/g")
+    repo = icecore.open(tmp_path / "r")
+    found = {path: sources(repo, f"/g/{path}")[0].name for path in ("t_1_1", "t_2_2", "t_1", "t_2")}
+    assert list(found.values()) == names
+
+
 def test_places_are_below_and_distinct() -> None:
     names = ["a", "a", "/etc/a", "..", "../../b", "x//./c", "y/c", ""]
     assert sourcenames.places(names) == ["a", "a_2", "etc/a", "source", "b", "x/c", "y/c", "source_2"]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -65,10 +66,22 @@ def open(source: str) -> ArrayMap:
 
 
 def _paths(tables: Sequence[TableFile]) -> list[str]:
+    """Where each table goes: to the stem of its file, with its number where others have the same one."""
     if len(tables) == 1:
         return ["/"]
     stems = [os.path.splitext(os.path.basename(table.name))[0] for table in tables]
-    return [f"/{stem}" if stems.count(stem) == 1 else f"/{stem}_{i + 1}" for i, stem in enumerate(stems)]
+    count = Counter(stems)
+    used = {stem for stem in stems if count[stem] == 1}
+    paths = []
+    for i, stem in enumerate(stems, 1):
+        name = stem
+        if count[stem] > 1:
+            name = f"{stem}_{i}"
+            while name in used:
+                name = f"{name}_{i}"
+            used.add(name)
+        paths.append(f"/{name}")
+    return paths
 
 
 def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[TableFile]:
