@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
+from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
@@ -29,8 +31,12 @@ def sniff(start: bytes) -> TableSpec | None:
 
     The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
     where all rows have spaces. Lines before the first row are a header; the last of them names the columns
-    where it has as many cells (:mod:`icecore.sources.tables.header`).
+    where it has as many cells (:mod:`icecore.sources.tables.header`). A byte order
+    mark comes before all of them.
     """
+    if start.startswith(BOM_UTF8):
+        spec = sniff(start[len(BOM_UTF8) :])
+        return None if spec is None else replace(spec, offset=spec.offset + len(BOM_UTF8))
     lines = start.split(b"\n")[: _SAMPLE + 1]
     whole = [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
     body = [line for line in whole if line.strip() and not line.startswith(b"#")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +31,7 @@ def parse(name: str, text: bytes) -> Any:
     end = _END.search(text)
     label = text[: end.end()] if end else text
     try:
-        return pvl.loads(label.decode("latin-1"), lexer_fn=_Tokens)
+        return pvl.loads(label.removeprefix(BOM_UTF8).decode("latin-1"), lexer_fn=_Tokens)
     except Exception as error:  # pvl lets all kinds of them through
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise errors.make(

@@ -18,7 +18,7 @@ from icecore.sources.tables.delimited import unique
 Finder = Callable[[str], Member | None]
 
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
-_START = re.compile(rb"\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
+_START = re.compile(rb"(\xef\xbb\xbf)?\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
 _WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
 _SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "VERTICAL_BAR": "|"}
 _CONSTANTS = (
