@@ -8,6 +8,7 @@ from typing import Any
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import format
 from icecore.tables.counted import Counted
+from icecore.tables.encoded import Encoded
 
 
 class FileState:
@@ -40,6 +41,13 @@ class FileState:
             self.limit = spec.row_bytes * spec.rows
         elif spec.layout == "delimited" and spec.rows:
             self.native = Counted(self.native, spec.rows)
+        if spec.layout != "binary":
+            self.native = Encoded(self.native)
+
+    @property
+    def foreign(self) -> str:
+        """The first line that is not UTF-8; empty where all are."""
+        return self.native.shown if isinstance(self.native, Encoded) else ""
 
     def count(self, parsed: dict[str, Any], start: int) -> None:
         """Add up what is kept as text; the lines before the first row are its header."""

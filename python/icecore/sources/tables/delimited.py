@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
+from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.header import is_header
 
 _SEPARATORS = b",\t;|"
@@ -81,7 +82,7 @@ def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str],
         if len(cells) != count or not line.strip():
             continue
         if comment or is_header(cells, _rows(lines[i + 1 :], separator, count)):
-            names = unique([cell.strip(b' "').decode("utf-8", "replace").strip() for cell in cells])
+            names = unique([decoded(cell.strip(b' "')).strip() for cell in cells])
             if comment:
                 continue
             return names, i + 1

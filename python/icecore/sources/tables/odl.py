@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from icecore import errors
+from icecore.sources.tables.encoding import decoded
 
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 #: tokens that pvl may look at for each character of a label; it looks at one several times, but not so often
@@ -31,7 +32,7 @@ def parse(name: str, text: bytes) -> Any:
     end = _END.search(text)
     label = text[: end.end()] if end else text
     try:
-        return pvl.loads(label.removeprefix(BOM_UTF8).decode("latin-1"), lexer_fn=_Tokens)
+        return pvl.loads(decoded(label.removeprefix(BOM_UTF8)), lexer_fn=_Tokens)
     except Exception as error:  # pvl lets all kinds of them through
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise errors.make(
