@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from icecore.sources.tables.binary import binary
 from tables_kit import column, round_trip
 
 pytest.importorskip("pvl")
@@ -80,3 +81,42 @@ def test_pds4_with_groups(tmp_path: Path) -> None:
     assert (table["id"].attrs, table["v_2"].attrs) == ({"units": "m"}, {"missing_value": [-999]})
     np.testing.assert_array_equal(table["id"][...], rows["id"])
     np.testing.assert_array_equal(table["v_2"][...], rows["v"][:, 2])
+
+
+IBM = {
+    "42640000": 100.0,
+    "C276A000": -118.625,
+    "41100000": 1.0,
+    "40800000": 0.5,
+    "00000000": 0.0,
+    "7FFFFFFF": (1 - 2.0**-24) * 2.0**252,
+    "00100000": 2.0**-260,
+    "41000001": 2.0**-20,  # not normalised
+}
+
+
+def test_ibm_reals(tmp_path: Path) -> None:
+    singles = b"".join(bytes.fromhex(digits) for digits in IBM)
+    doubles = b"".join(bytes.fromhex(digits + "00000000") for digits in IBM)
+    exact = b"".join(bytes.fromhex(digits + "FFFFFFFF") for digits in IBM)
+    size = len(IBM)
+    text = b"".join(
+        bytes(4) + singles[4 * i :][:4] + doubles[8 * i :][:8] + exact[8 * i :][:8] + bytes(5 + 2)
+        for i in range(size)
+    )
+    columns = (
+        column("ONE", "IBM_REAL", 1, 4) + column("TWO", "IBM_REAL", 5, 8) + column("ALL", "IBM_REAL", 13, 8)
+    )
+    (tmp_path / "d.dat").write_bytes(b"header!" + text)
+    (tmp_path / "d.lbl").write_text(LABEL.format(rows=size, columns=columns), newline="")
+    repo, _, again = round_trip(tmp_path / "d.lbl", tmp_path)
+    assert again == b"header!" + text
+    for name in ("ONE", "TWO"):
+        assert repo[f"/t/{name}"].dtype == np.dtype("f8")
+        assert repo[f"/t/{name}"][...].tolist() == list(IBM.values())
+
+
+def test_complex_numbers_of_other_machines_stay_bytes() -> None:
+    assert binary("PC_COMPLEX", 8).dtype == np.dtype("c8")
+    assert binary("VAX_COMPLEX", 8).dtype == binary("IBM_COMPLEX", 8).dtype == np.dtype("S8")
+    assert binary("IBM_INTEGER", 4).stored == np.dtype(">i4")

@@ -3,6 +3,7 @@
 //! Cells behind those of the columns have no column: their bytes are the template's, or an escape. A cell that begins inside
 //! another one is read like any other, but printed with that one.
 
+use crate::cells::{ends, inside};
 use crate::format::{Format, Layout};
 
 /// Where rows of one length are the same, and what of them is printed.
@@ -40,25 +41,4 @@ impl Fixed {
             row.get(start..end) == template.get(start..end)
         })
     }
-}
-
-/// Start and end of a cell.
-pub(crate) fn ends((start, length): (u32, u32)) -> (usize, usize) {
-    (start as usize, start as usize + length as usize)
-}
-
-/// Of each cell, whether it begins before the end of one that begins before it, or with it and stands before it.
-pub(crate) fn inside(cells: &[(u32, u32)]) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..cells.len()).collect();
-    order.sort_by_key(|i| cells[*i].0);
-    let (mut inside, mut end) = (vec![false; cells.len()], 0);
-    for i in order {
-        let (from, to) = ends(cells[i]);
-        if from < end {
-            inside[i] = true;
-        } else {
-            end = to;
-        }
-    }
-    inside
 }

@@ -4,8 +4,8 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
+use crate::cells::{ends, inside};
 use crate::column::Column;
-use crate::fixed::{ends, inside};
 
 const MAX_COLUMNS: usize = 1 << 15;
 const MAX_CELLS: usize = 1 << 16;

@@ -6,6 +6,7 @@
 //! [`parse`](parse()) was given.
 
 mod bytes;
+mod cells;
 mod column;
 mod digits;
 mod elements;

@@ -5,9 +5,10 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 
+use crate::cells::ends;
 use crate::column::View;
 use crate::escapes::Escapes;
-use crate::fixed::{Fixed, ends};
+use crate::fixed::Fixed;
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_print::Printer;

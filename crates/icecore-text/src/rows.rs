@@ -1,6 +1,7 @@
 //! Text → rows and lines → cells.
 
-use crate::fixed::{Fixed, ends};
+use crate::cells::ends;
+use crate::fixed::Fixed;
 use crate::format::{Format, Layout};
 
 /// A row in quotes that goes on longer than this does not: its quotes are taken for text.

@@ -6,6 +6,8 @@ from typing import Any
 
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import codecs, format
+from icecore.tables.counted import Counted
+from icecore.tables.encoded import Encoded
 from icecore.tables.stream import BLOCK
 
 #: bytes of columns that a block of text may become at once
@@ -44,6 +46,15 @@ class FileState:
         self.most = max(int(_MOST / sum(codecs.dtype(c).itemsize for c in self.columns) * row), 1 << 12)
         if spec.row_bytes and spec.rows is not None:
             self.limit = spec.row_bytes * spec.rows
+        elif spec.layout == "delimited" and spec.rows:
+            self.native = Counted(self.native, spec.rows)
+        if spec.layout != "binary":
+            self.native = Encoded(self.native)
+
+    @property
+    def foreign(self) -> str:
+        """The first line that is not UTF-8; empty where all are."""
+        return self.native.shown if isinstance(self.native, Encoded) else ""
 
     def count(self, parsed: dict[str, Any], start: int) -> None:
         """Add up what is kept as text; the lines before the first row are its header."""

@@ -14,6 +14,7 @@ from icecore import errors
 from icecore.sources.tablefile import Field, TableFile, TableSpec
 from icecore.tables import binary
 from icecore.tables.codecs import dtype
+from icecore.tables.counted import reach
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -67,6 +68,7 @@ def infer(
         layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
     else:
         spec = table.spec
+        text = text[: reach(text, spec.rows)]
         rows = _delimited_rows(table, spec, text)
         # A quote that its line doesn't close goes on where that makes a row.
         layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": True}}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference
 from icecore.assemble import Existing
 from icecore.into import may_commit
 from icecore.report import Report, Row
 from icecore.sources.tablefile import TableFile
+from icecore.sources.tables.archives import FAULTS
 from icecore.sourcing import Failure, Source
+from icecore.tables import sourcenames
 from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.pack import pack_table
 from icecore.tables.zones import ZONE, Zones
@@ -51,11 +54,11 @@ def plan_tables(
             message = f"{where} and {files[1].place} would both become {path}"
             plan.failures.append(Failure(where, "exists", message, "join them: --concat rows"))
         elif path not in nodes:
-            plan.jobs.append(TableJob(path, files))
+            plan.jobs.append(TableJob(path, _named(files)))
         elif existing.skip:
             plan.skipped.append(path)
         elif existing.replace:
-            plan.jobs.append(TableJob(path, files, delete=True))
+            plan.jobs.append(TableJob(path, _named(files), delete=True))
         elif existing.append and "table" in nodes[path].ours:
             _extend(plan, path, files, nodes)
         else:
@@ -66,13 +69,39 @@ def plan_tables(
 
 def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[str, Node]) -> None:
     """Append the files that the table doesn't have yet."""
-    known = {source.get("name") for source in nodes[path].ours["table"].get("sources", [])}
-    twice = [file.name for file in files if file.name in known]
-    if twice:
-        message = f"{path} has the rows of {twice[0]} already"
-        plan.failures.append(Failure(twice[0], "exists", message, "leave it out"))
+    known = nodes[path].ours["table"].get("sources", [])
+    twice = next((file for file in files if any(_holds(source, file) for source in known)), None)
+    if twice is not None:
+        message = f"{path} has the rows of {twice.name} already"
+        plan.failures.append(Failure(twice.name, "exists", message, "leave it out"))
     else:
-        plan.jobs.append(TableJob(path, files, append=True))
+        taken = [str(source.get("name")) for source in known]
+        plan.jobs.append(TableJob(path, _named(files, taken), append=True))
+
+
+def _holds(source: dict[str, Any], file: TableFile) -> bool:
+    """Whether a file is a source of a table, by its name and, where its hash is kept, by its text: one that
+    has grown since is the same one, too.
+    """
+    if not sourcenames.may_be(file, str(source.get("name"))):
+        return False
+    if source.get("sha256") is None:
+        return True
+    digest, left = hashlib.sha256(), int(source["bytes"])
+    try:
+        with file.open() as text:
+            while left and (part := text.read(min(left, 1 << 20))):
+                digest.update(part)
+                left -= len(part)
+    except FAULTS:
+        return False  # which packing it will tell
+    return not left and digest.hexdigest() == source["sha256"]
+
+
+def _named(files: list[TableFile], taken: Sequence[str] = ()) -> list[TableFile]:
+    """The files under names that no other source of their table has."""
+    names = sourcenames.distinct(files, taken)
+    return [replace(file, name=name) for file, name in zip(files, names, strict=True)]
 
 
 def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:

@@ -324,6 +324,8 @@ class _TablePack:
         note = self._done.notes.append
         if state.odd:
             note((name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"))
+        if state.foreign:
+            note((name, f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"))
         for column, count in [*state.junk.items(), *state.lost.items()]:
             title = state.columns[column]["name"]
             note((name, f"{plural(count, 'cell')} of column {title} kept as text, no values"))

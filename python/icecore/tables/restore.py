@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from icecore import errors, reference
 from icecore.landing import landing
 from icecore.nodes import HIDDEN
-from icecore.tables import stated
+from icecore.tables import sourcenames, stated
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -60,31 +60,42 @@ def restore(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
     """Write the file that a table was packed from as it was; of several files the one named ``source``, or
-    all of them into the folder ``out``.
+    all of them into the folder ``out``, in folders of their own where base names come twice.
 
     Returns:
         The paths that were written.
 
     Raises:
-        Error: ``not-found``, ``invalid`` where the table has no print format, ``corrupt`` where what is
-            printed is not what was packed (the file is removed again).
+        Error: ``not-found``, ``invalid`` where the table has no print format or several sources have the base
+            name ``source``, ``corrupt`` where what is printed is not what was packed (the file is removed
+            again).
     """
     table = packed(repo, path)
-    chosen = [i for i, item in enumerate(table["sources"]) if source in (None, item["name"])]
-    if not chosen:
-        names = ", ".join(item["name"] for item in table["sources"][:5])
-        raise errors.make("not-found", f"{path} has no source {source}", f"it has {names}")
+    names = [str(item["name"]) for item in table["sources"]]
+    chosen = _chosen(path, names, source)
     place = os.fspath(out)
-    folder = len(chosen) > 1 or os.path.isdir(place)
-    if folder:
-        os.makedirs(place, exist_ok=True)
+    folder, below = len(chosen) > 1 or os.path.isdir(place), sourcenames.places(names)
     written = []
     for i in chosen:
-        name = os.path.basename(table["sources"][i]["name"])
-        target = os.path.join(place, name) if folder else place
+        target = os.path.join(place, below[i]) if folder else place
+        if folder:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
         _write(repo, path, table, i, target, progress)
         written.append(target)
     return written
+
+
+def _chosen(path: str, names: list[str], source: str | None) -> list[int]:
+    """The numbers of the sources of a name, or of the one of that base name."""
+    exact = [i for i, name in enumerate(names) if source in (None, name)]
+    chosen = exact or [i for i, name in enumerate(names) if os.path.basename(name) == source]
+    if not chosen:
+        raise errors.make("not-found", f"{path} has no source {source}", f"it has {', '.join(names[:5])}")
+    if not exact and len(chosen) > 1:
+        several = ", ".join(names[i] for i in chosen[:5])
+        message = f"{len(chosen)} sources of {path} are called {source}"
+        raise errors.make("invalid", message, f"name one: {several}")
+    return chosen
 
 
 def _write(

@@ -32,7 +32,8 @@ def of_source(table: Table, source: str) -> list[tuple[int, int]]:
             f"{table.path} does not say which rows came from which file",
             "tables that were packed from text or records do; leave source out",
         )
-    rows = sorted(rows for name, rows in files if _is(name, source))
+    exact = [rows for name, rows in files if name == source]
+    rows = sorted(exact or [rows for name, rows in files if _is(name, source)])
     if not rows:
         names = [name for name, _ in files]
         near = nearest(source, names)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,18 +18,19 @@ from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, ZIP, Member, members, plain
+from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, members, plain
 from icecore.sources.tables.delimited import is_text, sniff
 
-_SMALL = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 _START = 1 << 16
 _LABEL = 1 << 26
+#: so many lines tell a table, and are looked for in so many bytes
+_LINES, _FAR = 4, 1 << 24
 _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 
 def matches(source: ByteSource, start: bytes) -> bool:
     """Whether a file may hold tables: a label, an archive, or text with rows and cells."""
-    if start.startswith((*ZIP, *_SMALL)):
+    if start.startswith((*ZIP, *SMALLER)):
         return True
     block = source.read_at(0, _START)
     return pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block)
@@ -64,17 +66,26 @@ def open(source: str) -> ArrayMap:
 
 
 def _paths(tables: Sequence[TableFile]) -> list[str]:
+    """Where each table goes: to the stem of its file, with its number where others have the same one."""
     if len(tables) == 1:
         return ["/"]
     stems = [os.path.splitext(os.path.basename(table.name))[0] for table in tables]
-    return [f"/{stem}" if stems.count(stem) == 1 else f"/{stem}_{i + 1}" for i, stem in enumerate(stems)]
+    count = Counter(stems)
+    used = {stem for stem in stems if count[stem] == 1}
+    paths = []
+    for i, stem in enumerate(stems, 1):
+        name = stem
+        if count[stem] > 1:
+            name = f"{stem}_{i}"
+            while name in used:
+                name = f"{name}_{i}"
+            used.add(name)
+        paths.append(f"/{name}")
+    return paths
 
 
 def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[TableFile]:
-    with member.open() as file:
-        start = file.read(_START)
-        if pds3.is_label(start) or pds4.is_label(start):
-            start += file.read(_LABEL)
+    start = _start(member)
     is_label = pds3.is_label(start) or pds4.is_label(start)
     if not is_label and len(siblings) == 1:
         label = _label_beside(source, member)
@@ -83,19 +94,43 @@ def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[Tab
     if not is_label:
         if len(siblings) > 1 and not member.name.lower().endswith(_SUFFIXES):
             return []
-        spec = sniff(start)
+        spec = _sniffed(member, start)
         return [] if spec is None else [TableFile(member.name, member.place, member.open, spec)]
     reader = pds3 if pds3.is_label(start) else pds4
 
     def find(name: str) -> Member | None:
-        return _find(name, member, siblings, source)
+        return _find(name, member, siblings, source) if name else member
 
     specs = reader.read(member.name, start, find)
     return [_described(spec, find, member) for spec in specs]
 
 
+def _start(member: Member) -> bytes:
+    """All of a label, or so much of a file that it holds some lines, however long they are."""
+    with member.open() as file:
+        start = file.read(_START)
+        if pds3.is_label(start) or pds4.is_label(start):
+            return start + file.read(_LABEL)
+        while start.count(b"\n") < _LINES and len(start) < _FAR and (more := file.read(len(start))):
+            start += more
+    return start
+
+
+def _sniffed(member: Member, start: bytes) -> TableSpec | None:
+    """The layout of a table without a label.
+
+    Raises:
+        Error: ``unsupported`` for lines that are too long to tell.
+    """
+    spec = sniff(start)
+    if spec is not None and len(start) >= _FAR and b"\n" not in start:
+        message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
+        raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")
+    return spec
+
+
 def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
-    data = label if not spec.file else find(spec.file)
+    data = find(spec.file)
     if data is None:
         raise errors.make(
             "source-missing",

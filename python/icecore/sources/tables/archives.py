@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import lzma
 import os
 import zipfile
@@ -13,16 +12,21 @@ from typing import IO, Any
 
 from icecore import errors
 from icecore.sources.tables.gunzip import gunzip
+from icecore.sources.tables.streams import bunzip2, unxz
 from icecore.sources.tables.unzstd import unzstd
 from icecore.sources.tables.zipmember import deflated
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_OPENERS: dict[bytes, Callable[[str], Any]] = {
-    b"\x1f\x8b": gunzip,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
+#: a frame, or one to be skipped, with which pzstd begins
+_ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16)))
+_OPENERS: dict[tuple[bytes, ...], Callable[[str], Any]] = {
+    (b"\x1f\x8b",): gunzip,
+    (b"BZh",): bunzip2,
+    (b"\xfd7zXZ\x00",): unxz,
+    _ZSTD: unzstd,
 }
+#: how files begin that hold one other file
+SMALLER = tuple(start for starts in _OPENERS for start in starts)
 #: what a damaged archive raises while it is read
 FAULTS = (
     OSError,
@@ -55,10 +59,8 @@ def members(path: str) -> list[Member]:
     if start.startswith(ZIP):
         return _zipped(path)
     base = os.path.basename(path)
-    if start.startswith(_ZSTD):
-        return [Member(os.path.splitext(base)[0], path, partial(unzstd, path))]
-    for signature, opener in _OPENERS.items():
-        if start.startswith(signature):
+    for signatures, opener in _OPENERS.items():
+        if start.startswith(signatures):
             return [Member(os.path.splitext(base)[0], path, partial(opener, path))]
     return [Member(base, path, partial(plain, path))]
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
+from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
+from icecore.sources.tables.encoding import decoded
+from icecore.sources.tables.header import is_header
 
 _SEPARATORS = b",\t;|"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
-_NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?\s*")
 #: of so many bytes one may be a control character: damaged text is text
 _STRANGE = 100
 #: so many rows say what the others are like
@@ -29,8 +32,12 @@ def sniff(start: bytes) -> TableSpec | None:
 
     The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
     where all rows have spaces. Lines before the first row are a header; the last of them names the columns
-    where it has as many cells.
+    where it has as many cells (:mod:`icecore.sources.tables.header`). A byte order
+    mark comes before all of them.
     """
+    if start.startswith(BOM_UTF8):
+        spec = sniff(start[len(BOM_UTF8) :])
+        return None if spec is None else replace(spec, offset=spec.offset + len(BOM_UTF8))
     lines = start.split(b"\n")[: _SAMPLE + 1]
     whole = [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
     body = [line for line in whole if line.strip() and not line.startswith(b"#")]
@@ -66,8 +73,7 @@ def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str],
     """The columns' names, and how many lines stand before the first row.
 
     Those lines are comments (``#``), blank ones and ones with fewer cells; the last comment with as many
-    cells as a row names the columns, or the first line with as many cells, where none of them is blank or a
-    number.
+    cells as a row names the columns, or the first line with as many cells that is no row.
     """
     names = [f"column_{i + 1}" for i in range(count)]
     for i, line in enumerate(lines):
@@ -75,13 +81,18 @@ def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str],
         cells = _cells(line.lstrip(b"#"), separator)
         if len(cells) != count or not line.strip():
             continue
-        if comment or not any(_NUMBER.fullmatch(cell) or not cell.strip(b' "') for cell in cells):
-            names = unique([cell.strip(b' "').decode("utf-8", "replace").strip() for cell in cells])
+        if comment or is_header(cells, _rows(lines[i + 1 :], separator, count)):
+            names = unique([decoded(cell.strip(b' "')).strip() for cell in cells])
             if comment:
                 continue
             return names, i + 1
         return names, i
     return [f"column_{i + 1}" for i in range(count)], 0
+
+
+def _rows(lines: list[bytes], separator: bytes, count: int) -> list[list[bytes]]:
+    rows = (_cells(line, separator) for line in lines if not line.startswith(b"#"))
+    return [cells for cells in rows if len(cells) == count]
 
 
 def unique(names: list[str]) -> list[str]:

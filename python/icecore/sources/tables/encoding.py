@@ -1,0 +1,21 @@
+"""Text of tables and labels: UTF-8, or Latin-1 where it is not."""
+
+from __future__ import annotations
+
+
+def decoded(text: bytes) -> str:
+    """Text as UTF-8, or as Latin-1, in which any bytes are text."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
+def foreign(text: bytes) -> str:
+    """The first line that is not UTF-8, as Latin-1; empty where all are."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        start = text.rfind(b"\n", 0, error.start) + 1
+        return text[start:].partition(b"\n")[0].decode("latin-1").rstrip("\r")
+    return ""

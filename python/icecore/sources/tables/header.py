@@ -1,0 +1,100 @@
+"""Whether the first line of a table without a label names its columns, or is a row."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+Cells = Sequence[bytes]
+
+_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?")
+_TIME = re.compile(rb"\d+[-/:]\d+([-/:.TZ +]+\d*)*")
+_YEAR = re.compile(rb"[12]\d{3}")
+#: what stands where there is no number
+_MARKERS = (b"nan", b"-nan", b"inf", b"-inf", b"na", b"n/a", b"null", b"none", b"-", b"--", b"*")
+
+
+def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
+    """Whether a line with as many cells as the rows below it is a header.
+
+    One of words alone is. Where some cells are blank or numbers, words must stand above columns of numbers or
+    times, or it must look as programs write it: a blank name above rows that are counted, years for names.
+    """
+    columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
+    bare = [_bare(cell) for cell in cells]
+    below = [_usual(column) for column in columns] if rows else [""] * len(bare)
+    line = [_above(cell, kind) for cell, kind in zip(bare, below, strict=True)]
+    pairs = list(zip(line, below, strict=True))
+    if ("time", "time") in pairs:
+        return False
+    if "" not in line and "number" not in line:
+        return True
+    if not rows or _is_counted(bare[0], columns[0]):
+        return bool(rows)
+    words = [cell for cell, kind in zip(bare, line, strict=True) if kind == "word"]
+    blanks = sum(not kind and bool(under) for kind, under in pairs)
+    numbers = [i for i, kind in enumerate(line) if kind == "number"]
+    if len(set(words)) < len(words) or blanks > len(words) + len(numbers):
+        return False
+    other = ("word", "number") in pairs or ("word", "time") in pairs
+    if numbers:
+        return _are_names([bare[i] for i in numbers], [columns[i] for i in numbers], other)
+    return other or _heads_words(bare, line, below, columns)
+
+
+def _bare(cell: bytes) -> bytes:
+    return cell.strip(b' \t"')
+
+
+def _kind(cell: bytes) -> str:
+    if not cell or cell.lower() in _MARKERS:
+        return ""
+    return "number" if _NUMBER.fullmatch(cell) else "time" if _TIME.fullmatch(cell) else "word"
+
+
+def _usual(column: Cells) -> str:
+    """The kind of the most cells that are not blank; empty where all are."""
+    kinds = Counter(kind for cell in column if (kind := _kind(cell)))
+    return kinds.most_common(1)[0][0] if kinds else ""
+
+
+def _above(cell: bytes, below: str) -> str:
+    """The kind of a cell of the first line: a marker is a word unless it may stand for a number."""
+    return _kind(cell) or ("word" if cell and below != "number" else "")
+
+
+def _is_counted(name: bytes, column: Cells) -> bool:
+    """Whether a column without a name counts rows from 0 or 1, as pandas writes it."""
+    first = column[0]
+    if name or first not in (b"0", b"1"):
+        return False
+    return all(cell == b"%d" % (int(first) + i) for i, cell in enumerate(column))
+
+
+def _are_names(numbers: Cells, columns: Sequence[Cells], other: bool) -> bool:
+    """Whether numbers are names: years above what is none, or in equal steps where ``other`` columns have a
+    name above numbers.
+    """
+    if len(numbers) < 2 or not all(cell.isdigit() for cell in numbers):
+        return False
+    values = [int(cell) for cell in numbers]
+    steps = {b - a for a, b in pairwise(values)}
+    rising = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    if rising and all(_YEAR.fullmatch(cell) for cell in numbers):
+        years = sum(bool(_YEAR.fullmatch(cell)) for column in columns for cell in column)
+        return years * 2 < sum(map(len, columns))
+    return other and rising and len(steps) == 1 and (len(values) > 2 or 1 in steps)
+
+
+def _heads_words(bare: Cells, line: Sequence[str], below: Sequence[str], columns: Sequence[Cells]) -> bool:
+    """Whether a line is the header of words: the first name may be blank, and that of columns of nothing; no
+    name is a value too.
+    """
+    if any(kind in ("number", "time") for kind in below):
+        return False
+    for i, (cell, kind, column) in enumerate(zip(bare, line, columns, strict=True)):
+        if (cell in column) if kind or i == 0 else below[i]:
+            return False
+    return True

@@ -1,0 +1,25 @@
+"""Which text of a table is not UTF-8: seen while it is parsed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore.sources.tables.encoding import foreign
+
+
+class Encoded:
+    """Parses as what it is given does; ``shown`` is the first line that is not UTF-8."""
+
+    def __init__(self, native: Any) -> None:
+        self._native, self.shown = native, ""
+
+    def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
+        """The columns of a block."""
+        parsed: dict[str, Any] = self._native.parse(text, last, checked)
+        if not self.shown:
+            rows = text[: parsed["used"]]
+            if len(rows) and rows.max() >= 128:
+                self.shown = foreign(rows.tobytes())
+        return parsed

@@ -1,0 +1,67 @@
+"""First lines of tables without a label: names of the columns, or a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from icecore.sources.tables.delimited import sniff
+from tables_kit import round_trip
+
+HEADERS = {
+    "pandas": (b",x,n,s\n0,1.5,2,a\n1,2.5,3,b\n", ["column_1", "x", "n", "s"]),
+    "pandas, quoted": (b'"","x"\n"0","1.5"\n"1","2.5"\n', ["column_1", "x"]),
+    "pandas, numbered": (b",0,1\n0,1.5,2\n1,2.5,3\n", ["column_1", "0", "1"]),
+    "pandas, words": (b",name,kind\na,b,c\nd,e,f\n", ["column_1", "name", "kind"]),
+    "pandas, words, counted": (b",name\n0,b\n1,e\n", ["column_1", "name"]),
+    "one without a name": (b"a,,c\n1,2,3\n4,5,6\n", ["a", "column_2", "c"]),
+    "a comma too many": (b"a,b,\n1,2,3\n", ["a", "b", "column_3"]),
+    "a comma too many in all lines": (b"a,b,\n1,x,\n2,y,\n", ["a", "b", "column_3"]),
+    "words, a comma too many": (b"a,b,\nv,x,\nw,y,\n", ["a", "b", "column_3"]),
+    "years": (b"name,2019,2020\nx,1,2\ny,3,4\n", ["name", "2019", "2020"]),
+    "years, no name": (b",2019,2020\nx,1,2\ny,3,4\n", ["column_1", "2019", "2020"]),
+    "wavelengths": (b"t,400,410,420\n0.5,1,9,3\n0.7,2,3,4\n", ["t", "400", "410", "420"]),
+    "times": (b"when,\n2009-01-01,\n2009-01-02,\n", ["when", "column_2"]),
+    "numbers with markers": (b"a,,c\nnan,N/A,3\n4,5,6\n", ["a", "column_2", "c"]),
+    "words over words": (b"a,b\nc,d\n", ["a", "b"]),
+    "a name like a marker": (b"na,b\nc,d\n", ["na", "b"]),
+}
+ROWS = {
+    "numbers": b"1,2\n3,4\n",
+    "small numbers in turn": b"x,1,2\ny,5,9\nz,4,7\n",
+    "years in all rows": b"x,2019,2020\ny,2018,2021\n",
+    "a blank cell": b"x,,abc\ny,3,def\n",
+    "blank numbers": b"site1,,\nsite2,1,2\n",
+    "a number that is missing": b"N/A,5,3\n1,2,3\n2,8,9\n",
+    "all are missing": b"nan,nan\n1,2\n",
+    "a word between numbers": b"err,5,3\n1,2,3\n2,8,9\n",
+    "little beside blanks": b"err,,,\n1,2,3,4\n",
+    "times": b"2009-01-01T00:00:00,x\n2009-01-01T00:00:01,y\n",
+    "words, one missing": b",b,c\na,b,d\n,e,f\n",
+    "quoted numbers": b'"1","2"\n"3","4"\n',
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_headers(tmp_path: Path, case: str) -> None:
+    text, names = HEADERS[case]
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert list(repo.table("/t")) == names
+    assert len(repo.table("/t")) == text.count(b"\n") - 1
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_first_rows(case: str) -> None:
+    spec = sniff(ROWS[case])
+    assert spec is not None
+    assert spec.offset == 0
+    assert [field.name for field in spec.fields][:2] == ["column_1", "column_2"]
+
+
+def test_numbers_below_a_blank_name_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(HEADERS["pandas"][0])
+    table = round_trip(tmp_path / "t.csv", tmp_path)[0].table("/t")
+    assert table["x"][...].tolist() == [1.5, 2.5]
+    assert table["column_1"][...].tolist() == [0, 1]

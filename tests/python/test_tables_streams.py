@@ -1,0 +1,68 @@
+"""Files of several compressed streams: all of them, or an error."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import icecore
+import pytest
+from icecore.errors import Error
+from icecore.sources.tables import streams
+from tables_kit import round_trip
+
+PARTS = [b"".join(b"%d,%d.5\n" % (i, i * k) for i in range(4000)) for k in (1, 7, 9)]
+WHOLE = b"".join(PARTS)
+CODERS: dict[str, Callable[[bytes], bytes]] = {"bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("suffix", CODERS)
+def test_streams_follow_each_other(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.csv.{suffix}"
+    path.write_bytes(b"".join(CODERS[suffix](part) for part in (*PARTS[:2], b"", PARTS[2])))
+    repo, _, again = round_trip(path, tmp_path)
+    assert again == WHOLE
+    assert len(repo.table("/t")) == 12_000
+
+
+@pytest.mark.parametrize("suffix", CODERS)
+def test_damage_behind_the_first_stream_is_told(tmp_path: Path, suffix: str) -> None:
+    first, last = (CODERS[suffix](part) for part in PARTS[:2])
+    path = tmp_path / f"t.csv.{suffix}"
+    at = len(last) // 2
+    flipped = last[:at] + bytes([last[at] ^ 255]) + last[at + 1 :]
+    for damaged in (flipped, last[:at], last[:3], b"\xff" + last[1:], last + b"junk", last + b"\0\0\0"):
+        path.write_bytes(first + damaged)
+        with pytest.raises(Error) as caught:
+            icecore.pack(path, into="memory://")
+        assert caught.value.kind == "corrupt"
+
+
+def test_padding_of_xz(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.xz"
+    first, second, third = (lzma.compress(part) for part in PARTS)
+    path.write_bytes(first + bytes(8) + second + bytes(1 << 19) + third + bytes(4))
+    assert round_trip(path, tmp_path)[2] == WHOLE
+    path.write_bytes(first + bytes(6) + second)
+    with pytest.raises(Error, match="6 zeros behind a stream are no multiple of 4"):
+        icecore.pack(path, into="memory://")
+
+
+@pytest.mark.parametrize("step", [1, 100, 1 << 20])
+def test_reads_of_any_size(tmp_path: Path, step: int) -> None:
+    path = tmp_path / "t.bz2"
+    path.write_bytes(bz2.compress(PARTS[0][:2000]) + bz2.compress(PARTS[1][:3]))
+    with streams.bunzip2(str(path)) as file:
+        assert b"".join(iter(lambda: file.read(step), b"")) == PARTS[0][:2000] + PARTS[1][:3]
+
+
+@pytest.mark.parametrize("kind", [0x50, 0x5F])
+def test_zstd_that_begins_with_a_skippable_frame(tmp_path: Path, kind: int) -> None:
+    zstd = pytest.importorskip("backports.zstd")
+    skipped = struct.pack("<II", 0x184D2A00 + kind, 4) + b"1234"
+    path = tmp_path / "t.csv.zst"
+    path.write_bytes(b"".join(skipped + zstd.compress(part) for part in PARTS) + skipped)
+    assert round_trip(path, tmp_path)[2] == WHOLE
