@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
 from icecore.tables import summaries
+from icecore.tables.reduced import Reduced
 from icecore.tables.scan import arrow
+from icecore.tables.wishes import Wish, parse
 from icecore.tables.zones import ZONE
 
 if TYPE_CHECKING:
@@ -19,21 +21,6 @@ if TYPE_CHECKING:
 
     from icecore.array import Array
     from icecore.tables.table import Table
-
-_FUNCTIONS = ("count", "sum", "mean", "min", "max", "std", "rms", "histogram")
-_EXAMPLE = '"count, mean:tb, max:tb by c"; a histogram: "histogram:tb:40" or "histogram:tb:40:0:400"'
-_BINS = 100
-
-
-@dataclass(frozen=True)
-class Wish:
-    """One function of one column (none for ``count``: rows)."""
-
-    label: str
-    function: str
-    column: str | None = None
-    bins: int = _BINS
-    span: tuple[float, float] | None = None
 
 
 @dataclass
@@ -106,19 +93,35 @@ def reduce(
         within, xy, source, prune: as for :meth:`icecore.tables.table.Table.scan`.
 
     Returns:
-        One dictionary per key, in order: key columns, then one entry per function.
+        One dictionary per key, in order: key columns (null, which NaN is too, comes last), then one entry
+        per function.
 
     Raises:
         Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
     """
+    return reduced(table, what, where, within=within, xy=xy, source=source, prune=prune).rows
+
+
+def reduced(
+    table: Table, what: str, where: str | None = None, *, limit: int | None = None, **options: Any
+) -> Reduced:
+    """:func:`reduce` as an object that can be written, and that reports what it took.
+
+    Args:
+        table, what, where: as there.
+        limit: at most so many rows, of the first keys.
+        options: within, xy, source and prune.
+    """
+    if limit is not None and limit < 0:
+        raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
     wishes, keys = parse(what, table)
-    rows = {"within": within, "xy": xy, "source": source, "prune": prune}
-    wishes = [_spanned(table, wish, where, rows) for wish in wishes]
+    reports: list[dict[str, Any]] = []
+    wishes = [_spanned(table, wish, where, options, reports) for wish in wishes]
     columns = list(dict.fromkeys([*keys, *(wish.column for wish in wishes if wish.column)]))
-    known = prune and within is None and not keys and _summed(table, wishes)
-    scan = table.scanning(columns, where, **rows, unsure_only=known)
+    is_known = _known(table, wishes, keys, options)
+    scan = table.scanning(columns, where, **options, unsure_only=is_known)
     groups: dict[tuple[Any, ...], Group] = {} if keys else {(): Group()}
-    if known:
+    if is_known:
         _whole(table, columns, scan.whole(), groups[()])
     if not columns:
         groups[()].rows += scan.count()
@@ -126,45 +129,16 @@ def reduce(
         for key, part in _split(batch, keys):
             _add(groups.setdefault(key, Group()), part, wishes)
     order = sorted(groups, key=lambda key: tuple((value is None, value) for value in key))
-    return [{**dict(zip(keys, key, strict=True)), **_row(groups[key], wishes)} for key in order]
+    rows = [{**dict(zip(keys, key, strict=True)), **_row(groups[key], wishes)} for key in order]
+    matched = sum(group.rows for group in groups.values())
+    taken = columns if is_known else []
+    return Reduced(table, keys, wishes, rows[:limit], matched, taken, [*reports, scan.report()])
 
 
-def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
-    """The functions and the keys of ``what``."""
-    head, _, tail = f" {what} ".partition(" by ")
-    keys = [name.strip() for name in tail.split(",") if name.strip()]
-    if " by " in f" {what} " and not keys:
-        raise errors.make("invalid", f"{what!r} names no column after by", _EXAMPLE)
-    wishes = [_wish(part.strip()) for part in head.split(",") if part.strip()]
-    if not wishes:
-        raise errors.make("invalid", f"{what!r} names no function", _EXAMPLE)
-    table._names(keys)
-    for wish in wishes:
-        if wish.column is not None:
-            table._names([wish.column])
-            kind, several = table._kind(wish.column)
-            if several is not None:
-                message = f"{wish.label}: {wish.column} holds {several} values a row"
-                raise errors.make("dtype", message, f"name one of them: {wish.column}[0]")
-            if kind.kind not in "biuf":
-                raise errors.make("dtype", f"{wish.label}: {wish.column} holds {kind}, no numbers", "count")
-    return wishes, keys
-
-
-def _wish(text: str) -> Wish:
-    function, *rest = (part.strip() for part in text.split(":"))
-    if function not in _FUNCTIONS or (not rest and function != "count"):
-        raise errors.make("invalid", f"{text!r} is none of {', '.join(_FUNCTIONS)} of a column", _EXAMPLE)
-    if len(rest) > (4 if function == "histogram" else 1) or len(rest) == 3:
-        raise errors.make("invalid", f"{text!r} has too many or too few parts", _EXAMPLE)
-    try:
-        bins = int(rest[1]) if len(rest) > 1 else _BINS
-        span = (float(rest[2]), float(rest[3])) if len(rest) == 4 else None
-    except ValueError:
-        raise errors.make("invalid", f"{text!r}: bins and ends are numbers", _EXAMPLE) from None
-    if not 1 <= bins <= 1_000_000 or (span is not None and not span[0] < span[1]):
-        raise errors.make("invalid", f"{text!r}: 1 to 1,000,000 bins between ends that rise", _EXAMPLE)
-    return Wish(text, function, rest[0] if rest else None, bins, span)
+def _known(table: Table, wishes: Sequence[Wish], keys: Sequence[str], options: dict[str, Any]) -> bool:
+    """Whether zones of which every row matches are taken from summaries."""
+    asked = options.get("prune", True) and options.get("within") is None and not keys
+    return bool(asked) and _summed(table, wishes)
 
 
 def _summed(table: Table, wishes: Sequence[Wish]) -> bool:
@@ -206,14 +180,19 @@ def _whole(table: Table, columns: Sequence[str], runs: Sequence[tuple[int, int]]
             whole.add(Moments(n, m, square * n, low.item(), high.item(), round(m * n) if exact else m * n))
 
 
-def _spanned(table: Table, wish: Wish, where: str | None, rows: dict[str, Any]) -> Wish:
+def _spanned(
+    table: Table, wish: Wish, where: str | None, options: dict[str, Any], reports: list[dict[str, Any]]
+) -> Wish:
     """A histogram's ends, from a first pass over its column (or its summary) where none are given."""
     if wish.function != "histogram" or wish.span is not None:
         return wish
-    ends = f"min:{wish.column}, max:{wish.column}"
-    low, high = reduce(table, ends, where, **rows)[0].values()
-    low, high = (0.0, 1.0) if low is None else (float(low), float(high))
-    return Wish(wish.label, wish.function, wish.column, wish.bins, (low, high if high > low else low + 1.0))
+    ends = reduced(table, f"min:{wish.column}, max:{wish.column}", where, **options)
+    reports.append(ends.report())
+    low, high = (0.0 if value is None else float(value) for value in ends.rows[0].values())
+    if not math.isfinite(high - low):
+        message = f"{wish.label}: {wish.column} goes from {low} to {high}, which bins can't divide"
+        raise errors.make("invalid", message, f"give the ends: histogram:{wish.column}:{wish.bins}:0:400")
+    return replace(wish, span=(low, high if high > low else low + 1.0))
 
 
 def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
@@ -225,8 +204,13 @@ def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[A
     rows = whole.append_column("\0row", pa.array(np.arange(len(whole))))
     grouped = rows.group_by(list(keys), use_threads=False).aggregate([("\0row", "list")])
     for group in range(len(grouped)):
-        key = tuple(grouped[name][group].as_py() for name in keys)
+        key = tuple(_key(grouped[name][group].as_py()) for name in keys)
         yield key, whole.take(grouped["\0row_list"][group].values)
+
+
+def _key(value: Any) -> Any:
+    """NaN is null, and one key: by itself it equals nothing, in each batch anew."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _add(group: Group, part: pa.Table, wishes: Sequence[Wish]) -> None:
