@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.landing import landing
-from icecore.tables.printed import cells
+from icecore.tables.printed import cells, clocks
 from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
 
     ``output`` names a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears only
     when it is complete; ``-`` is CSV on stdout. Without it: JSON where asked for, a short table on a
-    terminal, else CSV.
+    terminal, else CSV. As text durations are times of day, ``00:05:00.123``.
 
     Raises:
         Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where the
@@ -76,7 +76,7 @@ def _csv(scan: Rows, sink: Any) -> int:
     arrow()
     import pyarrow.csv as pc
 
-    rows, batches = 0, cells(flat(scan.reader()))
+    rows, batches = 0, cells(clocks(flat(scan.reader())))
     with pc.CSVWriter(sink, batches.schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -128,7 +128,7 @@ def _json(scan: Rows, sink: TextIO) -> int:
 
     rows = 0
     sink.write("[")
-    for batch in scan.batches():
+    for batch in clocks(scan.reader()):
         for row in batch.to_pylist():
             sink.write(("," if rows else "") + "\n " + json.dumps(_plain(row), default=str))
             rows += 1
@@ -165,7 +165,7 @@ def _show(scan: Rows, shown: int) -> int:
     pretty, rows = Pretty(box=None, header_style="bold"), 0
     for name in scan.columns:
         pretty.add_column(name, justify="right")
-    for batch in scan.batches():
+    for batch in clocks(scan.reader()):
         for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
             pretty.add_row(*("" if value is None else str(value) for value in row.values()))
         rows += batch.num_rows
