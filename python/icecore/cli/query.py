@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,7 +81,9 @@ def query(
     if output is not None:
         writer(output)
     table = open_repo(repo, storage, allow_links).table(path)
-    rows = _rows(table, _names(columns), reduce, {**options, "xy": _pair(xy)})
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
+        rows = _rows(table, _names(columns), reduce, {**options, "xy": _pair(xy)})
     if explain:
         if reduce is None:
             rows.count()
