@@ -83,7 +83,7 @@ def query(
     table = open_repo(repo, storage, allow_links).table(path)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
-        rows = _rows(table, _names(columns), reduce, {**options, "xy": _pair(xy)})
+        rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
     if explain:
         if reduce is None:
             rows.count()
@@ -114,6 +114,13 @@ def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: 
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _columns(text: str | None) -> list[str] | None:
+    names = _names(text)
+    if names == []:
+        raise errors.make("invalid", f"--columns {text!r} names no column", "leave it out for all of them")
+    return names
 
 
 def _pair(text: str | None) -> tuple[str, str] | None:
