@@ -287,6 +287,29 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
         assert left == zones, str(predicate)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_polars_compares_with_constants_of_narrow_floats(tmp_path: Path, dtype: str) -> None:
+    """Polars serialises those of 32 bits by their shortest digits, and those of 16 as bits."""
+    pl = pytest.importorskip("polars")
+    values = (np.arange(-4000, 6000) / 7).astype(dtype)
+    with icecore.create(tmp_path / "n.icecore").writer() as w:
+        w.array("/t/x", dtype, values.shape, chunks=(4096,))[...] = values
+        summaries.write(w, "/t")
+    lazy, rows = icecore.open(tmp_path / "n.icecore").table("/t").to_polars(), pl.DataFrame({"x": values})
+    x, third = pl.col("x"), float(values[4003])
+    for predicate in (
+        x == third,
+        x >= third,
+        ~(x > third),
+        x > 1,
+        x <= 0.1,
+        x.is_between(-third, third),
+        x < np.inf,
+    ):
+        assert lazy.filter(predicate).collect().equals(rows.filter(predicate)), str(predicate)
+    assert lazy.filter(x == third).collect().height > 0
+
+
 def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.ndarray]) -> None:
     source = tmp_path / "g.h5"
     with h5py.File(source, "w") as file:
