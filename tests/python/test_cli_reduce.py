@@ -25,6 +25,7 @@ DATA = {
     "nan": np.where(np.arange(N) % 4 == 0, np.nan, np.arange(N) % 4),
     "pair": np.zeros((N, 2)),
     "count": np.arange(N) % 2,
+    "huge": np.where(np.arange(N) % 2, 1e308, -1e308),
     "inf": np.where(np.arange(N) == 5, np.inf, 1.0),
 }
 
@@ -135,6 +136,8 @@ def test_explain_says_what_was_read(repo: str, run: Any) -> None:
         (["mean:x, mean:x"], ["error[invalid]", "two columns", "mean:x"]),
         (["count by pair"], ["error[dtype]", "2 values a row", "pair[0]"]),
         (["histogram:inf:4"], ["error[invalid]", "inf", "histogram:inf:4:0:"]),
+        (["histogram:huge:4"], ["error[invalid]", "-1e+308 to 1e+308", "4 bins"]),
+        (["histogram:x:4:1:1.0000000000000002"], ["error[invalid]", "4 bins"]),
         (["histogram:x:4:0:inf"], ["error[invalid]", "finite"]),
     ],
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.tables import summaries
+from icecore.tables import moments, summaries
+from icecore.tables.moments import Moments
 from icecore.tables.reduced import Reduced
 from icecore.tables.scan import arrow
 from icecore.tables.wishes import Wish, parse
@@ -21,44 +22,6 @@ if TYPE_CHECKING:
 
     from icecore.array import Array
     from icecore.tables.table import Table
-
-
-@dataclass
-class Moments:
-    """Count, mean and sum of squared deviations, joined as in T. F. Chan, G. H. Golub, R. J. LeVeque,
-    "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979); and the extremes.
-    """
-
-    count: int = 0
-    mean: float = 0.0
-    m2: float = 0.0
-    min: Any = None
-    max: Any = None
-    total: Any = 0
-
-    def add(self, other: Moments) -> None:
-        """Take in another part."""
-        if other.count == 0:
-            return
-        if self.count == 0:
-            self.min, self.max = other.min, other.max
-        both, gap = self.count + other.count, other.mean - self.mean
-        self.m2 += other.m2 + gap * gap * self.count * other.count / both
-        self.mean += gap * other.count / both
-        self.min, self.max = min(self.min, other.min), max(self.max, other.max)
-        self.count, self.total = both, self.total + other.total
-
-    def value(self, function: str) -> Any:
-        """One of the functions; None where there is no value. ``std`` is the population's."""
-        if function == "count":
-            return self.count
-        if self.count == 0:
-            return None
-        if function == "std":
-            return math.sqrt(self.m2 / self.count)
-        if function == "rms":
-            return math.sqrt(self.m2 / self.count + self.mean**2)
-        return {"sum": self.total, "mean": self.mean, "min": self.min, "max": self.max}[function]
 
 
 @dataclass
@@ -120,9 +83,10 @@ def reduced(
     columns = list(dict.fromkeys([*keys, *(wish.column for wish in wishes if wish.column)]))
     is_known = _known(table, wishes, keys, options)
     scan = table.scanning(columns, where, **options, unsure_only=is_known)
-    groups: dict[tuple[Any, ...], Group] = {} if keys else {(): Group()}
-    if is_known:
-        _whole(table, columns, scan.whole(), groups[()])
+    whole = _whole(table, wishes, scan.whole()) if is_known else Group()
+    if whole is None:
+        scan = table.scanning(columns, where, **options)
+    groups: dict[tuple[Any, ...], Group] = {} if keys else {(): whole or Group()}
     if not columns:
         groups[()].rows += scan.count()
     for batch in scan.batches() if columns else ():
@@ -131,7 +95,7 @@ def reduced(
     order = sorted(groups, key=lambda key: tuple((value is None, value) for value in key))
     rows = [{**dict(zip(keys, key, strict=True)), **_row(groups[key], wishes)} for key in order]
     matched = sum(group.rows for group in groups.values())
-    taken = columns if is_known else []
+    taken = columns if is_known and whole else []
     return Reduced(table, keys, wishes, rows[:limit], matched, taken, [*reports, scan.report()])
 
 
@@ -145,54 +109,65 @@ def _summed(table: Table, wishes: Sequence[Wish]) -> bool:
     """Whether zones that match as a whole can be taken from summaries."""
     if any(wish.function == "histogram" for wish in wishes):
         return False
-    columns = {wish.column: wish.function for wish in wishes if wish.column}
-    columns |= {wish.column: "sum" for wish in wishes if wish.column and wish.function == "sum"}
-    return all(name in table and _enough(table[name], function) for name, function in columns.items())
+    return all(name in table and _enough(table[name], of) for name, of in _asked(wishes).items())
 
 
-def _enough(array: Array, function: str) -> bool:
+def _asked(wishes: Sequence[Wish]) -> dict[str, set[str]]:
+    """What is asked of each column."""
+    asked: dict[str, set[str]] = {}
+    for wish in wishes:
+        if wish.column is not None:
+            asked.setdefault(wish.column, set()).add(wish.function)
+    return asked
+
+
+def _enough(array: Array, functions: set[str]) -> bool:
     if summaries.state(array) != "fresh":
         return False
     if array.dtype.kind == "f":
         return summaries.finite(array)  # infinities are in no summary's mean, but in that of the rows
-    if function != "sum" or array.dtype.itemsize < 8:
+    if "sum" not in functions or array.dtype.itemsize < 8:
         return True
     # Zones' sums come from their means, and are exact below 2⁵¹.
     zones = summaries.read(array)
     return bool(max(zones["max"].max(initial=0), -int(zones["min"].min(initial=0))) < 2**51 // ZONE)
 
 
-def _whole(table: Table, columns: Sequence[str], runs: Sequence[tuple[int, int]], group: Group) -> None:
-    """Add the zones that match as a whole, from summaries."""
-    group.rows += sum(stop - start for start, stop in runs)
-    for column in columns:
+def _whole(table: Table, wishes: Sequence[Wish], runs: Sequence[tuple[int, int]]) -> Group | None:
+    """The zones that match as a whole, from summaries; None where these don't tell deviations."""
+    group = Group(rows=sum(stop - start for start, stop in runs))
+    for column, functions in _asked(wishes).items():
         zones = summaries.read(table[column])
         used = np.zeros(len(zones["count"]), bool)
         for start, stop in runs:
             used[start // ZONE : -(-stop // ZONE)] = True
-        used &= zones["count"] > 0
-        whole = group.moments.setdefault(column, Moments())
-        exact = table.dtypes[column].kind in "biu"
-        parts = zip(*(zones[name][used] for name in ("count", "mean", "rms", "min", "max")), strict=True)
-        for count, mean, rms, low, high in parts:
-            n, m = int(count), float(mean)
-            square = max(float(rms) ** 2 - m * m, 0.0)
-            whole.add(Moments(n, m, square * n, low.item(), high.item(), round(m * n) if exact else m * n))
+        found = moments.of_zones(zones, used & (zones["count"] > 0))
+        if "std" in functions and not found.is_sure:
+            return None
+        group.moments[column] = found
+    return group
 
 
 def _spanned(
     table: Table, wish: Wish, where: str | None, options: dict[str, Any], reports: list[dict[str, Any]]
 ) -> Wish:
     """A histogram's ends, from a first pass over its column (or its summary) where none are given."""
-    if wish.function != "histogram" or wish.span is not None:
+    if wish.function != "histogram":
         return wish
-    ends = reduced(table, f"min:{wish.column}, max:{wish.column}", where, **options)
-    reports.append(ends.report())
-    low, high = (0.0 if value is None else float(value) for value in ends.rows[0].values())
-    if not math.isfinite(high - low):
-        message = f"{wish.label}: {wish.column} goes from {low} to {high}, which bins can't divide"
-        raise errors.make("invalid", message, f"give the ends: histogram:{wish.column}:{wish.bins}:0:400")
-    return replace(wish, span=(low, high if high > low else low + 1.0))
+    if wish.span is None:
+        ends = reduced(table, f"min:{wish.column}, max:{wish.column}", where, **options)
+        reports.append(ends.report())
+        low, high = (0.0 if value is None else float(value) for value in ends.rows[0].values())
+        wish = replace(wish, span=(low, high if high > low else low + max(1.0, abs(low) * 1e-6)))
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
+    except ValueError:
+        low, high = wish.span or (0.0, 0.0)
+        message = f"{wish.label}: {low} to {high} can't be cut into {wish.bins} bins"
+        hint = f"give other ends: histogram:{wish.column}:{wish.bins}:0:400"
+        raise errors.make("invalid", message, hint) from None
+    return wish
 
 
 def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
@@ -217,7 +192,7 @@ def _add(group: Group, part: pa.Table, wishes: Sequence[Wish]) -> None:
     group.rows += len(part)
     values = {column: _values(part[column]) for column in {wish.column for wish in wishes if wish.column}}
     for column, data in values.items():
-        group.moments.setdefault(column, Moments()).add(_moments(data))
+        group.moments.setdefault(column, Moments()).add(moments.of_values(data))
     for wish in wishes:
         if wish.function == "histogram" and wish.column is not None:
             counts = np.histogram(values[wish.column].astype("f8"), wish.bins, wish.span)[0]
@@ -227,25 +202,6 @@ def _add(group: Group, part: pa.Table, wishes: Sequence[Wish]) -> None:
 def _values(column: pa.ChunkedArray) -> np.ndarray:
     data = column.drop_null().to_numpy()
     return data[~np.isnan(data)] if data.dtype.kind == "f" else data
-
-
-def _moments(data: np.ndarray) -> Moments:
-    if data.size == 0:
-        return Moments()
-    wide = data.astype("f8")
-    mean = float(wide.mean())
-    total = wide.sum().item() if data.dtype.kind == "f" else sum(map(int, _sums(data)))
-    with np.errstate(invalid="ignore"):
-        square = float(((wide - mean) ** 2).sum())
-    return Moments(data.size, mean, square, data.min().item(), data.max().item(), total)
-
-
-def _sums(data: np.ndarray) -> Iterator[Any]:
-    """Sums of parts that stay within 64 bits for the types up to 32, and of single numbers beyond."""
-    if data.dtype.itemsize < 8:
-        yield data.sum(dtype="i8")
-    else:
-        yield from data.astype("O")
 
 
 def _row(group: Group, wishes: Sequence[Wish]) -> dict[str, Any]:
