@@ -144,6 +144,8 @@ def test_within(repo: str, run: Any, tmp_path: Path) -> None:
         (["--where", "name > 3"], ["error[dtype]", "holds texts"]),
         (["-o", "x.docx"], ["error[unsupported]", ".docx", ".parquet"]),
         (["--xy", "lon"], ["error[invalid]", "--xy"]),
+        (["--columns", ""], ["error[invalid]", "--columns ''", "names no column"]),
+        (["--columns", " , ", "--json"], ["error[invalid]", "names no column"]),
         (["--limit", "-1"], ["error[invalid]", "-1"]),
     ],
 )

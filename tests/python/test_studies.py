@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
-from icecore.studies import labels, study
+from icecore.studies import labels, pds, study
 from icecore.studies.pstore import field, ingestion, layouts, precision, scaling
 from icecore.studies.scatter import Point, named_ones
 
@@ -73,6 +74,23 @@ def test_names_lie_over_no_other_name(spots: list[tuple[int, int]]) -> None:
         for other in boxes[:i]:
             apart = left >= other[2] or other[0] >= right or low >= other[3] or other[1] >= high
             assert apart, (boxes[i], other)
+
+
+def test_a_table_without_the_column_is_refused_first(tmp_path: Path, run: Any) -> None:
+    file, said = tmp_path / "t.csv", []
+    file.write_text("lat,lon\n" + "1.5,2.5\n" * 50)
+    with pytest.raises(errors.Error, match=r"no column clon.*but lat, lon") as caught:
+        study("pds")(tmp_path, str(file), said.append)
+    assert (caught.value.kind, bool(caught.value.hint), said) == ("not-found", True, [])
+    status, _, err = run("bench", "pds", file, "-o", tmp_path / "figures")
+    assert (status, "error[not-found]" in err, "clon" in err) == (2, True, True)
+    assert "clon" in run("bench", "--help")[1]
+
+
+def test_rows_are_chosen_by_the_column_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("lat,clon\n" + "1.5,2.5\n" * 50)
+    assert pds._column(tmp_path / "t.csv") == 2
+    assert "$2>120.0 && $2<120.1" in pds._awk("cat t", 2)
 
 
 def test_no_such_study() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from icecore.errors import Error
 from icecore.tables import choice, summaries
-from icecore.tables.reduce import reduce
+from icecore.tables.reduce import reduce, reduced
 from latsrv import LatencyServer
 
 pytest.importorskip("pyarrow")
@@ -108,6 +108,38 @@ def test_sums_of_large_numbers_are_exact(tmp_path: Path) -> None:
         "sum:b": sum((values % 1000).tolist()),
         "max:a": values.max(),
     }
+
+
+def test_deviations_of_what_varies_little_around_a_large_number(tmp_path: Path) -> None:
+    """From a mean and a mean square they are nothing but rounding: dates as numbers, times."""
+    rng = np.random.default_rng(2)
+    data = {
+        "jdate": 2_455_000.5 + np.sort(rng.uniform(0, 0.01, 9000)),
+        "clock": 2**40 + rng.integers(0, 3, 9000),
+        "same": np.full(9000, 0.1),
+        "step": np.repeat([7.1, 7.2], [4096, 4904]),
+        "tb": rng.normal(200, 30, 9000),
+        "huge": np.full(9000, 1e200) * rng.choice([-1, 1], 9000),
+        "inf": np.where(np.arange(9000) == 8999, np.inf, 1.0),
+    }
+    repo = written(tmp_path / "s.icecore", data)
+    summaries.write(repo, "/t")
+    table = icecore.open(tmp_path / "s.icecore").table("/t")
+    for name in ("jdate", "clock", "same", "step", "tb"):
+        found = reduced(table, f"std:{name}, rms:{name}")
+        [row] = found.rows
+        wanted = data[name].astype(np.longdouble)
+        assert row[f"std:{name}"] == pytest.approx(float(wanted.std()), rel=1e-6), name
+        assert row[f"rms:{name}"] == pytest.approx(float(np.sqrt((wanted**2).mean()))), name
+        assert bool(found.summed) == (name in ("same", "step", "tb")), name
+    [row] = reduce(table, "std:huge, rms:huge, rms:inf, max:inf")
+    assert list(row.values()) == [np.inf] * 4
+
+
+def test_a_histogram_of_one_large_number(tmp_path: Path) -> None:
+    table = written(tmp_path / "h.icecore", {"a": np.full(10, 2**63 - 1)}).table("/t")
+    [row] = reduce(table, "histogram:a:4")
+    assert row["histogram:a:4"]["counts"] == [10, 0, 0, 0]
 
 
 def test_counting_zones_that_match_as_a_whole_reads_nothing(repo: icecore.Repo) -> None:
@@ -285,6 +317,29 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
         report = scan.report()
         left = report["zones"] - report["zones_pruned"] if report["zones"] else 5
         assert left == zones, str(predicate)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_polars_compares_with_constants_of_narrow_floats(tmp_path: Path, dtype: str) -> None:
+    """Polars serialises those of 32 bits by their shortest digits, and those of 16 as bits."""
+    pl = pytest.importorskip("polars")
+    values = (np.arange(-4000, 6000) / 7).astype(dtype)
+    with icecore.create(tmp_path / "n.icecore").writer() as w:
+        w.array("/t/x", dtype, values.shape, chunks=(4096,))[...] = values
+        summaries.write(w, "/t")
+    lazy, rows = icecore.open(tmp_path / "n.icecore").table("/t").to_polars(), pl.DataFrame({"x": values})
+    x, third = pl.col("x"), float(values[4003])
+    for predicate in (
+        x == third,
+        x >= third,
+        ~(x > third),
+        x > 1,
+        x <= 0.1,
+        x.is_between(-third, third),
+        x < np.inf,
+    ):
+        assert lazy.filter(predicate).collect().equals(rows.filter(predicate)), str(predicate)
+    assert lazy.filter(x == third).collect().height > 0
 
 
 def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.ndarray]) -> None:

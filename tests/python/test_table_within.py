@@ -87,6 +87,86 @@ def test_a_ring_that_jumps(tmp_path: Path, first: float) -> None:
     assert (caught.value.kind, bool(caught.value.hint)) == ("invalid", True)
 
 
+def wound(area: Any, clockwise: bool) -> Any:
+    """The same polygons, with exterior rings that all run one way and holes the other."""
+    from shapely.geometry.polygon import orient
+
+    parts = [orient(part, -1.0 if clockwise else 1.0) for part in getattr(area, "geoms", [area])]
+    return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
+
+
+PLANE = {
+    **AREAS,
+    "most of a circle from 0": shapely.box(10, -20, 350, 30),
+    "most of it, with a hole": shapely.box(-170, -40, 170, 40).difference(shapely.box(-20, -5, 20, 5)),
+    "a triangle with a long side": shapely.Polygon([(5, -30), (355, -30), (180, 50)]),
+    "with holes at the poles": shapely.box(-180, -90, 180, 90)
+    - shapely.box(-180, 80, 180, 90)
+    - shapely.box(-40, -90, 40, -85),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("clockwise", [False, True])
+@pytest.mark.parametrize("geojson", [False, True])
+def test_rings_may_run_either_way_round(tmp_path: Path, geojson: bool, clockwise: bool) -> None:
+    of = table(tmp_path / "r.icecore", -180)
+    for name, area in PLANE.items():
+        if geojson and clockwise and name == "most of the circle":
+            continue  # the one that may be meant to cross the antimeridian
+        given = wound(area, clockwise)
+        given = shapely.geometry.mapping(given) if geojson else given
+        np.testing.assert_array_equal(rows(of, given), expected(of, area), name)
+
+
+def test_a_clockwise_ring_that_may_cross_is_said_to(tmp_path: Path, run: Any) -> None:
+    of = table(tmp_path / "r.icecore", 0)
+    area = shapely.geometry.mapping(wound(shapely.box(-170, -10, 160, 10), True))
+    with pytest.warns(UserWarning, match="from 160 eastwards to -170; .* to mean -170 to 160"):
+        got = rows(of, area)
+    np.testing.assert_array_equal(got, expected(of, shapely.box(160, -10, 190, 10)))
+    (tmp_path / "area.geojson").write_text(json.dumps(area))
+    arguments = ("/t", "--within", tmp_path / "area.geojson", "--reduce", "count")
+    status, out, err = run("query", tmp_path / "r.icecore", *arguments)
+    assert (status, out.split()) == (0, ['"count"', str(got.size)])
+    assert err.startswith("icecore: warning: a polygon that runs clockwise")
+    assert len(err.splitlines()) == 1
+
+
+def feature(geometry: Any) -> dict[str, Any]:
+    if geometry is not None and not isinstance(geometry, dict):
+        geometry = shapely.geometry.mapping(geometry)
+    return {"type": "Feature", "properties": {}, "geometry": geometry}
+
+
+def test_features_without_an_area_are_left_out(tmp_path: Path) -> None:
+    of = table(tmp_path / "r.icecore", 0)
+    area, other = shapely.box(10, -20, 50, 30), shapely.box(100, 0, 120, 20)
+    point, line = shapely.Point(3, 4), shapely.LineString([(1, 1), (200, 50)])
+    wanted = expected(of, area | other)
+    inner = shapely.GeometryCollection([shapely.MultiPolygon([other]), line])
+    features = [feature(None), feature(area), feature(point), feature(line), feature(inner)]
+    np.testing.assert_array_equal(rows(of, {"type": "FeatureCollection", "features": features}), wanted)
+    assert rows(of, {"type": "FeatureCollection", "features": []}).size == 0
+    for without, words in (([None], "not null"), ([None, point, line, point], "not null, Point, LineString")):
+        collection = {"type": "FeatureCollection", "features": [feature(item) for item in without]}
+        with pytest.raises(Error, match=words) as caught:
+            rows(of, collection)
+        assert caught.value.kind == "invalid"
+    with pytest.raises(Error, match="not Circle"):
+        rows(of, {"type": "FeatureCollection", "features": [feature(area), feature({"type": "Circle"})]})
+
+
+def test_rings_that_cross_themselves(tmp_path: Path) -> None:
+    of = table(tmp_path / "r.icecore", 0)
+    bow = [[10, 0], [50, 40], [50, 0], [10, 40], [10, 0]]
+    lobes = shapely.make_valid(shapely.Polygon(bow))
+    other = shapely.box(30, 5, 80, 30)
+    collection = [feature({"type": "Polygon", "coordinates": [bow]}), feature(other)]
+    got = rows(of, {"type": "FeatureCollection", "features": collection})
+    np.testing.assert_array_equal(got, expected(of, lobes | other))
+
+
 def test_columns_that_are_no_longitudes_do_not_wrap(tmp_path: Path) -> None:
     plain = table(tmp_path / "x.icecore", 0, "x")
     assert rows(plain, shapely.box(-40, -20, -10, 30)).size == 0

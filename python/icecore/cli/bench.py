@@ -23,6 +23,8 @@ def bench(
 ) -> None:
     """Run a study again, side by side with its peers: tables and figures.
 
+    pds takes a table of text, with the separator "," and a column clon: the rows of one place are those with
+    120 < clon < 120.1. pstore takes a file with arrays of floats.
     Peers are what the machine has; one that is missing is named.
     """
     from icecore.studies import study

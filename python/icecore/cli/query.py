@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,7 +41,7 @@ def query(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write .csv, .parquet, .arrow or .npy; - for CSV to stdout.",
+            help="Write .csv, .json, .parquet, .arrow or .npy; - for CSV to stdout.",
         ),
     ] = None,
     reduce: Annotated[
@@ -72,33 +73,54 @@ def query(
     goes anywhere else.
     Exit status 1 when no row matches.
     """
-    opened = open_repo(repo, storage, allow_links)
-    names = _names(columns)
-    pair = _pair(xy)
-    if reduce is not None:
-        options = {"within": within, "xy": pair, "source": source, "prune": not no_prune}
-        _reduce(opened.table(path), reduce, where, options, json)
-        return
-    table = opened.table(path)
-    scan = table.scanning(
-        names, where, within=within, xy=pair, source=source, limit=limit, prune=not no_prune
-    )
-    if explain:
-        scan.count()
-        _explained(scan.report(), json)
-        return
-    from icecore.tables.export import export
+    from icecore.tables.export import export, writer
 
-    rows = export(scan, output, json, _SHOWN)
+    options = {"where": where, "within": within, "source": source, "limit": limit, "prune": not no_prune}
+    if explain and output is not None:
+        raise errors.make("invalid", f"--explain writes no rows to {output}", "leave one of them out")
+    if output is not None:
+        writer(output)
+    table = open_repo(repo, storage, allow_links).table(path)
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
+        rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
+    if explain:
+        if reduce is None:
+            rows.count()
+        _explained(rows.report(), json)
+        return
+    count = export(rows, output, json, _SHOWN)
     if output not in (None, "-"):
-        talk(f"{output}: {rows:,} rows of {len(scan.columns)} columns")
-    if rows == 0:
+        talk(f"{output}: {count:,} rows of {len(rows.columns)} columns")
+    if count == 0 or (reduce is not None and rows.matched == 0):
         talk("icecore: no row matches")
         raise typer.Exit(1)
 
 
+def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: dict[str, Any]) -> Any:
+    """The scan or, with --reduce, what it came to."""
+    if reduce is None:
+        return table.scanning(columns, **options)
+    if columns is not None:
+        raise errors.make(
+            "invalid",
+            "--columns chooses columns of rows, and --reduce makes columns of its own",
+            'name them there: --reduce "count, mean:tb by c"',
+        )
+    from icecore.tables.reduce import reduced
+
+    return reduced(table, reduce, **options)
+
+
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _columns(text: str | None) -> list[str] | None:
+    names = _names(text)
+    if names == []:
+        raise errors.make("invalid", f"--columns {text!r} names no column", "leave it out for all of them")
+    return names
 
 
 def _pair(text: str | None) -> tuple[str, str] | None:
@@ -110,35 +132,16 @@ def _pair(text: str | None) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
-def _reduce(
-    table: Table,
-    what: str,
-    where: str | None,
-    options: dict[str, Any],
-    json: bool,
-) -> None:
-    from icecore.tables.reduce import reduce
-
-    rows = reduce(table, what, where, **options)
-    if json:
-        emit(rows, True, "")
-        return
-    names = list(rows[0]) if rows else []
-    lines = [",".join(names)]
-    lines += [",".join("" if value is None else str(value) for value in row.values()) for row in rows]
-    emit(None, False, "\n".join(lines), fold=False)
-    if not rows or all(row.get("count") == 0 for row in rows):
-        raise typer.Exit(1)
-
-
 def _explained(report: dict[str, Any], json: bool) -> None:
     from icecore import text
 
+    summed = report.get("from_summaries")
     lines = [f"{report['rows_out']:,} of {report['rows']:,} rows"]
     if report["zones"]:
         lines.append(
             f"zones    {report['zones']:,}: {report['zones_pruned']:,} pruned, "
             f"{report['zones_whole']:,} wanted as a whole"
+            + (f", of which the summaries of {', '.join(summed)} tell" if summed else "")
         )
     else:
         lines.append("zones    no summary of the clause's columns: nothing was pruned")

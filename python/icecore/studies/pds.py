@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from icecore import errors, text, utilities
@@ -22,10 +23,9 @@ from icecore.studies import figures
 from icecore.studies.scatter import Point
 from icecore.studies.study import Outcome, Table
 
-#: column 26 of the table is the longitude of the footprint
-COLUMN, LOW, HIGH = 26, 120.0, 120.1
-_AWK = f"{{if (${COLUMN}>{LOW} && ${COLUMN}<{HIGH}) print}}"
-_WHERE = f"clon > {LOW} and clon < {HIGH}"
+#: the longitude of the footprint, column 26 of Diviner's tables
+COLUMN, LOW, HIGH = "clon", 120.0, 120.1
+_WHERE = f"{COLUMN} > {LOW} and {COLUMN} < {HIGH}"
 _TABLE = "/table"
 #: who made what a point stands for
 _OURS = ("icecore", "others")
@@ -38,20 +38,42 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
 
     Args:
         folder: where the figures go.
-        source: a Diviner RDR text file; made where it is None.
+        source: a Diviner RDR text file, or another table with a column ``clon``; made where it is None.
         say: is told what is being done.
+
+    Raises:
+        Error: ``source-missing``, ``not-found`` where there is no such column, ``format`` for no table.
     """
     with tempfile.TemporaryDirectory(prefix="icecore-pds-") as temporary:
         work = Path(temporary)
         file = Path(source) if source else _make(work, say)
         if not file.is_file():
             raise errors.make("source-missing", f"there is no file {file}", "give a Diviner RDR text file")
+        column = _column(file)
         packed = _pack(file, work, say)
-        outcome = Outcome("pds", [packed[0], _unpack(file, work, packed[1], say)])
-        outcome.tables.append(_together(file, work, packed[1], say))
+        outcome = Outcome("pds", [packed[0], _unpack(file, work, packed[1], column, say)])
+        outcome.tables.append(_together(file, work, packed[1], column, say))
         outcome.figures = _draw(folder, outcome.tables)
         outcome.notes = _notes(file, source)
         return outcome
+
+
+def _column(file: Path) -> int:
+    """The place of the column that rows are chosen by, from 1 on as awk counts."""
+    from icecore.sources import open_source
+
+    tables = open_source(str(file)).tables
+    specs = [table.spec for table in tables.values() if table.spec is not None]
+    names = [field.name for spec in specs for field in spec.fields]
+    if len(tables) != 1 or COLUMN not in names:
+        raise errors.make(
+            "not-found",
+            f"{file} has no column {COLUMN}, by which the study chooses rows, but {', '.join(names)}"
+            if len(tables) == 1
+            else f"{file} holds {len(tables)} tables, and the study measures one",
+            f"give a Diviner RDR text file, or call a column of longitudes {COLUMN}",
+        )
+    return names.index(COLUMN) + 1
 
 
 def _make(work: Path, say: Callable[[str], None]) -> Path:
@@ -149,12 +171,12 @@ def _first(file: Path, target: Path, most: int) -> Path:
     return target
 
 
-def _unpack(file: Path, work: Path, packed: Packed, say: Callable[[str], None]) -> Table:
+def _unpack(file: Path, work: Path, packed: Packed, column: int, say: Callable[[str], None]) -> Table:
     heads = ["program", "to text, s", "MB/s", "to rows of one place, s", "MB/s of text"]
     rows = Table(f"Table 3: text again, and rows with {LOW} < clon < {HIGH}", heads)
-    commands = [_commands(made, work) for made in packed]
+    commands = [_commands(made, work, column) for made in packed]
     for name, size, line, filtered in [
-        ("raw", _size(file), ["cat", str(file)], _awk(f"cat '{file}'")),
+        ("raw", _size(file), ["cat", str(file)], _awk(f"cat '{file}'", column)),
         *((made.name, made.raw, *both) for made, both in zip(packed, commands, strict=True)),
     ]:
         say(f"unpack and filter: {name}")
@@ -177,18 +199,18 @@ def _running(repo: Path) -> float:
     return time.perf_counter() - began
 
 
-def _commands(made: Made, work: Path, process: int = 0) -> tuple[list[str], str]:
+def _commands(made: Made, work: Path, column: int, process: int = 0) -> tuple[list[str], str]:
     """What gives the text again, and what gives the rows of one place; processes write files of their own."""
     if made.utility is None:
         restore = _icecore("restore", str(made.path), _TABLE, "-o", str(work / "again.tab"))
         return restore, _query(made.path, work / f"rows{process}.csv")
     line = utilities.command(made.utility.unpack, "", made.path, made.path)
-    return line, _awk(" ".join(f"'{part}'" for part in line))
+    return line, _awk(" ".join(f"'{part}'" for part in line), column)
 
 
-def _awk(text_of: str) -> str:
+def _awk(text_of: str, column: int) -> str:
     program = "mawk" if shutil.which("mawk") else "awk"
-    return f"{text_of} | {program} -F, '{_AWK}'"
+    return f"{text_of} | {program} -F, '{{if (${column}>{LOW} && ${column}<{HIGH}) print}}'"
 
 
 def _query(repo: Path, output: Path) -> str:
@@ -196,7 +218,7 @@ def _query(repo: Path, output: Path) -> str:
     return " ".join(f"'{part}'" for part in parts)
 
 
-def _together(file: Path, work: Path, packed: Packed, say: Callable[[str], None]) -> Table:
+def _together(file: Path, work: Path, packed: Packed, column: int, say: Callable[[str], None]) -> Table:
     """Several filters at once, each over the whole file: what the machine does per second."""
     raw = _size(file) / 1e6
     counts = sorted({1, 2, 4, os.cpu_count() or 1})
@@ -204,10 +226,15 @@ def _together(file: Path, work: Path, packed: Packed, say: Callable[[str], None]
         "Figure 3: filters side by side, MB/s of text", ["program", *(f"{n} processes" for n in counts)]
     )
     wanted = ("gzip -6", "zstd -3", "zstd -19", "lz4 -1", "icecore")
-    chosen: list[tuple[str, float, Callable[[int], str]]] = [("raw", raw, lambda _: _awk(f"cat '{file}'"))]
+
+    def filtered(made: Made, process: int) -> str:
+        return _commands(made, work, column, process)[1]
+
+    plain = _awk(f"cat '{file}'", column)
+    chosen: list[tuple[str, float, Callable[[int], str]]] = [("raw", raw, lambda _: plain)]
     for made in packed:
         if made.name.startswith(wanted):
-            chosen.append((made.name, made.raw / 1e6, lambda i, made=made: _commands(made, work, i)[1]))  # type: ignore[misc]
+            chosen.append((made.name, made.raw / 1e6, partial(filtered, made)))
     for name, size, make in chosen:
         say(f"side by side: {name}")
         speeds = []

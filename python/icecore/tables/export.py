@@ -1,27 +1,45 @@
-"""Rows of a scan to the terminal, to stdout, or to a file, batch by batch."""
+"""Rows of a scan or a reduction to the terminal, to stdout, or to a file, batch by batch."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import numpy as np
 
 from icecore import errors
 from icecore.landing import landing
+from icecore.tables.printed import cells, clocks
 from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
-    from icecore.tables.scan import Scan
+    import pyarrow as pa
 
 
-def export(scan: Scan, output: str | None, json: bool = False, shown: int = 20) -> int:
-    """Write a scan out and return the number of its rows.
+class Rows(Protocol):
+    """What can be written: a scan, a reduction."""
 
-    ``output`` names a ``.csv``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears only when it is
-    complete; ``-`` is CSV on stdout. Without it: JSON where asked for, a short table on a terminal, else CSV.
+    @property
+    def columns(self) -> list[str]: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def reader(self) -> pa.RecordBatchReader: ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]: ...
+
+    def to_numpy(self) -> dict[str, np.ndarray]: ...
+
+
+def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) -> int:
+    """Write rows out and return their number.
+
+    ``output`` names a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears only
+    when it is complete; ``-`` is CSV on stdout. Without it: JSON where asked for, a short table on a
+    terminal, else CSV. As text durations are times of day, ``00:05:00.123``.
 
     Raises:
         Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where the
@@ -29,25 +47,36 @@ def export(scan: Scan, output: str | None, json: bool = False, shown: int = 20) 
     """
     if output is None or output == "-":
         if output is None and json:
-            return _json(scan)
+            return _json(rows, sys.stdout)
         if output is None and sys.stdout.isatty():
-            return _show(scan, shown)
-        return _csv(scan, sys.stdout.buffer)
+            return _show(rows, shown)
+        return _csv(rows, sys.stdout.buffer)
+    write = writer(output)
+    with landing(output) as part:
+        return write(rows, part)
+
+
+def writer(output: str) -> Callable[[Rows, str], int]:
+    """What writes a file of this name.
+
+    Raises:
+        Error: ``unsupported`` for another suffix than those of :func:`export`.
+    """
+    if output == "-":
+        return lambda rows, _: _csv(rows, sys.stdout.buffer)
     suffix = os.path.splitext(output)[1].lower()
-    write = _FORMATS.get(suffix)
-    if write is None:
+    if suffix not in _FORMATS:
         raise errors.make(
             "unsupported", f"can't write {suffix or output!r} files", f"one of {', '.join(_FORMATS)}"
         )
-    with landing(output) as part:
-        return write(scan, part)
+    return _FORMATS[suffix]
 
 
-def _csv(scan: Scan, sink: Any) -> int:
+def _csv(scan: Rows, sink: Any) -> int:
     arrow()
     import pyarrow.csv as pc
 
-    rows, batches = 0, flat(scan.reader())
+    rows, batches = 0, cells(clocks(flat(scan.reader())))
     with pc.CSVWriter(sink, batches.schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -55,12 +84,12 @@ def _csv(scan: Scan, sink: Any) -> int:
     return rows
 
 
-def _csv_file(scan: Scan, path: str) -> int:
+def _csv_file(scan: Rows, path: str) -> int:
     with open(path, "wb") as sink:
         return _csv(scan, sink)
 
 
-def _parquet(scan: Scan, path: str) -> int:
+def _parquet(scan: Rows, path: str) -> int:
     arrow()
     import pyarrow.parquet as pq
 
@@ -72,7 +101,7 @@ def _parquet(scan: Scan, path: str) -> int:
     return rows
 
 
-def _arrow(scan: Scan, path: str) -> int:
+def _arrow(scan: Rows, path: str) -> int:
     pa, rows = arrow(), 0
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, scan.schema) as writer:
         for batch in scan.batches():
@@ -81,7 +110,7 @@ def _arrow(scan: Scan, path: str) -> int:
     return rows
 
 
-def _npy(scan: Scan, path: str) -> int:
+def _npy(scan: Rows, path: str) -> int:
     """A structured array; text of any length becomes fixed-size text."""
     columns = scan.to_numpy()
     columns = {name: data.astype("U") if data.dtype.kind == "O" else data for name, data in columns.items()}
@@ -93,43 +122,50 @@ def _npy(scan: Scan, path: str) -> int:
     return rows
 
 
-_FORMATS: dict[str, Callable[[Scan, str], int]] = {
+def _json(scan: Rows, sink: TextIO) -> int:
+    """One array of objects, written row by row; NaN and infinities are null, which JSON lacks."""
+    import json
+
+    rows = 0
+    sink.write("[")
+    for batch in clocks(scan.reader()):
+        for row in batch.to_pylist():
+            sink.write(("," if rows else "") + "\n " + json.dumps(_plain(row), default=str))
+            rows += 1
+    sink.write("\n]\n")
+    return rows
+
+
+def _json_file(scan: Rows, path: str) -> int:
+    with open(path, "w", encoding="utf-8") as sink:
+        return _json(scan, sink)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+_FORMATS: dict[str, Callable[[Rows, str], int]] = {
     ".csv": _csv_file,
+    ".json": _json_file,
     ".parquet": _parquet,
     ".arrow": _arrow,
     ".npy": _npy,
 }
 
 
-def _json(scan: Scan) -> int:
-    """One array of objects, written row by row; NaN and infinities are null, which JSON lacks."""
-    import json
-
-    rows = 0
-    sys.stdout.write("[")
-    for batch in scan.batches():
-        for row in batch.to_pylist():
-            row = {name: _plain(value) for name, value in row.items()}
-            sys.stdout.write(("," if rows else "") + "\n " + json.dumps(row, default=str))
-            rows += 1
-    sys.stdout.write("\n]\n")
-    return rows
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _show(scan: Scan, shown: int) -> int:
+def _show(scan: Rows, shown: int) -> int:
     from rich.console import Console
     from rich.table import Table as Pretty
 
     pretty, rows = Pretty(box=None, header_style="bold"), 0
     for name in scan.columns:
         pretty.add_column(name, justify="right")
-    for batch in scan.batches():
+    for batch in clocks(scan.reader()):
         for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
             pretty.add_row(*("" if value is None else str(value) for value in row.values()))
         rows += batch.num_rows

@@ -130,8 +130,16 @@ def _literal(node: Any) -> int | float | str | np.datetime64 | None:
             return text
         case {"Literal": {"Scalar": {"Datetime": [int(ticks), str(unit), None]}}} if unit in _UNITS:
             return np.datetime64(ticks, _UNITS[unit])
+        case {"Literal": {"Scalar": {"Float16": int(bits)}}}:
+            return _finite(np.uint16(bits % 2**16).view("f2"))
+        case {"Literal": {"Scalar": {"Float32": int() | float() as shortest}}}:
+            return _finite(np.float32(shortest))  # -1.450099 stands for -1.450098991394043
         case {"Literal": {"Dyn": {**kinds}}} | {"Literal": {"Scalar": {**kinds}}}:
             kind, value = cast(tuple[str, Any], next(iter(kinds.items()), ("", None)))
             good = kind.startswith(("Int", "UInt", "Float")) and isinstance(value, (int, float))
             return value if good and abs(value) < 1e300 else None
     return None
+
+
+def _finite(value: np.floating[Any]) -> float | None:
+    return float(value) if np.isfinite(value) else None

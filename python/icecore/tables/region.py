@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _X = ("lon", "longitude", "clon", "x", "lon_ph")  # those of turns.LONGITUDES, and x
 _Y = ("lat", "latitude", "clat", "y", "lat_ph")
 _EXAMPLE = 'write {"type": "Polygon", "coordinates": [[[x, y], [x, y], [x, y], [x, y]]]}'
+_NO_AREAS = ("Point", "MultiPoint", "LineString", "MultiLineString")
 #: beyond this many parts, one box around them all does
 _BOXES = 64
 
@@ -58,27 +59,30 @@ class Region:
         return batch.filter(pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y))))
 
     def _geometry(self, area: Any) -> Any:
-        if isinstance(area, self._shapely.Geometry):
-            return self._whole([area])
+        """One geometry of finite coordinates; of GeoJSON its polygons."""
+        shapely, is_geojson = self._shapely, not isinstance(area, self._shapely.Geometry)
         if isinstance(area, (str, os.PathLike)):
             area = _load(os.fspath(area))
+        shapes = self._polygons(area) if is_geojson else [area]
+        if not np.isfinite(shapely.get_coordinates(shapes)).all():
+            raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
+        if is_geojson and self._is_round:  # libraries turn the rings of their geometries as they like
+            shapes = [turns.unwound(shapely, polygon) for polygon in shapes]
+        shapes = [shape if shape.is_valid else shapely.make_valid(shape) for shape in shapes]
+        return shapely.union_all(shapes) if len(shapes) != 1 else shapes[0]
+
+    def _polygons(self, area: Any) -> list[Any]:
+        others: list[str] = []
         try:
-            shapes = [self._shapely.geometry.shape(item) for item in _geometries(area)]
+            shapes = [self._shapely.geometry.shape(item) for item in _areas(area, others)]
         except errors.Error:
             raise
         except Exception as error:  # shapely's readers raise many kinds
             message = f"this is no GeoJSON geometry: {type(error).__name__}: {error}"
             raise errors.make("format", message, _EXAMPLE) from None
-        return self._whole(shapes)
-
-    def _whole(self, shapes: list[Any]) -> Any:
-        """One geometry of finite coordinates."""
-        if not np.isfinite(self._shapely.get_coordinates(shapes)).all():
-            raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
-        if self._is_round:
-            shapes = [part for shape in shapes for part in _parts(shape)]
-            shapes = [turns.unwound(self._shapely, p) if p.geom_type == "Polygon" else p for p in shapes]
-        return self._shapely.union_all(shapes) if len(shapes) != 1 else shapes[0]
+        if others and not shapes:
+            raise _no_area(", ".join(dict.fromkeys(others)))
+        return [part for shape in shapes for part in _parts(shape)]
 
 
 def _side(column: str, low: float, high: float) -> str:
@@ -97,21 +101,29 @@ def _load(path: str) -> Any:
         raise errors.make("format", f"{path} is no GeoJSON: {error}", _EXAMPLE) from None
 
 
-def _geometries(area: Any) -> Iterator[Any]:
+def _areas(area: Any, others: list[str]) -> Iterator[Any]:
+    """The Polygons and MultiPolygons of GeoJSON; what else is in a collection goes to ``others``."""
     kind = area.get("type") if isinstance(area, dict) else None
-    if kind == "FeatureCollection":
-        for feature in area.get("features", []):
-            yield from _geometries(feature)
+    members = {"FeatureCollection": "features", "GeometryCollection": "geometries"}
+    if kind in members:
+        for member in area.get(members[kind], []):
+            yield from _areas(member, others)
     elif kind == "Feature":
-        yield from _geometries(area.get("geometry"))
-    elif kind in ("Polygon", "MultiPolygon", "GeometryCollection"):
+        if area.get("geometry") is None:  # a feature without a place
+            others.append("null")
+        else:
+            yield from _areas(area["geometry"], others)
+    elif kind in ("Polygon", "MultiPolygon"):
         yield area
+    elif kind in _NO_AREAS:
+        others.append(kind)
     else:
-        raise errors.make(
-            "invalid",
-            f"within needs polygons, not {kind or type(area).__name__}",
-            "give a shapely geometry or GeoJSON polygons",
-        )
+        raise _no_area(str(kind or type(area).__name__))
+
+
+def _no_area(what: str) -> errors.Error:
+    hint = "give a shapely geometry or GeoJSON polygons"
+    return errors.make("invalid", f"within needs polygons, not {what}", hint)
 
 
 def _parts(area: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -44,28 +45,49 @@ def contains(shapely: Any, area: Any, x: np.ndarray, y: np.ndarray) -> np.ndarra
 
 
 def unwound(shapely: Any, polygon: Any) -> Any:
-    """A polygon whose ring jumps from one end of the longitudes to the other as one that goes on beyond it.
+    """A GeoJSON polygon whose ring crosses the antimeridian uncut as one that goes on beyond 180.
 
-    By RFC 7946 exterior rings run counterclockwise. One that has a side of more than half a circle runs
-    clockwise in the plane when it is meant to cross the end of the longitudes there, from 170 to -170 say;
-    where it runs counterclockwise the side is as long as it looks, as of a box from -170 to 170.
+    A polygon is what its rings enclose in the plane, whichever way round they run. RFC 7946 has polygons cut
+    at the antimeridian and exterior rings run counterclockwise: so one within -180 to 180 that runs clockwise
+    and has a side of more than half a circle may be a polygon that was not cut, from 170 eastwards to -170.
+    It is taken for that, with a warning, as a program that cares for no direction writes the same ring for
+    -170 to 170. Polygons that reach beyond 180, and those with holes that don't fit, are never such ones.
+
+    Raises:
+        Error: ``invalid`` for such a ring around a pole.
     """
-    ring = polygon.exterior
-    sides = np.abs(np.diff(np.asarray(ring.coords)[:, 0]))
-    if ring.is_ccw or not (sides > 180).any() or (sides >= 360).any():
+    if polygon.is_empty:
         return polygon
-    shell = _along(np.asarray(ring.coords)[:, :2])
+    ring = polygon.exterior
+    coords = np.asarray(ring.coords)[:, :2]
+    sides = np.abs(np.diff(coords[:, 0]))
+    if ring.is_ccw or not (sides > 180).any() or (sides >= 360).any() or (np.abs(coords[:, 0]) > 180).any():
+        return polygon
+    shell = _along(coords)
     if shell[0, 0] != shell[-1, 0]:
         raise errors.make(
             "invalid",
-            "a polygon goes round a pole",
-            "let it run along -180, the pole and 180 too",
+            "a polygon goes round a pole: it runs clockwise and has a side of more than 180 degrees",
+            "let it run along -180, the pole and 180 too; or counterclockwise, if it is no such polygon",
         )
     holes = [_along(np.asarray(hole.coords)[:, :2]) for hole in polygon.interiors]
     middle = (shell[:, 0].min() + shell[:, 0].max()) / 2
     for hole in holes:
         hole[:, 0] += 360 * np.round((middle - hole[:, 0].mean()) / 360)
-    return shapely.Polygon(shell, holes)
+    crossing = shapely.Polygon(shell, holes)
+    if polygon.is_valid and not crossing.is_valid:
+        return polygon
+    _warn(coords[:, 0], shell[:, 0])
+    return crossing
+
+
+def _warn(plane: np.ndarray, sphere: np.ndarray) -> None:
+    first, last = ((end + 180) % 360 - 180 for end in (sphere.min(), sphere.max()))
+    warnings.warn(
+        f"a polygon that runs clockwise is taken to cross the antimeridian, from {first:g} eastwards to "
+        f"{last:g}; let it run counterclockwise to mean {plane.min():g} to {plane.max():g}, or cut it at 180",
+        stacklevel=2,
+    )
 
 
 def _along(coords: np.ndarray) -> np.ndarray:

@@ -1,0 +1,100 @@
+"""Count, mean, deviations and extremes of numbers, from the numbers or from summaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+#: a sum of squares of a zone is known to about so much of itself
+_ROUNDED = 2.0**-42
+
+
+@dataclass
+class Moments:
+    """Count, mean and sum of squared deviations, joined as in T. F. Chan, G. H. Golub, R. J. LeVeque,
+    "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979); and the extremes.
+
+    Attributes:
+        m2: the sum of squared deviations from the mean.
+        doubt: how far off rounding may have left it.
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    m2: float = 0.0
+    min: Any = None
+    max: Any = None
+    total: Any = 0
+    doubt: float = 0.0
+
+    def add(self, other: Moments) -> None:
+        """Take in another part."""
+        if other.count == 0:
+            return
+        if self.count == 0:
+            vars(self).update(vars(other))
+            return
+        both, gap = self.count + other.count, other.mean - self.mean
+        self.m2 += other.m2 + gap * gap * self.count * other.count / both
+        self.mean += gap * other.count / both
+        self.min, self.max = min(self.min, other.min), max(self.max, other.max)
+        self.doubt += other.doubt
+        self.count, self.total = both, self.total + other.total
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether deviations are known to six digits."""
+        return math.isfinite(self.m2) and self.m2 >= 1e6 * self.doubt
+
+    def value(self, function: str) -> Any:
+        """One of the functions; None where there is no value. ``std`` is the population's."""
+        if function == "count":
+            return self.count
+        if self.count == 0:
+            return None
+        if function == "std":
+            return math.sqrt(self.m2 / self.count)
+        if function == "rms":  # infinities have no deviations, but squares
+            square = self.m2 / self.count + self.mean * self.mean
+            return math.sqrt(square) if math.isfinite(self.mean) else math.inf
+        return {"sum": self.total, "mean": self.mean, "min": self.min, "max": self.max}[function]
+
+
+def of_values(data: np.ndarray) -> Moments:
+    """Those of numbers; infinite where they are too large to be added."""
+    if data.size == 0:
+        return Moments()
+    wide = data.astype("f8")
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = float(wide.mean())
+        total = wide.sum().item() if data.dtype.kind == "f" else sum(map(int, _sums(data)))
+        square = float(((wide - mean) ** 2).sum())
+    return Moments(data.size, mean, square, data.min().item(), data.max().item(), total)
+
+
+def _sums(data: np.ndarray) -> Iterator[Any]:
+    """Sums of parts that stay within 64 bits for the types up to 32, and of single numbers beyond."""
+    if data.dtype.itemsize < 8:
+        yield data.sum(dtype="i8")
+    else:
+        yield from data.astype("O")
+
+
+def of_zones(zones: dict[str, np.ndarray], used: np.ndarray) -> Moments:
+    """Those of zones, by their summary. A variance is the small difference of two large numbers where values
+    vary little around one that is far from zero: ``doubt`` tells.
+    """
+    whole, exact = Moments(), zones["min"].dtype.kind in "biu"
+    parts = zip(*(zones[name][used] for name in ("count", "mean", "rms", "min", "max")), strict=True)
+    for count, mean, rms, low, high in parts:
+        n, m, square = int(count), float(mean), float(rms) * float(rms)
+        if low == high:  # nothing varies
+            m = float(low)
+        m2, doubt = (0.0, 0.0) if low == high else (max(square - m * m, 0.0) * n, square * n * _ROUNDED)
+        total = round(m * n) if exact else m * n
+        whole.add(Moments(n, m, m2, low.item(), high.item(), total, doubt))
+    return whole

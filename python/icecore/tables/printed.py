@@ -1,0 +1,84 @@
+"""What rows look like as text: a duration as a time of day, a structure as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: ticks a second of Arrow's units, and the digits behind the point that they take
+_TICKS = {"s": (1, 0), "ms": (1000, 3), "us": (10**6, 6), "ns": (10**9, 9)}
+
+
+def clocks(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows with durations, also those in lists, as times of day: ``00:05:00.123``, ``-01:00:00``,
+    ``49:00:00``; as many digits as the unit has, like the times that Arrow prints.
+    """
+    return _changed(batches, _clock_type, _clock)
+
+
+def cells(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows with structures as JSON text: one cell of a CSV file."""
+    import pyarrow as pa
+
+    def kind(of: Any) -> Any:
+        return pa.large_string() if pa.types.is_struct(of) else of
+
+    return _changed(
+        batches, kind, lambda column: pa.array(map(json.dumps, column.to_pylist()), pa.large_string())
+    )
+
+
+def _changed(
+    batches: pa.RecordBatchReader, kind: Callable[[Any], Any], change: Callable[[Any], Any]
+) -> pa.RecordBatchReader:
+    """Rows of which the columns with another ``kind`` are changed."""
+    import pyarrow as pa
+
+    schema = batches.schema
+    made = pa.schema([field.with_type(kind(field.type)) for field in schema])
+    if made.equals(schema):
+        return batches
+
+    def each() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            both = zip(batch.columns, made, strict=True)
+            columns = [column if column.type == field.type else change(column) for column, field in both]
+            yield pa.RecordBatch.from_arrays(columns, schema=made)
+
+    return pa.RecordBatchReader.from_batches(made, each())
+
+
+def _clock_type(of: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(of):
+        return pa.list_(_clock_type(of.value_type), of.list_size)
+    return pa.large_string() if pa.types.is_duration(of) else of
+
+
+def _clock(column: Any) -> Any:
+    """A column of durations as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_fixed_size_list(column.type):
+        return pa.FixedSizeListArray.from_arrays(_clock(column.flatten()), column.type.list_size)
+    unit, ticks = column.type.unit, column.cast(pa.int64())
+    ends = pc.min_max(ticks).as_py()
+    second, digits = _TICKS[unit]
+    if ends["min"] is not None and ends["min"] >= 0 and ends["max"] < 86_400 * second:  # Arrow's own times
+        narrow = pa.time32(unit) if digits < 6 else pa.time64(unit)
+        return ticks.cast(pa.int32() if digits < 6 else pa.int64()).cast(narrow).cast(pa.large_string())
+    texts = (None if tick is None else _text(tick, second, digits) for tick in ticks.to_pylist())
+    return pa.array(texts, pa.large_string())
+
+
+def _text(ticks: int, second: int, digits: int) -> str:
+    whole, fraction = divmod(abs(ticks), second)
+    minutes, seconds = divmod(whole, 60)
+    clock = f"{'-' if ticks < 0 else ''}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+    return f"{clock}.{fraction:0{digits}}" if digits else clock

@@ -1,0 +1,158 @@
+"""``icecore query --reduce``: what it prints and writes, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import icecore
+import numpy as np
+import pytest
+from icecore.tables import summaries
+from icecore.tables.reduce import reduce
+
+pa = pytest.importorskip("pyarrow")
+N = 10_000
+KEYS = ["be,ta", 'ga"m ', "line\nend", "plain"]
+DATA = {
+    "x": np.arange(N) * 0.5,
+    "key": np.array(KEYS)[np.arange(N) % 4],
+    "small": (np.arange(N) % 7).astype("i2"),
+    "big": np.full(N, 2**62),
+    "nan": np.where(np.arange(N) % 4 == 0, np.nan, np.arange(N) % 4),
+    "pair": np.zeros((N, 2)),
+    "count": np.arange(N) % 2,
+    "huge": np.where(np.arange(N) % 2, 1e308, -1e308),
+    "inf": np.where(np.arange(N) == 5, np.inf, 1.0),
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("reduce") / "r.icecore"
+    with icecore.create(path).writer() as w:
+        for name, values in DATA.items():
+            chunks = (2048, *values.shape[1:])
+            w.array(f"/t/{name}", values.dtype, values.shape, chunks=chunks)[...] = values
+        summaries.write(w, "/t")
+    return str(path)
+
+
+def query(run: Any, repo: str, *more: object) -> tuple[int, str, str]:
+    return run("query", repo, "/t", "--reduce", *more)
+
+
+def test_csv_quotes_texts_and_histograms(repo: str, run: Any) -> None:
+    status, out, err = query(run, repo, "count, histogram:small:7:0:7 by key")
+    rows = list(csv.reader(io.StringIO(out, newline="")))
+    assert (status, err) == (0, "")
+    assert rows[0] == ["key", "count", "histogram:small:7:0:7"]
+    assert [row[:2] for row in rows[1:]] == [[key, "2500"] for key in sorted(KEYS)]
+    for key, _, cell in rows[1:]:
+        part = DATA["small"][DATA["key"] == key]
+        wanted = {"low": 0.0, "high": 7.0, "counts": np.bincount(part, minlength=7).tolist()}
+        assert json.loads(cell) == wanted
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "arrow", "npy"])
+def test_files(repo: str, run: Any, tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"o.{suffix}"
+    status, out, err = query(run, repo, "count, max:x, min:small by key", "-o", file, "--limit", 3)
+    assert (status, out) == (0, "")
+    assert "3 rows of 4 columns" in err
+    rows = reduce(icecore.open(repo).table("/t"), "count, max:x, min:small by key")[:3]
+    assert list(tmp_path.iterdir()) == [file]
+    match suffix:
+        case "json":
+            got = json.loads(file.read_text())
+        case "npy":
+            columns = np.load(file)
+            got = [dict(zip(columns.dtype.names, row, strict=True)) for row in columns.tolist()]
+        case "csv":
+            texts = csv.DictReader(io.StringIO(file.read_text(), newline=""))
+            got = [{n: v if n == "key" else float(v) for n, v in row.items()} for row in texts]
+        case _:
+            import pyarrow.ipc
+            import pyarrow.parquet
+
+            parquet = suffix == "parquet"
+            table = pyarrow.parquet.read_table(file) if parquet else pyarrow.ipc.open_file(file).read_all()
+            assert table.schema.types == [pa.large_string(), pa.int64(), pa.float64(), pa.int16()]
+            got = table.to_pylist()
+    assert got == rows
+
+
+def test_histograms_and_large_sums_in_files(repo: str, run: Any, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    what = "histogram:x:2:0:5000, sum:big"
+    assert query(run, repo, what, "-o", tmp_path / "h.parquet")[0] == 0
+    [row] = pyarrow.parquet.read_table(tmp_path / "h.parquet").to_pylist()
+    assert row["histogram:x:2:0:5000"] == {"low": 0.0, "high": 5000.0, "counts": [5000, 5000]}
+    assert int(row["sum:big"]) == N * 2**62
+    [row] = list(csv.DictReader(io.StringIO(query(run, repo, "sum:big")[1])))
+    assert int(row["sum:big"]) == N * 2**62
+    for what in ("histogram:x:2", "sum:big"):
+        status, _, err = query(run, repo, what, "-o", tmp_path / "h.npy")
+        assert (status, "error[unsupported]" in err, what in err) == (2, True, True)
+    assert not (tmp_path / "h.npy").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--explain"]])
+@pytest.mark.parametrize("what", ["mean:x", "count by key", "count", "histogram:x:4"])
+def test_nothing_found_is_status_1(repo: str, run: Any, what: str, more: list[str]) -> None:
+    status, _, err = query(run, repo, what, "--where", "x < 0", *more)
+    assert status == 1
+    assert "no row matches" in err or more == ["--explain"]
+    assert query(run, repo, what, "--where", "x < 1", *more)[0] == 0
+
+
+def test_explain_says_what_was_read(repo: str, run: Any) -> None:
+    where = ("--where", "x between 100 and 4500", "--explain")
+    status, out, _ = query(run, repo, "mean:x, max:small", *where)
+    assert status == 0
+    assert "8,801 of 10,000 rows" in out
+    assert "summaries of x, small tell" in out
+    report = json.loads(query(run, repo, "mean:x, max:small", *where, "--json")[1])
+    assert (report["rows_out"], report["from_summaries"]) == (8801, ["x", "small"])
+    assert (report["zones_whole"], report["data"]["chunks"]) == (1, 3)  # not those of the zone in the middle
+    # the ends are looked for first
+    twice = json.loads(query(run, repo, "histogram:small:4", *where, "--json")[1])
+    once = json.loads(query(run, repo, "histogram:small:4:0:7", *where, "--json")[1])
+    assert twice["data"]["chunks"] == once["data"]["chunks"] + 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["count", "-o", "x.docx"], ["error[unsupported]", ".docx", ".parquet"]),
+        (["count", "--columns", "x"], ["error[invalid]", "--columns", "--reduce"]),
+        (["count", "--limit", "-1"], ["error[invalid]", "-1"]),
+        (["count", "--explain", "-o", "x.csv"], ["error[invalid]", "--explain", "x.csv"]),
+        (["count by count"], ["error[invalid]", "two columns", "count:count"]),
+        (["mean:x, mean:x"], ["error[invalid]", "two columns", "mean:x"]),
+        (["count by pair"], ["error[dtype]", "2 values a row", "pair[0]"]),
+        (["histogram:inf:4"], ["error[invalid]", "inf", "histogram:inf:4:0:"]),
+        (["histogram:huge:4"], ["error[invalid]", "-1e+308 to 1e+308", "4 bins"]),
+        (["histogram:x:4:1:1.0000000000000002"], ["error[invalid]", "4 bins"]),
+        (["histogram:x:4:0:inf"], ["error[invalid]", "finite"]),
+    ],
+)
+def test_errors(repo: str, run: Any, arguments: list[str], words: list[str]) -> None:
+    status, out, err = query(run, repo, *arguments)
+    assert (status, out) == (2, "")
+    for word in words:
+        assert word in err
+
+
+def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:
+    """Also where it comes in several batches."""
+    table = icecore.open(repo).table("/t")
+    small, scanning = table.scanning, []
+    table.scanning = lambda *a, **o: scanning.append(small(*a, **o, memory=1 << 16)) or scanning[-1]  # type: ignore[method-assign]
+    rows = reduce(table, "count by nan")
+    assert [(row["nan"], row["count"]) for row in rows] == [(k, 2500) for k in (1.0, 2.0, 3.0, None)]
+    assert len(list(small(["nan"], memory=1 << 16).batches())) > 1

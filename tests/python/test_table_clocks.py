@@ -1,0 +1,72 @@
+"""Columns of durations, times of day above all: what they are printed as."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import icecore
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+TICKS = np.array([300_123, 0, -3_600_001, 86_399_999, 86_400_000, 360_000_000, np.iinfo("i8").min])
+DATA = {
+    "utc": TICKS.view("m8[ms]"),
+    "day": np.array([3, 0, 1, 86_399, 300, 7, np.iinfo("i8").min]).view("m8[s]"),
+    "hour": np.array([0, 1, -3, 23, 24, 100, np.iinfo("i8").min]).view("m8[h]"),
+    "fine": np.array([1, 0, -1, 10**9, 3_600 * 10**9, 5, 6]).view("m8[ns]"),
+    "both": np.arange(14).reshape(7, 2).astype("m8[s]"),
+}
+CLOCKS = {
+    "utc": ["00:05:00.123", "00:00:00.000", "-01:00:00.001", "23:59:59.999", "24:00:00.000", "100:00:00.000"],
+    "day": ["00:00:03", "00:00:00", "00:00:01", "23:59:59", "00:05:00", "00:00:07"],
+    "hour": ["00:00:00", "01:00:00", "-03:00:00", "23:00:00", "24:00:00", "100:00:00"],
+    "fine": ["00:00:00.000000001", "00:00:00.000000000", "-00:00:00.000000001", "00:00:01.000000000"],
+    "both_1": ["00:00:01", "00:00:03", "00:00:05"],
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("clocks") / "r.icecore"
+    with icecore.create(path).writer() as w:
+        for name, values in DATA.items():
+            w.array(f"/t/{name}", values.dtype, values.shape)[...] = values
+    return str(path)
+
+
+def test_csv_and_json_hold_times_of_day(repo: str, run: Any) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("query", repo, "/t")[1])))
+    objects = json.loads(run("query", repo, "/t", "--json")[1])
+    for name, wanted in CLOCKS.items():
+        assert [row[name] for row in rows][: len(wanted)] == wanted
+        if name != "both_1":
+            assert [row[name] for row in objects][: len(wanted)] == wanted
+    assert objects[1]["both"] == ["00:00:02", "00:00:03"]
+    assert [rows[-1][name] for name in ("utc", "day", "hour")] == ["", "", ""]
+    assert objects[-1]["utc"] is None
+
+
+def test_a_reduction_by_times_of_day(repo: str, run: Any) -> None:
+    out = run("query", repo, "/t", "--reduce", "count by hour", "--limit", 2)[1]
+    assert out.split() == ['"hour","count"', '"-03:00:00",1', '"00:00:00",1']
+
+
+def test_arrow_and_parquet_keep_durations(repo: str, run: Any, tmp_path: Path) -> None:
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    for file, read in (
+        (tmp_path / "o.parquet", pyarrow.parquet.read_table),
+        (tmp_path / "o.arrow", lambda path: pyarrow.ipc.open_file(path).read_all()),
+    ):
+        assert run("query", repo, "/t", "--columns", "utc,fine", "-o", file)[0] == 0
+        table = read(file)
+        assert table.schema.types == [pa.duration("ms"), pa.duration("ns")]
+        assert table["utc"].cast(pa.int64()).to_pylist() == [*TICKS[:-1].tolist(), None]
+    assert run("query", repo, "/t", "--columns", "utc", "-o", tmp_path / "o.npy")[0] == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "o.npy")["utc"], DATA["utc"])
