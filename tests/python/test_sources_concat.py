@@ -361,6 +361,18 @@ def test_unsigned_times_are_not_converted(tmp_path):
     refused("mismatch", ["units", "/time"], maps)
 
 
+def test_fill_values_of_text_have_a_meaning(tmp_path):
+    maps = []
+    for fill in ("NA", "-"):
+        path = tmp_path / f"{next(counter)}.nc"
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time", None)
+            file.createVariable("word", str, ("time",), fill_value=fill)[:2] = np.array(["a", fill], object)
+        maps.append(open_source(path))
+    refused("mismatch", ["_FillValue", "'NA'", "'-'", "/word"], maps)
+    assert concat([maps[0], maps[0]], "time").arrays["/word"].text_fill == "NA"
+
+
 @pytest.mark.parametrize("kind", ["f4", "i2"])
 def test_times_that_would_be_rounded_are_refused_by_name(tmp_path, kind):
     units = "seconds since 2000-{:02d}-01"

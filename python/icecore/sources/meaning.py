@@ -53,7 +53,8 @@ class Sourced:
     def shown(self, name: str) -> Any:
         """An attribute as a person knows it: ``_FillValue`` isn't encoded."""
         value = self.attrs.get(name)
-        return fill_of_attribute(value, self.entry.dtype) if name == "_FillValue" and value else value
+        encoded = name == "_FillValue" and self.entry.dtype.kind in "iuf"
+        return fill_of_attribute(value, self.entry.dtype) if encoded else value
 
     def said(self, name: str) -> Any:
         """An attribute in a form in which two that mean the same are equal."""
@@ -79,7 +80,8 @@ def sourced(maps: list[ArrayMap]) -> list[dict[str, Sourced]]:
             parent = each.arrays.get(parents.get(path, ""))
             from_parent = {} if parent is None else parent.attrs
             inherited = {name: from_parent[name] for name in _INHERITED if name in from_parent}
-            members[path] = Sourced(each.source, entry, {**inherited, **entry.attrs})
+            fill = {} if entry.text_fill is None else {"_FillValue": entry.text_fill}
+            members[path] = Sourced(each.source, entry, {**inherited, **entry.attrs, **fill})
         result.append(members)
     return result
 
