@@ -94,7 +94,7 @@ def fill_attribute(value: Any, dtype: np.dtype) -> Any:
 
 
 def text_fill(value: Any, dtype: np.dtype) -> str | None:
-    """``_FillValue`` of text as :class:`icecore.sources.arraymap.ArrayEntry` keeps it, None where it is none."""
+    """``_FillValue`` of text, as an array's entry keeps it; None where it is none."""
     items = np.asarray(value, object).reshape(-1)
     if dtype.kind not in "OSU" or len(items) != 1 or not isinstance(items[0], (str, bytes)):
         return None

@@ -123,14 +123,14 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
 
 def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
     """The HDF5 fill value as an element of the plan's dtype (None: zero), and "" or why Zarr can't say it."""
-    if plan.how in ("text", "reference") or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+    if plan.how == "reference" or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
         return None, ""
     if plan.inner:
         return None, "a fill value that is an array"
-    value = np.zeros((), tid.dtype)
+    value = np.zeros(1, tid.dtype)
     try:
         plist.get_fill_value(value)
-        return convert(value, plan.how, plan.dtype)[()], ""
+        return convert(value, plan.how, plan.dtype)[0], ""
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         return None, f"a fill value that can't be read: {error}"
 
