@@ -373,6 +373,38 @@ def test_fill_values_of_text_have_a_meaning(tmp_path):
     assert concat([maps[0], maps[0]], "time").arrays["/word"].text_fill == "NA"
 
 
+@pytest.mark.parametrize(
+    ("name", "one", "two"),
+    [
+        ("flag_meanings", "land sea", "sea land"),
+        ("flag_values", np.array([0, 1], "i1"), np.array([1, 2], "i1")),
+        ("flag_masks", np.array([1, 2], "i1"), np.array([2, 4], "i1")),
+        ("flag_meanings", "land sea", None),
+    ],
+)
+def test_codes_with_other_meanings_are_refused(tmp_path, name, one, two):
+    part = fields(3, dtype="i1")[0]
+    given = [{name: value} if value is not None else {} for value in (one, two)]
+    maps = [netcdf(tmp_path, part, attrs=attrs) for attrs in given]
+    refused("mismatch", [name, "/v", maps[1].source], maps)
+    spaced = {"flag_meanings": "land  sea "} if name == "flag_meanings" else given[0]
+    assert concat([maps[0], netcdf(tmp_path, part, attrs=spaced)], "time")
+
+
+def test_members_of_enumerations_are_compared(tmp_path):
+    def file(**members):
+        path = tmp_path / f"{next(counter)}.nc"
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time", None)
+            kind = file.createEnumType("u1", "sky_t", members)
+            file.createVariable("sky", kind, ("time",))[:3] = np.array([0, 1, 1], "u1")
+        return open_source(path)
+
+    maps = [file(clear=0, cloudy=1), file(cloudy=1, clear=0), file(clear=1, cloudy=0)]
+    assert concat(maps[:2], "time").arrays["/sky"].shape == (6,)
+    refused("mismatch", ["/sky", "enum", "'clear': 1"], [maps[0], maps[2]])
+
+
 @pytest.mark.parametrize("kind", ["f4", "i2"])
 def test_times_that_would_be_rounded_are_refused_by_name(tmp_path, kind):
     units = "seconds since 2000-{:02d}-01"

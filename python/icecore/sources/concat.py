@@ -30,7 +30,8 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
 
     Raises:
         Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
-            have, in shape, in values that should be equal, or in units, scale, offset or fill value.
+            have, in shape, in values that should be equal, or in units, scale, offset, fill value or the
+            meanings of codes.
     """
     if not maps:
         raise errors.make("invalid", "nothing to concatenate", "give at least one source")

@@ -15,7 +15,10 @@ from icecore.sources.netcdffill import default_fill
 from icecore.sources.timeunits import Conversion, conversion, is_time
 
 # What decides how stored numbers are understood: a difference would be silently wrong values.
-_MEANING = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
+_NUMBERS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
+# ``enum`` has the members of an enumeration type.
+_CODES = ("enum", "flag_values", "flag_masks", "flag_meanings")
+_MEANING = _NUMBERS + _CODES
 # Limits are in the units of the stored numbers.
 _LIMITS = ("valid_min", "valid_max", "valid_range")
 # What the bounds of cells take over from the variable that names them, where they don't say it (CF, 7.1).
@@ -62,7 +65,9 @@ class Sourced:
         if name == "calendar":
             text = value.strip().lower() if isinstance(value, str) else value
             return _CALENDARS.get(text, text) if text is None or isinstance(text, str) else text
-        return value
+        if name == "flag_meanings" and isinstance(value, str):
+            return value.split()
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def sourced(maps: list[ArrayMap]) -> list[dict[str, Sourced]]:
