@@ -186,7 +186,9 @@ def test_other_meanings_are_refused_by_name(tmp_path, first, second, words):
 def test_shapes_arrays_and_dimensions_that_do_not_fit(tmp_path):
     one, two = fields(3)[0], fields(3, rest=(5, 7))[0]
     maps = [netcdf(tmp_path, one), netcdf(tmp_path, two)]
-    refused("mismatch", ["x=6", "x=7"], maps)
+    error = refused("mismatch", ["x=6", "x=7"], maps)
+    assert "time=" not in error.message
+    assert "pack" not in error.hint
     error = refused("not-found", ["'depth'"], maps, "depth")
     assert "time" in error.hint
     del maps[1].arrays["/v"]
@@ -209,6 +211,33 @@ def test_times_in_other_units_are_converted_exactly(tmp_path):
     maps[1] = netcdf(tmp_path, two, time_units="minutes since 2000-01-01", start=1440, time_type="i4")
     maps[0] = netcdf(tmp_path, one, time_units="seconds since 2000-01-01", time_type="i4")
     assert concat(maps, "time").arrays["/time"].read((slice(23, 26),)).tolist() == [23, 86400, 86460]
+
+
+def test_names_of_a_calendar_and_the_lack_of_one_are_the_same(tmp_path):
+    def file(units, **attrs):
+        return open_source(times(tmp_path, 1, units=units, **attrs))
+
+    day = "days since 2000-{:02d}-01"
+    maps = [file(day), file(day, calendar="gregorian"), file("hours since 2000-01-02", calendar="Standard")]
+    assert concat(maps, "time").arrays["/time"].attrs.get("calendar") is None
+    noleap = [file(day, calendar="noleap"), file("days since 2000-03-01", calendar="365_day")]
+    assert concat(noleap, "time").arrays["/time"].read((slice(3, 4),)).tolist() == [59]
+    refused("mismatch", ["calendar", "'noleap'", "None"], [maps[0], noleap[0]])
+
+
+def test_types_are_named_before_what_follows_from_them(tmp_path):
+    one, two = fields(3, dtype="i2")[0], fields(3, dtype="f4")[0]
+    maps = [netcdf(tmp_path, one, fill_value=-999), netcdf(tmp_path, two, fill_value=-1e20)]
+    error = refused("mismatch", ["float32 with _FillValue -1", "int16 with -999"], maps)
+    assert "=" not in error.message
+
+
+def test_many_reasons_are_not_all_spelled_out(tmp_path):
+    maps = [open_source(times(tmp_path, month)) for month in range(1, 8)]
+    note = concat(maps, "time").arrays["/time"].note
+    assert "2000-02-01" in note
+    assert note.endswith("more")
+    assert len(note) < 250
 
 
 def test_times_without_an_integer_counterpart_are_refused(tmp_path):

@@ -18,6 +18,8 @@ from icecore.sources.stitch import Converted, Part, decodes_alike, join
 from icecore.sources.timeunits import Conversion
 
 _COMPARE = 16 << 20
+# Reasons that are spelled out.
+_SAID = 2
 
 
 def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
@@ -63,7 +65,7 @@ def _same_arrays(first: ArrayMap, other: ArrayMap) -> None:
             raise errors.make(
                 "mismatch",
                 f"{there.source} has no array {missing[0]}, which {here.source} has ({len(missing)} such)",
-                "link files of one kind together, the others on their own",
+                "join files of one kind, the others on their own",
             )
 
 
@@ -114,11 +116,15 @@ def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
 
 
 def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:
-    reasons = sorted(set(why))
+    # Units that count from each file's own beginning make as many reasons as files.
+    reasons = list(dict.fromkeys(why))
+    if len(reasons) > _SAID + 1:
+        reasons[_SAID:] = [f"and {len(reasons) - _SAID} more"]
+    said = "; ".join(reasons)
     if whole.links is None:
-        return "; ".join(reasons) or first.note
-    if reasons:
-        return f"{len(why)} of {count} files are copied: {'; '.join(reasons)}"
+        return said or first.note
+    if said:
+        return f"{len(why)} of {count} files are copied: {said}"
     if whole.native:
         return f"{len(whole.native)} chunks that files cut off are copied"
     return first.note
@@ -166,7 +172,7 @@ def _common_dtype(arrays: list[Sourced]) -> np.dtype:
             raise errors.make(
                 "mismatch",
                 f"{entry.path}: {entry.dtype} in {array.source}, {first.entry.dtype} in {first.source}",
-                "no type holds both exactly: link them separately",
+                "no type holds both exactly: keep them in groups of their own",
             )
         result = wider
     return result
@@ -213,7 +219,7 @@ def _equal(first: Sourced, other: Sourced, dim: str) -> None:
             raise errors.make(
                 "mismatch",
                 f"{one.path} has no dimension {dim!r} and differs between {first.source} and {other.source}",
-                "join along another dimension, or link the files separately",
+                "join along another dimension, or keep the files in groups of their own",
             )
 
 
