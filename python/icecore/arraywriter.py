@@ -13,7 +13,9 @@ from icecore import errors, layout
 from icecore.adapting import Adapting
 from icecore.analyzer.measure import checked, is_bare
 from icecore.appending import Tail, tail
+from icecore.attributes import fill
 from icecore.codecspec import Codec
+from icecore.elements import elements
 from icecore.nodes import Node
 from icecore.selection import is_int
 
@@ -57,9 +59,10 @@ class ArrayWriter:
             data: one row (of the shape of the other axes) or several (with the first axis). It is copied.
 
         Raises:
-            Error: ``mismatch`` where the shape doesn't fit; what writing and committing may bring.
+            Error: ``mismatch`` where the shape doesn't fit; ``dtype`` where a value doesn't
+                (:func:`icecore.elements.elements`); what writing and committing may bring.
         """
-        rows = np.asarray(data, dtype=self.dtype)
+        rows = self._elements(data)
         row = self._stored[1:]
         if self._stored and rows.shape == row:
             rows = rows[None]
@@ -86,13 +89,18 @@ class ArrayWriter:
         self._resize(shape)
 
     def __setitem__(self, sel: Any, data: Any) -> None:
-        """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again."""
+        """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again.
+
+        Raises:
+            Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.
+        """
         self._settle()
         start, stop, kept = self._box(sel)
         shape = tuple(b - a for a, b in zip(start, stop, strict=True))
         target = tuple(shape[axis] for axis in kept)
+        found = self._elements(data)
         try:
-            values = np.broadcast_to(np.asarray(data, self.dtype), target).reshape(shape)
+            values = np.broadcast_to(found, target).reshape(shape)
         except ValueError:
             raise errors.make(
                 "mismatch", f"data of shape {np.shape(data)} for a region of shape {target} of {self.path}"
@@ -105,6 +113,7 @@ class ArrayWriter:
         ``values`` may be changed afterwards, unless they are ``owned``: then they aren't copied where that
         can be avoided, and nobody may touch them before the commit.
         """
+        values = self._elements(values)
         self.write_from(start, values.shape, lambda region: values[region], owned)
 
     def write_from(
@@ -131,6 +140,19 @@ class ArrayWriter:
                 self._writer._native.write(self.path, low, contiguous(part, self.dtype, order="C"))
             else:
                 self._patch(low, high, inner, part)
+
+    def _elements(self, data: Any) -> np.ndarray:
+        return elements(data, self.dtype, self.path, self._missing)
+
+    def _missing(self) -> Any:
+        """What stands for a value that is missing; None where nothing does: zero is what every array is
+        filled with that was given no other value.
+        """
+        attrs = self._document.get("attributes", {})
+        if "_FillValue" in attrs:
+            return fill(attrs["_FillValue"], self.dtype)
+        value = self._writer._view()._array(self.path).fill
+        return value if value else None
 
     def _adapt(
         self, start: tuple[int, ...], shape: tuple[int, ...], read: Callable[[tuple[slice, ...]], np.ndarray]

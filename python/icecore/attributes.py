@@ -22,6 +22,8 @@ def typed(node: Node) -> dict[str, Any]:
     attrs: dict[str, Any] = {}
     for name, value in node.attrs.items():
         attrs[name] = _typed(value, types[name]) if name in types else value
+    if "fill" in node.ours:
+        attrs["_FillValue"] = node.ours["fill"]  # of text, for which xarray's Zarr backend has no form
     return attrs
 
 
@@ -45,9 +47,12 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
 
 def fill(value: Any, dtype: np.dtype[Any]) -> Any:
     """``_FillValue`` as a number of ``dtype``, from the form it has in Zarr attributes: base64 of a float64
-    for floats (a pair of them for complex numbers), else itself.
+    for floats (a pair of them for complex numbers), else itself; of text of fixed size as bytes.
     """
     try:
+        if dtype.kind == "S":
+            utf8 = str(value).encode()
+            return utf8 if len(utf8) <= dtype.itemsize else str(value).encode("latin-1")
         if dtype.kind == "f":
             return dtype.type(_double(value))
         if dtype.kind == "c":

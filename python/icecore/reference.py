@@ -18,7 +18,7 @@ def is_url(text: str) -> bool:
 def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     """``moon.icecore@v1`` → (``moon.icecore``, ``v1``); None where no version is named.
 
-    An ``@`` that belongs to a folder that exists, or to a URL's host, names no version.
+    An ``@`` that belongs to a folder, or to a URL's host, names no version.
     """
     text = os.fspath(text)
     host_end = 0
@@ -30,9 +30,19 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     elif Path(text).expanduser().exists():
         return text, None
     at = text.rfind("@")
-    if at <= host_end or at == len(text) - 1:
+    if at <= host_end or at == len(text) - 1 or _in_folder(text, at):
         return text, None
     return text[:at], text[at + 1 :]
+
+
+def _in_folder(text: str, at: int) -> bool:
+    """Whether the ``@`` at ``at`` stands in a folder's name; branches may have a ``/`` in theirs."""
+    slash = text.find("/", at)
+    if slash < 0 or text[:at].endswith(".icecore"):
+        return slash >= 0 and not is_url(text) and Path(text[:slash]).expanduser().is_dir()
+    if is_url(text):
+        return text.endswith(".icecore")
+    return Path(text[:slash]).expanduser().is_dir() or not Path(text[:at]).expanduser().exists()
 
 
 def split_path(text: str) -> tuple[str, str | None]:

@@ -156,6 +156,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         note="already in a repository",
         attr_types=node.ours.get("attr_types", {}),
         enum=node.ours.get("enum", []),
+        text_fill=node.ours.get("fill"),
     )
 
 
@@ -176,6 +177,8 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
         kept["attr_types"] = dict(entry.attr_types)
     if entry.enum:
         kept["enum"] = list(entry.enum)
+    if entry.text_fill is not None:
+        kept["fill"] = entry.text_fill
     if entry.unlimited:
         kept["unlimited"] = list(entry.unlimited)
     return kept

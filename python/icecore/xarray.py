@@ -25,7 +25,11 @@ _TEXT = np.dtype("O", metadata={"element_type": str})
 
 
 class IcecoreBackend(BackendEntrypoint):
-    """The backend that xarray finds under ``engine="icecore"``."""
+    """The backend that xarray finds under ``engine="icecore"``.
+
+    Text of any length stays lazy, and nobody knows the size of its elements: dask then refuses
+    ``chunks="auto"``, as it does for xarray's Zarr backend. ``chunks={}`` takes the stored chunks.
+    """
 
     description = "Linked and packed archives in icecore repositories"
     supports_groups = True

@@ -325,6 +325,17 @@ def test_split_references(tmp_path: Path) -> None:
     assert split_ref("memory://x@v1") == ("memory://x", "v1")
     (tmp_path / "me@home").mkdir()
     assert split_ref(tmp_path / "me@home") == (f"{tmp_path}/me@home", None)
+    # Folders may have an @ in their names, branches a slash.
+    (tmp_path / "me").mkdir()
+    (tmp_path / "you").mkdir()
+    for name in ("me@home/new", "me@home/new.icecore", "who@where/new.icecore", "who@where/deep/er"):
+        assert split_ref(tmp_path / name) == (f"{tmp_path}/{name}", None)
+        assert split_ref(f"{tmp_path / name}@v1") == (f"{tmp_path}/{name}", "v1")
+    assert split_ref(tmp_path / "you@feature/x") == (f"{tmp_path}/you", "feature/x")
+    assert split_ref("new.icecore@feature/x") == ("new.icecore", "feature/x")
+    assert split_ref("s3://bucket/moon@feature/x") == ("s3://bucket/moon", "feature/x")
+    assert split_ref("s3://bucket/me@home/new.icecore") == ("s3://bucket/me@home/new.icecore", None)
+    assert split_ref("s3://bucket/me@home/new.icecore@v1") == ("s3://bucket/me@home/new.icecore", "v1")
     assert split_path("moon.icecore@v1:/wrf/t2m") == ("moon.icecore@v1", "/wrf/t2m")
     assert split_path("s3://bucket/moon:/wrf") == ("s3://bucket/moon", "/wrf")
     assert split_path("s3://bucket/moon") == ("s3://bucket/moon", None)

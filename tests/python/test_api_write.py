@@ -103,6 +103,96 @@ def test_append_refuses_other_shapes(tmp_path: Path) -> None:
         assert caught.value.kind == "mismatch"
 
 
+BIG = np.array([(2**40, 1.0)], [("a", "i8"), ("b", "f8")])
+CHANGED = [
+    ("i2", np.array([70000])),
+    ("i2", 70000),
+    ("u1", np.array([1, -1])),
+    ("i8", np.array([2**63], "u8")),
+    ("i8", np.array([2.0**63])),
+    ("i8", [2**70]),
+    ("i2", np.array([np.nan])),
+    ("i2", [1, 1.5]),
+    ("i2", np.array([1.5], "O")),
+    ("?", np.array([2])),
+    ("f4", np.array([1e300])),
+    ("f2", np.array([70000])),
+    ("f4", np.array([1 + 2j])),
+    ("S3", [b"abc", b"abcd"]),
+    ("S3", "ä"),
+    ("U2", np.array(["abc"])),
+    ("M8[s]", np.array(["2020-01-01T00:00:01.5"], "M8[ms]")),
+    ("M8[ns]", np.array(["2500-01-01"], "M8[D]")),
+    (np.dtype([("a", "i4"), ("b", "f4")]), BIG),
+]
+
+
+@pytest.mark.parametrize(("dtype", "data"), CHANGED, ids=[f"{i}" for i in range(len(CHANGED))])
+def test_numbers_that_the_dtype_cannot_hold_are_refused(tmp_path: Path, dtype: str, data: object) -> None:
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        a, b = w.array("/x", dtype, (0,)), w.array("/y", dtype, (4,))
+        ways = [lambda: a.append(np.atleast_1d(data)), lambda: b.__setitem__(slice(0, np.size(data)), data)]
+        ways += [lambda: b.write((1,), np.atleast_1d(data))]
+        for way in ways:
+            with pytest.raises(icecore.Error, match=r"/[xy] is .* can't hold") as caught:
+                way()
+            assert caught.value.kind == "dtype"
+            assert caught.value.hint
+        assert a.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data", "wanted"),
+    [
+        ("i2", np.array([1, -7], "i8"), [1, -7]),
+        ("i2", np.array([1.0, -7.0]), [1, -7]),
+        ("u1", [0, 255], [0, 255]),
+        ("?", np.array([0, 1]), [False, True]),
+        ("f4", np.array([0.1, np.inf, 1.0]), [np.float32(0.1), np.inf, 1.0]),
+        ("f4", np.array([2**24 + 1]), [2.0**24]),
+        ("S3", np.array([b"abc", b""], "S9"), [b"abc", b""]),
+        ("S3", ["abc"], [b"abc"]),
+        (
+            "M8[s]",
+            np.array(["2020-01-01", "NaT"], "M8[ns]"),
+            ["2020-01-01", "NaT"],
+        ),
+        (np.dtype([("a", "i4"), ("b", "f4")]), [(1, 0.5)], [(1, 0.5)]),
+        (np.dtype([("a", "i2"), ("b", "f4")]), np.array([(9, np.nan)], BIG.dtype), [(9, np.nan)]),
+    ],
+)
+def test_values_that_the_dtype_can_hold_are_converted(
+    tmp_path: Path, dtype: str, data: object, wanted: list[object]
+) -> None:
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        w.array("/x", dtype, (0,)).append(data)
+        w.array("/y", dtype, (len(wanted),))[...] = data
+    repo = icecore.open(tmp_path / "a.icecore")
+    for path in ("/x", "/y"):
+        assert str(repo[path][...].tolist()) == str(np.array(wanted, dtype).tolist())  # NaN equals NaN
+
+
+def test_masked_elements_become_the_fill_value(tmp_path: Path) -> None:
+    data = np.ma.masked_array([1.0, 1e20, 3.0], [False, True, False])
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        w.array("/short", "i2", (0,), fill=-9).append(data)
+        w.array("/double", "f8", (3,), fill=np.nan)[...] = data
+        attrs = {"_FillValue": icecore.sources.attributes.fill_attribute(-1.0, np.dtype("f4"))}
+        w.array("/attribute", "f4", (0,), attrs=attrs).append(data)
+        w.array("/text", "S1", (0,), fill=b"-").append(np.ma.masked_array([b"a", b"b"], [0, 1]))
+        none = w.array("/none", "i2", (0,))
+        none.append(np.ma.masked_array([1, 2]))
+        with pytest.raises(icecore.Error, match="/none has no fill value for 1 masked") as caught:
+            none.append(data)
+        assert caught.value.kind == "dtype"
+    repo = icecore.open(tmp_path / "a.icecore")
+    assert repo["/short"][...].tolist() == [1, -9, 3]
+    np.testing.assert_array_equal(repo["/double"][...], [1, np.nan, 3])
+    assert repo["/attribute"][...].tolist() == [1, -1, 3]
+    assert repo["/text"][...].tolist() == [b"a", b"-"]
+    assert repo["/none"][...].tolist() == [1, 2]
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_regions_are_numpys(data: st.DataObject) -> None:

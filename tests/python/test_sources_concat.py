@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import h5py
+import icecore
 import netCDF4
 import numpy as np
 import pytest
@@ -184,7 +186,9 @@ def test_other_meanings_are_refused_by_name(tmp_path, first, second, words):
 def test_shapes_arrays_and_dimensions_that_do_not_fit(tmp_path):
     one, two = fields(3)[0], fields(3, rest=(5, 7))[0]
     maps = [netcdf(tmp_path, one), netcdf(tmp_path, two)]
-    refused("mismatch", ["x=6", "x=7"], maps)
+    error = refused("mismatch", ["x=6", "x=7"], maps)
+    assert "time=" not in error.message
+    assert "pack" not in error.hint
     error = refused("not-found", ["'depth'"], maps, "depth")
     assert "time" in error.hint
     del maps[1].arrays["/v"]
@@ -207,6 +211,33 @@ def test_times_in_other_units_are_converted_exactly(tmp_path):
     maps[1] = netcdf(tmp_path, two, time_units="minutes since 2000-01-01", start=1440, time_type="i4")
     maps[0] = netcdf(tmp_path, one, time_units="seconds since 2000-01-01", time_type="i4")
     assert concat(maps, "time").arrays["/time"].read((slice(23, 26),)).tolist() == [23, 86400, 86460]
+
+
+def test_names_of_a_calendar_and_the_lack_of_one_are_the_same(tmp_path):
+    def file(units, **attrs):
+        return open_source(times(tmp_path, 1, units=units, **attrs))
+
+    day = "days since 2000-{:02d}-01"
+    maps = [file(day), file(day, calendar="gregorian"), file("hours since 2000-01-02", calendar="Standard")]
+    assert concat(maps, "time").arrays["/time"].attrs.get("calendar") is None
+    noleap = [file(day, calendar="noleap"), file("days since 2000-03-01", calendar="365_day")]
+    assert concat(noleap, "time").arrays["/time"].read((slice(3, 4),)).tolist() == [59]
+    refused("mismatch", ["calendar", "'noleap'", "None"], [maps[0], noleap[0]])
+
+
+def test_types_are_named_before_what_follows_from_them(tmp_path):
+    one, two = fields(3, dtype="i2")[0], fields(3, dtype="f4")[0]
+    maps = [netcdf(tmp_path, one, fill_value=-999), netcdf(tmp_path, two, fill_value=-1e20)]
+    error = refused("mismatch", ["float32 with _FillValue -1", "int16 with -999"], maps)
+    assert "=" not in error.message
+
+
+def test_many_reasons_are_not_all_spelled_out(tmp_path):
+    maps = [open_source(times(tmp_path, month)) for month in range(1, 8)]
+    note = concat(maps, "time").arrays["/time"].note
+    assert "2000-02-01" in note
+    assert note.endswith("more")
+    assert len(note) < 250
 
 
 def test_times_without_an_integer_counterpart_are_refused(tmp_path):
@@ -253,6 +284,209 @@ def test_units_that_cannot_be_converted_exactly(units):
 def test_fill_values_in_times_stay(tmp_path):
     found = conversion("days since 2000-01-01", "hours since 2000-01-01")
     assert found.apply(np.array([1, -999, 2]), fill=-999).tolist() == [24, -999, 48]
+
+
+def times(folder, month, kind="f8", units="days since 2000-{:02d}-01", marks=None, **attrs):
+    """A file of three days of a month: ``time`` with bounds that have no units, and ``v``."""
+    path = folder / f"{next(counter)}.nc"
+    with netCDF4.Dataset(path, "w") as file:
+        file.set_auto_maskandscale(False)
+        file.createDimension("time", None)
+        file.createDimension("nv", 2)
+        time = file.createVariable("time", kind, ("time",))
+        time.setncatts({"units": units.format(month), "bounds": "time_bnds", **attrs})
+        time[:] = [0, 1, 2] if marks is None else marks
+        file.createVariable("time_bnds", kind, ("time", "nv"))[:] = [[0, 1], [1, 2], [2, 3]]
+        file.createVariable("v", "f4", ("time",))[:] = month
+    return path
+
+
+def test_bounds_move_with_the_variable_that_names_them(tmp_path):
+    """CF, 7.1: bounds take over units and calendar."""
+    maps = [open_source(times(tmp_path, month)) for month in (1, 3)]
+    amap = concat(maps, "time")
+    assert amap.arrays["/time"].read((slice(2, 6),)).tolist() == [2, 60, 61, 62]
+    entry = amap.arrays["/time_bnds"]
+    assert entry.read((slice(2, 5), slice(0, 2))).tolist() == [[2, 3], [60, 61], [61, 62]]
+    assert "converted" in entry.note
+    with netCDF4.Dataset(maps[1].source, "a") as file:
+        file["time_bnds"].units = "days since 2000-03-02"
+    own = concat([maps[0], open_source(maps[1].source)], "time").arrays["/time_bnds"]
+    assert own.read((slice(3, 4), slice(0, 2))).tolist() == [[61, 62]]
+
+
+def test_climatological_bounds_in_another_group_move_too(tmp_path):
+    maps = []
+    for month in (1, 3):
+        path = times(tmp_path, month, climatology="time_bnds")
+        with netCDF4.Dataset(path, "a") as file:
+            file["time"].delncattr("bounds")
+            late = file.createGroup("g").createVariable("late", "f8", ("time",))
+            late.setncatts({"units": f"days since 2001-{month:02d}-01", "climatology": "time_bnds"})
+        maps.append(open_source(path))
+    entry = concat(maps, "time").arrays["/time_bnds"]
+    assert entry.read((slice(3, 4), slice(0, 2))).tolist() == [[60, 61]]
+
+
+def test_bounds_that_cannot_be_converted_are_refused(tmp_path):
+    maps = [open_source(times(tmp_path, month)) for month in (1, 3)]
+    maps[1].arrays["/time_bnds"].attrs["scale_factor"] = 2.0
+    maps[0].arrays["/time_bnds"].attrs["scale_factor"] = 2.0
+    refused("mismatch", ["/time_bnds", "units", "2000-03-01", maps[1].source], maps)
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+def test_bounds_move_through_every_door(tmp_path, verb, append):
+    files, into = [times(tmp_path, month) for month in (1, 3)], tmp_path / "r.icecore"
+    if append:
+        verb(files[0], into, "/", concat="time")
+        verb(files[1], into, "/", concat="time", append=True)
+    else:
+        verb(files, into, "/", concat="time")
+    assert icecore.open(into)["/time_bnds"][3:].tolist() == [[60, 61], [61, 62], [62, 63]]
+
+
+@pytest.mark.parametrize("missing", [-1, [-1, -2], -1.0])
+@pytest.mark.parametrize("kind", ["i4", "f8", "f4"])
+def test_missing_values_are_no_times(tmp_path, kind, missing):
+    value = np.array(missing, kind)
+    maps = [
+        open_source(times(tmp_path, month, kind, marks=[0, -1, 2], missing_value=value)) for month in (1, 3)
+    ]
+    assert concat(maps, "time").arrays["/time"].read((slice(2, 6),)).tolist() == [2, 60, -1, 62]
+
+
+def test_records_that_were_never_written_are_no_times(tmp_path):
+    maps = []
+    for month in (1, 3):
+        path = times(tmp_path, month)
+        with netCDF4.Dataset(path, "a") as file:
+            file["v"][3] = 1
+        maps.append(open_source(path))
+    found = concat(maps, "time").arrays["/time"].read((slice(3, 8),)).tolist()
+    unwritten = netCDF4.default_fillvals["f8"]
+    assert found == [unwritten, 60, 61, 62, unwritten]
+
+
+def test_limits_of_times_have_units_too(tmp_path):
+    paths = [
+        times(tmp_path, 1, valid_range=[0.0, 366.0]),
+        times(tmp_path, 2, valid_range=[-31.0, 335.0]),
+        times(tmp_path, 3, valid_range=[0.0, 366.0]),
+    ]
+    maps = [open_source(path) for path in paths]
+    assert concat(maps[:2], "time").arrays["/time"].attrs["valid_range"] == [0.0, 366.0]
+    refused("mismatch", ["valid_range", "/time", maps[2].source], [maps[0], maps[2]])
+    refused("mismatch", ["valid_min", "None"], [open_source(times(tmp_path, 1)), _with_minimum(tmp_path)])
+
+
+def _with_minimum(folder):
+    return open_source(times(folder, 2, valid_min=0.0))
+
+
+def test_unsigned_times_are_not_converted(tmp_path):
+    maps = [open_source(times(tmp_path, month, "i2", _Unsigned="true")) for month in (1, 3)]
+    refused("mismatch", ["units", "/time"], maps)
+
+
+def test_fill_values_of_text_have_a_meaning(tmp_path):
+    maps = []
+    for fill in ("NA", "-"):
+        path = tmp_path / f"{next(counter)}.nc"
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time", None)
+            file.createVariable("word", str, ("time",), fill_value=fill)[:2] = np.array(["a", fill], object)
+        maps.append(open_source(path))
+    refused("mismatch", ["_FillValue", "'NA'", "'-'", "/word"], maps)
+    assert concat([maps[0], maps[0]], "time").arrays["/word"].text_fill == "NA"
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "two"),
+    [
+        ("flag_meanings", "land sea", "sea land"),
+        ("flag_values", np.array([0, 1], "i1"), np.array([1, 2], "i1")),
+        ("flag_masks", np.array([1, 2], "i1"), np.array([2, 4], "i1")),
+        ("flag_meanings", "land sea", None),
+    ],
+)
+def test_codes_with_other_meanings_are_refused(tmp_path, name, one, two):
+    part = fields(3, dtype="i1")[0]
+    given = [{name: value} if value is not None else {} for value in (one, two)]
+    maps = [netcdf(tmp_path, part, attrs=attrs) for attrs in given]
+    refused("mismatch", [name, "/v", maps[1].source], maps)
+    spaced = {"flag_meanings": "land  sea "} if name == "flag_meanings" else given[0]
+    assert concat([maps[0], netcdf(tmp_path, part, attrs=spaced)], "time")
+
+
+def test_members_of_enumerations_are_compared(tmp_path):
+    def file(**members):
+        path = tmp_path / f"{next(counter)}.nc"
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time", None)
+            kind = file.createEnumType("u1", "sky_t", members)
+            file.createVariable("sky", kind, ("time",))[:3] = np.array([0, 1, 1], "u1")
+        return open_source(path)
+
+    maps = [file(clear=0, cloudy=1), file(cloudy=1, clear=0), file(clear=1, cloudy=0)]
+    assert concat(maps[:2], "time").arrays["/sky"].shape == (6,)
+    refused("mismatch", ["/sky", "enum", "'clear': 1"], [maps[0], maps[2]])
+
+
+@pytest.mark.parametrize("kind", ["f4", "i2"])
+def test_times_that_would_be_rounded_are_refused_by_name(tmp_path, kind):
+    units = "seconds since 2000-{:02d}-01"
+    maps = [open_source(times(tmp_path, month, kind, units, marks=[0, 1, 3])) for month in (1, 9)]
+    with pytest.raises(errors.Error) as caught:
+        concat(maps, "time").arrays["/time"].read((slice(0, 6),))
+    assert caught.value.kind == "mismatch"
+    for word in ("/time", maps[1].source, "counterpart", np.dtype(kind).name):
+        assert word in caught.value.message
+    assert "float64" in caught.value.hint
+
+
+def test_a_wider_type_of_another_file_has_room_for_the_times(tmp_path):
+    units = "seconds since 2000-{:02d}-01"
+    maps = [open_source(times(tmp_path, i, kind, units)) for i, kind in ((1, "f8"), (9, "f4"))]
+    assert concat(maps, "time").arrays["/time"].read((slice(3, 6),)).tolist() == [
+        21081600,
+        21081601,
+        21081602,
+    ]
+
+
+@settings(max_examples=200)
+@given(
+    values=st.lists(
+        st.one_of(
+            st.floats(-1e9, 1e9), st.integers(-(10**6), 10**6).map(float), st.sampled_from([np.nan, np.inf])
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    units=st.sampled_from(["days", "hours", "seconds", "milliseconds", "nanoseconds"]),
+    other=st.sampled_from(["days", "hours", "seconds", "milliseconds", "nanoseconds"]),
+    date=st.sampled_from(["1850-01-01", "2000-01-01 06:00:00.25", "2020-02-29"]),
+)
+def test_converted_doubles_are_the_nearest(values, units, other, date):
+    found = conversion(f"{units} since {date}", f"{other} since 1970-01-01")
+    new = found.apply(np.array(values))
+    for one, two in zip(values, new.tolist(), strict=True):
+        exact = float(Fraction(one) * found.factor + found.shift) if np.isfinite(one) else one
+        assert two == exact or (np.isnan(two) and np.isnan(exact))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5))
+def test_integers_of_any_size_are_exact_or_refused(values):
+    found = conversion("hours since 2000-01-01", "seconds since 1970-01-01")
+    wanted = [int(value * found.factor + found.shift) for value in values]
+    if all(-(2**63) <= value < 2**63 for value in wanted):
+        assert found.apply(np.array(values, "i8")).tolist() == wanted
+    else:
+        with pytest.raises(errors.Error, match="counterpart"):
+            found.apply(np.array(values, "i8"))
 
 
 @settings(max_examples=60)

@@ -787,6 +787,30 @@ def test_a_file_that_is_being_written_is_named(tmp_path):
     assert "/x" in open_source(path).arrays
 
 
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_file_that_others_may_read_while_it_is_written_is_named(tmp_path, crash):
+    path = tmp_path / "x.h5"
+    code = (
+        "import h5py, os, sys; f = h5py.File(sys.argv[1], 'w', libver='latest'); f['x'] = 1; "
+        "f.swmr_mode = True; print('open', flush=True); sys.stdin.readline(); "
+        f"{'os._exit(0)' if crash else 'f.close()'}"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout.readline() == b"open\n"
+        with pytest.raises(errors.Error, match="open for writing") as caught:
+            open_source(path)
+        writer.communicate(b"\n")
+    assert caught.value.kind == "io"
+    assert "h5clear" in caught.value.hint
+    if crash:
+        with pytest.raises(errors.Error, match="without closing"):
+            open_source(path)
+    else:
+        assert "/x" in open_source(path).arrays
+
+
 def test_file_urls(tmp_path):
     path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=np.arange(3)), name="a b%.h5")
     assert open_source(path.as_uri()).arrays["/x"].links.urls == amap.arrays["/x"].links.urls

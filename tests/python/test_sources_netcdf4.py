@@ -129,6 +129,40 @@ def test_variables_shorter_than_the_unlimited_dimension_are_filled_up(tmp_path):
     check_xarray(path, amap)
 
 
+@pytest.mark.parametrize("word", [None, "NA"])
+@pytest.mark.parametrize("chunk", [1, 2, 7])
+def test_words_that_were_never_written(tmp_path, word, chunk):
+    """Beyond a variable's end, in a part of its chunks, or at all: to fill chunks of text of any length, the
+    HDF5 library wants to write to the file.
+    """
+
+    def fill(file):
+        file.createDimension("time", None)
+        file.createDimension("x", 5)
+        file.createVariable("long", "f4", ("time",))[:] = np.ones(7)
+        options = {"fill_value": word}
+        file.createVariable("short", str, ("time",), **options)[0] = "a"
+        file.createVariable("never", str, ("time",), **options)
+        file.createVariable("nowhere", str, ("x",), chunksizes=(min(chunk, 5),), **options)
+        some = file.createVariable("some", str, ("time", "x"), chunksizes=(chunk, 2), **options)
+        some[1, 3] = "grüße"
+        some[4, 0] = "b"
+
+    path, amap = written(tmp_path, fill)
+    for name in ("short", "never", "nowhere", "some"):
+        entry = amap.arrays[f"/{name}"]
+        with netCDF4.Dataset(path) as file:
+            file.set_auto_mask(False)
+            wanted = file[name][...]
+        assert entry.fill_value == (word or "")
+        assert same(entry.read(everything(entry)), wanted)
+        assert same(through_zarr(amap, f"/{name}"), wanted)
+    part = (slice(1, 5), slice(2, 4))
+    assert amap.arrays["/some"].read(part).tolist() == [
+        ["grüße" if (row, column) == (1, 3) else word or "" for column in (2, 3)] for row in range(1, 5)
+    ]
+
+
 def test_attributes_that_are_no_numbers_in_json_stay_numbers(tmp_path):
     def fill(file):
         file.nothing = np.nan

@@ -114,6 +114,7 @@ class ArrayEntry:
         note: why it isn't linked, or what a reader should know about it.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
         enum: names of the attributes that say what the source says in an enumeration type.
+        text_fill: ``_FillValue`` of text, for which xarray's Zarr v3 backend has no form.
     """
 
     path: str
@@ -133,6 +134,7 @@ class ArrayEntry:
     note: str = ""
     attr_types: dict[str, str] = field(default_factory=dict)
     enum: list[str] = field(default_factory=list)
+    text_fill: str | None = None
 
     @property
     def linked(self) -> bool:

@@ -93,6 +93,14 @@ def fill_attribute(value: Any, dtype: np.dtype) -> Any:
     return None
 
 
+def text_fill(value: Any, dtype: np.dtype) -> str | None:
+    """``_FillValue`` of text, as an array's entry keeps it; None where it is none."""
+    items = np.asarray(value, object).reshape(-1)
+    if dtype.kind not in "OSU" or len(items) != 1 or not isinstance(items[0], (str, bytes)):
+        return None
+    return text(items[0]) if isinstance(items[0], bytes) else str(items[0])
+
+
 def fill_of_attribute(value: Any, dtype: np.dtype) -> Any:
     """The number that :func:`fill_attribute` encoded, or None."""
     if value is None or dtype.kind not in "iuf":

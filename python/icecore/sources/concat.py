@@ -11,15 +11,15 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Reader, Region
-from icecore.sources.attributes import fill_of_attribute
 from icecore.sources.dtypes import copy_codecs, data_type
 from icecore.sources.held import Held
+from icecore.sources.meaning import Sourced, compare, same, sourced
 from icecore.sources.stitch import Converted, Part, decodes_alike, join
-from icecore.sources.timeunits import Conversion, conversion, is_time
+from icecore.sources.timeunits import Conversion
 
-# What decides how stored numbers are understood: a difference would be silently wrong values.
-_MEANING = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
 _COMPARE = 16 << 20
+# Reasons that are spelled out.
+_SAID = 2
 
 
 def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
@@ -27,11 +27,13 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
 
     Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
     (rectilinear where lengths are no multiples of the chunk). Arrays without it must be equal in all sources.
-    Times in other units than the first source's are converted exactly and copied.
+    Times in other units than the first source's, and the bounds of their cells, are converted and copied: no
+    float32 or integer is rounded, a float64 is the one nearest to the exact time.
 
     Raises:
         Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
-            have, in shape, in values that should be equal, or in units, scale, offset or fill value.
+            have, in shape, in values that should be equal, or in units, scale, offset, fill value or the
+            meanings of codes.
     """
     if not maps:
         raise errors.make("invalid", "nothing to concatenate", "give at least one source")
@@ -44,15 +46,15 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     result = ArrayMap(first.source, dict(first.groups), {}, [note for each in maps for note in each.dropped])
     for each in maps[1:]:
         _same_arrays(first, each)
+    members = sourced(maps)
     for path in first.arrays:
-        entries = [each.arrays[path] for each in maps]
-        sources = [each.source for each in maps]
-        if dim in entries[0].dims:
-            result.add(_joined(entries, sources, dim))
+        arrays = [each[path] for each in members]
+        if dim in arrays[0].entry.dims:
+            result.add(_joined(arrays, dim))
         else:
-            for entry, source in zip(entries[1:], sources[1:], strict=True):
-                _equal(entries[0], entry, sources[0], source, dim)
-            result.add(entries[0])
+            for other in arrays[1:]:
+                _equal(arrays[0], other, dim)
+            result.add(arrays[0].entry)
     return result
 
 
@@ -63,21 +65,22 @@ def _same_arrays(first: ArrayMap, other: ArrayMap) -> None:
             raise errors.make(
                 "mismatch",
                 f"{there.source} has no array {missing[0]}, which {here.source} has ({len(missing)} such)",
-                "link files of one kind together, the others on their own",
+                "join files of one kind, the others on their own",
             )
 
 
-def _joined(entries: list[ArrayEntry], sources: list[str], dim: str) -> ArrayEntry:
-    first = entries[0]
+def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
+    first = arrays[0].entry
     axis = first.dims.index(dim)
-    dtype = _common_dtype(entries, sources)
+    dtype = _common_dtype(arrays)
     parts: list[Part] = []
     start = 0
     why: list[str] = []
-    for entry, source in zip(entries, sources, strict=True):
-        _fits(first, entry, axis, sources[0], source)
-        times = _meaning(first, entry, sources[0], source)
-        read, reason = _reader(entry, dtype, times), _unlinkable(first, entry, dtype, times)
+    for array in arrays:
+        entry = array.entry
+        _fits(arrays[0], array, axis)
+        times = compare(arrays[0], array)
+        read, reason = _reader(array, dtype, times), _unlinkable(arrays[0], array, dtype, times)
         if reason and entry.shape[axis]:
             why.append(reason)
         parts.append(Part(entry, read, not reason, start))
@@ -113,44 +116,50 @@ def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
 
 
 def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:
-    reasons = sorted(set(why))
+    # Units that count from each file's own beginning make as many reasons as files.
+    reasons = list(dict.fromkeys(why))
+    if len(reasons) > _SAID + 1:
+        reasons[_SAID:] = [f"and {len(reasons) - _SAID} more"]
+    said = "; ".join(reasons)
     if whole.links is None:
-        return "; ".join(reasons) or first.note
-    if reasons:
-        return f"{len(why)} of {count} files are copied: {'; '.join(reasons)}"
+        return said or first.note
+    if said:
+        return f"{len(why)} of {count} files are copied: {said}"
     if whole.native:
         return f"{len(whole.native)} chunks that files cut off are copied"
     return first.note
 
 
-def _reader(entry: ArrayEntry, dtype: np.dtype, times: Conversion | None) -> Reader:
+def _reader(array: Sourced, dtype: np.dtype, times: Conversion | None) -> Reader:
+    entry = array.entry
     if entry.read is None:
         raise errors.make("unsupported", f"{entry.path} can't be read", "open it with a source that can read")
     if times is None and entry.dtype == dtype:
         return entry.read
-    fill = fill_of_attribute(entry.attrs.get("_FillValue"), entry.dtype)
-    return Converted(entry.read, dtype, times, fill)
+    return Converted(entry.read, dtype, times, None if times is None else array.marks, array.name)
 
 
-def _unlinkable(first: ArrayEntry, entry: ArrayEntry, dtype: np.dtype, times: Conversion | None) -> str:
+def _unlinkable(first: Sourced, array: Sourced, dtype: np.dtype, times: Conversion | None) -> str:
+    entry = array.entry
     if entry.links is None:
         return entry.note or "not linked"
     if times is not None:
-        return f"times converted from {entry.attrs.get('units')!r} to {first.attrs.get('units')!r}"
+        return f"times converted from {array.attrs.get('units')!r} to {first.attrs.get('units')!r}"
     if entry.dtype != dtype:
         return f"{entry.dtype} converted to {dtype}"
-    if not decodes_alike(first.codecs, entry.codecs):
+    if not decodes_alike(first.entry.codecs, entry.codecs):
         return "stored with other codecs than the first file"
-    if entry.fill_value != first.fill_value:
+    if entry.fill_value != first.entry.fill_value:
         return "another fill value for chunks that are not there"
     return ""
 
 
-def _common_dtype(entries: list[ArrayEntry], sources: list[str]) -> np.dtype:
+def _common_dtype(arrays: list[Sourced]) -> np.dtype:
     """The dtype that holds every file's values exactly."""
-    first = entries[0]
-    result = first.dtype
-    for entry, source in zip(entries, sources, strict=True):
+    first = arrays[0]
+    result = first.entry.dtype
+    for array in arrays:
+        entry = array.entry
         if entry.dtype == result:
             continue
         both = {entry.dtype.kind, result.kind}
@@ -162,81 +171,55 @@ def _common_dtype(entries: list[ArrayEntry], sources: list[str]) -> np.dtype:
         if not exact or rounds:
             raise errors.make(
                 "mismatch",
-                f"{entry.path}: {entry.dtype} in {source}, {first.dtype} in {sources[0]}",
-                "no type holds both exactly: link them separately",
+                f"{entry.path}: {entry.dtype} in {array.source}, {first.entry.dtype} in {first.source}",
+                "no type holds both exactly: keep them in groups of their own",
             )
         result = wider
     return result
 
 
-def _fits(first: ArrayEntry, entry: ArrayEntry, axis: int, one: str, two: str) -> None:
+def _fits(first: Sourced, other: Sourced, axis: int) -> None:
     def others(shape: tuple[Any, ...]) -> tuple[Any, ...]:
         return shape[:axis] + shape[axis + 1 :]
 
-    if first.dims != entry.dims or others(first.shape) != others(entry.shape):
+    one, two = first.entry, other.entry
+    if one.dims != two.dims or others(one.shape) != others(two.shape):
         raise errors.make(
             "mismatch",
-            f"{first.path}: {_spelled(entry)} in {two}, {_spelled(first)} in {one}",
+            f"{one.path}: {_spelled(two, axis)} in {other.source}, {_spelled(one, axis)} in {first.source}",
             "only the dimension that is joined may differ in length",
         )
 
 
-def _spelled(entry: ArrayEntry) -> str:
-    return "(" + ", ".join(f"{name}={n}" for name, n in zip(entry.dims, entry.shape, strict=True)) + ")"
+def _spelled(entry: ArrayEntry, joined: int | None = None) -> str:
+    """``(time, y=5)``: the length along the joined axis is nobody's concern."""
+    sizes = enumerate(zip(entry.dims, entry.shape, strict=True))
+    return "(" + ", ".join(f"{name}" if axis == joined else f"{name}={n}" for axis, (name, n) in sizes) + ")"
 
 
-def _meaning(first: ArrayEntry, entry: ArrayEntry, one: str, two: str) -> Conversion | None:
-    """None where stored values mean the same; how to convert times; or an error that names what differs."""
-    differing = [name for name in _MEANING if first.attrs.get(name) != entry.attrs.get(name)]
-    if not differing:
-        return None
-    name = differing[0]
-    ours, theirs = first.attrs.get(name), entry.attrs.get(name)
-    plain = "scale_factor" not in entry.attrs and "add_offset" not in entry.attrs
-    if differing == ["units"] and is_time(ours) and is_time(theirs) and plain and entry.dtype.kind in "iuf":
-        times = conversion(str(theirs), str(ours), str(first.attrs.get("calendar", "standard")))
-        if times is not None:
-            return times
-    raise errors.make(
-        "mismatch",
-        f"{first.path}: {name} is {theirs!r} in {two}, {ours!r} in {one}",
-        "values would be silently wrong: link these files separately, or pack them with the same encoding",
-    )
-
-
-def _equal(first: ArrayEntry, entry: ArrayEntry, one: str, two: str, dim: str) -> None:
+def _equal(first: Sourced, other: Sourced, dim: str) -> None:
     """Arrays without the joined dimension have to be the same everywhere."""
-    if first.shape != entry.shape or first.dtype != entry.dtype:
+    one, two = first.entry, other.entry
+    if one.shape != two.shape or one.dtype != two.dtype:
         raise errors.make(
             "mismatch",
-            f"{first.path}: {entry.dtype} {_spelled(entry)} in {two}, "
-            f"{first.dtype} {_spelled(first)} in {one}",
+            f"{one.path}: {two.dtype} {_spelled(two)} in {other.source}, "
+            f"{one.dtype} {_spelled(one)} in {first.source}",
             f"it has no dimension {dim!r}, so it has to be the same in all files",
         )
-    _meaning_equal(first, entry, one, two)
-    if first.read is None or entry.read is None:
+    same(first, other)
+    if one.read is None or two.read is None:
         return
-    for region in _blocks(first):
-        ours, theirs = first.read(region), entry.read(region)
-        same = (
+    for region in _blocks(one):
+        ours, theirs = one.read(region), two.read(region)
+        alike = (
             ours.tobytes() == theirs.tobytes() if ours.dtype != object else bool(np.array_equal(ours, theirs))
         )
-        if not same and not (ours.dtype.kind in "fc" and np.array_equal(ours, theirs, equal_nan=True)):
+        if not alike and not (ours.dtype.kind in "fc" and np.array_equal(ours, theirs, equal_nan=True)):
             raise errors.make(
                 "mismatch",
-                f"{first.path} has no dimension {dim!r} and differs between {one} and {two}",
-                "join along another dimension, or link the files separately",
-            )
-
-
-def _meaning_equal(first: ArrayEntry, entry: ArrayEntry, one: str, two: str) -> None:
-    for name in _MEANING:
-        ours, theirs = first.attrs.get(name), entry.attrs.get(name)
-        if ours != theirs:
-            raise errors.make(
-                "mismatch",
-                f"{first.path}: {name} is {theirs!r} in {two}, {ours!r} in {one}",
-                "link these files separately",
+                f"{one.path} has no dimension {dim!r} and differs between {first.source} and {other.source}",
+                "join along another dimension, or keep the files in groups of their own",
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note, default_chunks
-from icecore.sources.attributes import attribute_type, fill_attribute, group_attributes, to_json
+from icecore.sources.attributes import attribute_type, fill_attribute, group_attributes, text_fill, to_json
 from icecore.sources.bytesource import open_bytes
 from icecore.sources.cdf_header import Header, Variable, read_header
 from icecore.sources.contiguous import Located, contiguous, grid_of, split
@@ -67,6 +67,7 @@ def _entry(source: str, ident: Identity, header: Header, item: Variable, notes: 
         read=reader,
         unlimited=(0,) if item.record else (),
         attr_types=types,
+        text_fill=text_fill(item.attrs.get("_FillValue"), dtype),
     )
     if not item.shape:
         entry.note = "a single value"
@@ -111,11 +112,12 @@ def _attrs(item: Variable, dtype: np.dtype, notes: list[Note]) -> tuple[dict[str
     types: dict[str, str] = {}
     for name, value in item.attrs.items():
         if name == "_FillValue":
-            value = fill_attribute(value, dtype)
+            told = value
+            value = fill_attribute(told, dtype)
             if value is None:
-                notes.append(
-                    Note(f"/{item.name}", "attribute", "_FillValue is kept as the array's fill value only")
-                )
+                if text_fill(told, dtype) is None:
+                    what = "_FillValue is kept as the array's fill value only"
+                    notes.append(Note(f"/{item.name}", "attribute", what))
                 continue
         elif kind := attribute_type(value):
             types[name] = kind

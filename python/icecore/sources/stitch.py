@@ -24,18 +24,21 @@ SMALL = 4 << 20
 
 @dataclass(frozen=True)
 class Converted:
-    """A reader whose values are brought to another dtype or time unit."""
+    """A reader whose values are brought to another dtype or time unit; ``fill`` are numbers that stand for no
+    time, ``name`` is for errors.
+    """
 
     read: Reader
     dtype: np.dtype
     times: Conversion | None = None
     fill: Any = None
+    name: str = ""
 
     def __call__(self, region: Region) -> np.ndarray:
-        values = self.read(region)
+        values = self.read(region).astype(self.dtype, copy=False)
         if self.times is not None:
-            values = self.times.apply(values, self.fill)
-        return np.ascontiguousarray(values.astype(self.dtype, copy=False))
+            values = self.times.apply(values, self.fill, self.name)
+        return np.ascontiguousarray(values)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,8 @@ _SECONDS = {
     "microsecond": Fraction(1, 10**6),
     "nanosecond": Fraction(1, 10**9),
 }
+# Up to here every whole number is a double.
+_EXACT = 1 << 53
 _GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
 _MIXED = ("standard", "gregorian", "none", "")
 _SINCE = re.compile(r"^\s*(\w+)\s+since\s+(.+?)\s*$", re.IGNORECASE)
@@ -49,37 +52,79 @@ class Conversion:
     factor: Fraction
     shift: Fraction
 
-    def apply(self, values: np.ndarray, fill: Any = None) -> np.ndarray:
-        """Convert values (elements equal to ``fill`` stay), in their own dtype.
+    def apply(self, values: np.ndarray, fill: Any = None, name: str = "") -> np.ndarray:
+        """Convert values, in their own dtype; elements equal to ``fill`` (one number or several) stay, and so
+        do NaN and infinities.
+
+        Integers stay integers and float32 loses nothing, or that is an error; a float64 is the one nearest to
+        the exact result.
+
+        Args:
+            values: integers or floats.
+            fill: what stands for no time.
+            name: of the array, for errors.
 
         Raises:
-            Error: ``mismatch`` where an integer has no integer counterpart in the new units.
+            Error: ``mismatch`` where a time has no counterpart of its dtype in the new units.
         """
-        kept = None if fill is None else values == np.asarray(fill).astype(values.dtype)
-        if values.dtype.kind in "iu":
-            new = self._integers(values, kept)
-        else:
-            wide = values.astype("f8")
-            # Numerator first, so that 24 times 1/24 is exactly 1.
-            new = (
-                wide * float(self.factor.numerator) / float(self.factor.denominator) + float(self.shift)
-            ).astype(values.dtype)
-        return new if kept is None else np.where(kept, values, new).astype(values.dtype)
+        flat = values.reshape(-1)
+        moving = np.isfinite(flat)
+        if fill is not None:
+            moving &= ~np.isin(flat, np.atleast_1d(fill).astype(values.dtype))
+        new, old = flat.copy(), flat[moving]
+        if len(old):
+            exact, bad = self._integers(old) if values.dtype.kind in "iu" else self._floats(old)
+            if bad.any():
+                raise _no_counterpart(old[bad][0], name)
+            new[moving] = exact
+        return new.reshape(values.shape)
 
-    def _integers(self, values: np.ndarray, kept: np.ndarray | None) -> np.ndarray:
+    @property
+    def _terms(self) -> tuple[int, int, int]:
+        """``new = (old * scale + shift) / common``, all integers."""
         common = self.factor.denominator * self.shift.denominator
-        scale, shift = int(self.factor * common), int(self.shift * common)
+        return int(self.factor * common), int(self.shift * common), common
+
+    def _integers(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """New values, and which of them are none of the dtype."""
+        scale, shift, common = self._terms
+        most = max(abs(int(values.min())), abs(int(values.max())))
+        wide = values.astype("i8" if max(most * abs(scale) + abs(shift), common) < 1 << 63 else object)
+        wide = wide * scale + shift
+        new, rest = wide // common, wide % common
         limits = np.iinfo(values.dtype)
-        out = np.zeros(values.shape, values.dtype)
-        for index, value in np.ndenumerate(values):
-            if kept is not None and kept[index]:
-                continue
-            new, rest = divmod(int(value) * scale + shift, common)
-            if rest or not limits.min <= new <= limits.max:
-                what = f"time {int(value)} has no {values.dtype} counterpart in the first file's units"
-                raise errors.make("mismatch", what, "link these files separately")
-            out[index] = new
-        return out
+        return new, ((rest != 0) | (new < limits.min) | (new > limits.max)).astype(bool)
+
+    def _floats(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The doubles nearest to the new values, and which of them the dtype doesn't hold."""
+        scale, shift, common = self._terms
+        wide = values.astype("f8")
+        # Whole numbers up to 2**53 are exact, so that only the division rounds, to the nearest.
+        whole = np.abs(wide) * abs(scale) + abs(shift) <= _EXACT
+        whole &= (np.rint(wide) == wide) & (common <= _EXACT)
+        new = (wide * float(scale) + float(shift)) / float(common)
+        for i in np.flatnonzero(~whole):
+            over, under = float(wide[i]).as_integer_ratio()
+            new[i] = _nearest(over * scale + shift * under, common * under)
+        with np.errstate(all="ignore"):
+            return new, new.astype(values.dtype) != new
+
+
+def _nearest(over: int, under: int) -> float:
+    """The double nearest to a fraction; NaN where it is too large for one."""
+    try:
+        return over / under
+    except OverflowError:
+        return math.nan
+
+
+def _no_counterpart(value: Any, name: str) -> errors.Error:
+    what = f"{name}: time" if name else "time"
+    return errors.make(
+        "mismatch",
+        f"{what} {value} has no {value.dtype} counterpart in the first file's units",
+        "keep these files in groups of their own, or store their times as float64 or in finer units",
+    )
 
 
 def is_time(units: Any) -> bool:

@@ -13,7 +13,7 @@ from h5py import h5d
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, Links, Note, default_chunks
-from icecore.sources.attributes import attribute_type, fill_attribute, to_json
+from icecore.sources.attributes import attribute_type, fill_attribute, text_fill, to_json
 from icecore.sources.contiguous import Located, contiguous
 from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
 from icecore.sources.hdf5.attributes import HIDDEN
@@ -78,6 +78,7 @@ def build(
         unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
         attr_types=types,
         enum=[name for name in plan.attrs if name not in raw.attrs],
+        text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
     )
     why = _unlinkable(raw, plist, shape) or unsaid
     located = None
@@ -105,9 +106,12 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
         if name in HIDDEN or (scale and name in ("CLASS", "NAME")):
             continue
         if name == "_FillValue":
-            value = fill_attribute(value, raw.plan.dtype)
+            told = value
+            value = fill_attribute(told, raw.plan.dtype)
             if value is None:
-                notes.append(Note(raw.path, "attribute", "_FillValue is kept as the array's fill value only"))
+                if text_fill(told, raw.plan.dtype) is None:
+                    what = "_FillValue is kept as the array's fill value only"
+                    notes.append(Note(raw.path, "attribute", what))
                 continue
         elif kind := attribute_type(value):
             types[name] = kind
@@ -119,14 +123,14 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
 
 def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
     """The HDF5 fill value as an element of the plan's dtype (None: zero), and "" or why Zarr can't say it."""
-    if plan.how in ("text", "reference") or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+    if plan.how == "reference" or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
         return None, ""
     if plan.inner:
         return None, "a fill value that is an array"
-    value = np.zeros((), tid.dtype)
+    value = np.zeros(1, tid.dtype)
     try:
         plist.get_fill_value(value)
-        return convert(value, plan.how, plan.dtype)[()], ""
+        return convert(value, plan.how, plan.dtype)[0], ""
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         return None, f"a fill value that can't be read: {error}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 from icecore import errors
@@ -56,6 +57,12 @@ def open_file(source: str) -> Any:
         try:
             return h5py.File(source, "r")
         except OSError as error:
+            if "already open for write" in str(error):  # in SWMR mode the lock is free, a mark is set
+                raise errors.make(
+                    "io",
+                    f"{source} is open for writing elsewhere, or its writer ended without closing it",
+                    f"try again when its writer has closed it; if there is none: h5clear -s {quote(source)}",
+                ) from error
             if "unable to lock file" not in str(error):
                 raise
             if "errno = 11" in str(error):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
+from icecore.sources.contiguous import grid_of
 from icecore.sources.hdf5.file import guard, open_file
+from icecore.sources.hdf5.swizzled import positions
 from icecore.sources.identity import Identity, unchanged
 from icecore.sources.openfiles import shared
 from icecore.sources.structs import pack
@@ -58,14 +61,44 @@ class DatasetReader:
     def _raw(self, dataset: Any, region: Region) -> np.ndarray:
         if dataset.shape is None:
             return np.empty(0, dataset.dtype)
+        if self.how == "text" and dataset.chunks and not self.inner:
+            return self._words(dataset, region)
         return np.asarray(
             dataset[region] if region else dataset[()],
             dtype=None if dataset.dtype.kind == "O" else dataset.dtype.base,
         )
 
+    def _words(self, dataset: Any, region: Region) -> np.ndarray:
+        """Text of any length, chunk by chunk where some are missing: to fill these in the library wants to
+        write to the file.
+        """
+        if dataset.id.get_num_chunks() == prod(grid_of(dataset.shape, dataset.chunks)):
+            return np.asarray(dataset[region])
+        infos: list[Any] = []
+        dataset.id.chunk_iter(infos.append)
+        starts = np.array([info[0] for info in infos], "i8").reshape(len(infos), dataset.ndim)
+        out = np.full([s.stop - s.start for s in region], self._nothing, object)
+        for start in positions(dataset.id, starts, dataset.chunks):
+            part = tuple(
+                slice(max(s.start, int(low)), min(s.stop, int(low) + n))
+                for s, low, n in zip(region, start, dataset.chunks, strict=True)
+            )
+            if all(p.start < p.stop for p in part):
+                inside = (
+                    slice(p.start - s.start, p.stop - s.start) for p, s in zip(part, region, strict=True)
+                )
+                out[tuple(inside)] = dataset[part]
+        return out
+
+    @property
+    def _nothing(self) -> Any:
+        """What stands where nothing was written."""
+        empty = "" if self.dtype.kind == "O" else np.zeros((), self.dtype)[()]
+        return empty if self.fill is None else self.fill
+
     def _extend(self, values: np.ndarray, region: Region) -> np.ndarray:
         shape = tuple(s.stop - s.start for s in region) + values.shape[len(region) :]
-        out = np.full(shape, self.fill if self.fill is not None else np.zeros((), self.dtype)[()], self.dtype)
+        out = np.full(shape, self._nothing, self.dtype)
         out[tuple(slice(0, n) for n in values.shape)] = values
         return out
 

@@ -1,0 +1,86 @@
+"""A caller's data as elements of an array's dtype: the same values, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+
+
+def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], Any]) -> np.ndarray:
+    """``data`` as an array of ``dtype``; itself where it is one.
+
+    Floats may be rounded to the precision of ``dtype``; all else has to come out as it went in. Masked
+    elements become what ``missing`` gives.
+
+    Raises:
+        Error: ``dtype`` where the dtype can't hold a value, or there is nothing for masked elements.
+    """
+    if dtype.kind in "OT" and not hasattr(data, "mask"):
+        return np.asarray(data, dtype)
+    # What is a record is only known with the dtype.
+    values = np.asanyarray(data, None if hasattr(data, "dtype") or not dtype.names else dtype)
+    if type(values) is not np.ndarray:
+        return _unmasked(values, dtype, path, missing)
+    if values.dtype == dtype:
+        return values
+    try:
+        with np.errstate(over="raise", invalid="ignore"):
+            if values.dtype.kind == "c" and dtype.kind != "c":
+                raise TypeError("complex numbers have two parts")
+            new = values.astype(dtype)
+            changed = _changed(values, new)
+    except (TypeError, ValueError, OverflowError, FloatingPointError) as error:
+        raise _refused(path, dtype, f"{values.dtype}: {error}") from None
+    if changed is not None and changed.any():
+        raise _refused(path, dtype, str(values[changed][0] if values.ndim else values[()]))
+    return new
+
+
+def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], Any]) -> np.ndarray:
+    """A masked array (or another subclass) as a plain one."""
+    mask = np.ma.getmaskarray(values)
+    if not mask.any():
+        return elements(np.asarray(values), dtype, path, missing)
+    fill = missing()
+    if fill is None:
+        raise errors.make(
+            "dtype",
+            f"{path} has no fill value for {int(mask.sum())} masked elements",
+            "make it with fill=…, or write data.filled(…)",
+        )
+    # What lies below the mask need not fit.
+    plain = elements(np.where(mask, np.zeros((), values.dtype), values.data), dtype, path, missing).copy()
+    plain[mask] = fill
+    return plain
+
+
+def _changed(values: np.ndarray, new: np.ndarray) -> Any:
+    """Which values are others now; None where that can't be."""
+    old, kind = values.dtype, new.dtype.kind
+    if kind in "fc" and old.kind in "biufc":
+        return None  # rounded, which is what floats are about
+    if kind in "biu" and old.kind in "biufO":
+        if np.can_cast(old, new.dtype):
+            return None
+        # Where 2**63 lands as an integer differs between processors.
+        outside = values >= float(np.iinfo(new.dtype).max) + 1 if old.kind == "f" and kind != "b" else False
+        return (new != values) | outside
+    if old.kind == "O":
+        return None
+    if old.names is not None and old.names == new.dtype.names:
+        fields = (_changed(values[name], new[name]) for name in old.names)
+        return sum((field for field in fields if field is not None), np.zeros(values.shape, bool))
+    changed = new.astype(old) != values
+    return changed & ~np.isnat(values) if old.kind in "mM" else changed
+
+
+def _refused(path: str, dtype: np.dtype[Any], what: str) -> errors.Error:
+    return errors.make(
+        "dtype",
+        f"{path} is {str(dtype).lstrip('<>|')} and can't hold {what}",
+        "convert the data first, or make the array of another dtype",
+    )
