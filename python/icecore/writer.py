@@ -199,6 +199,13 @@ class Writer:
         self._closed = True
         self._arrays.clear()
 
+    def base(self) -> Repo:
+        """The version that the changes are made to: the branch's newest when this writer was made, or when it
+        committed last.
+        """
+        base = self._native.base()
+        return self._repo if base == self._repo.snapshot_id else self._repo.at(base)
+
     @property
     def bytes_raw(self) -> int:
         """Bytes handed to the encoders so far."""
