@@ -14,6 +14,7 @@ from icecore.adapting import Adapting
 from icecore.analyzer.measure import checked, is_bare
 from icecore.appending import Tail, tail
 from icecore.codecspec import Codec
+from icecore.inturn import in_turn
 from icecore.nodes import Node
 from icecore.selection import is_int
 
@@ -25,7 +26,7 @@ class ArrayWriter:
     """``w.array(…)`` or ``w[path]``: ``a[...] = data``, ``a[10:20] = data``, ``a.append(row)``."""
 
     def __init__(self, writer: Writer, node: Node, dtype: np.dtype[Any]) -> None:
-        self._writer = writer
+        self._writer, self._turn = writer, writer._turn
         self._adapting = Adapting.of(node, dtype)
         self._document = node.document
         self.path = node.path
@@ -47,6 +48,7 @@ class ArrayWriter:
         """Elements along each axis, appended rows that are not written yet included."""
         return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
 
+    @in_turn
     def append(self, data: Any) -> None:
         """Add rows at the end of the first axis; returns when they are copied, or queued for encoding.
 
@@ -78,6 +80,7 @@ class ArrayWriter:
                 self._write_tail()
         self._writer._append_ends(self.path)
 
+    @in_turn
     def resize(self, shape: tuple[int, ...]) -> None:
         """Change the array's shape; new elements hold the fill value."""
         self._settle()
@@ -85,6 +88,7 @@ class ArrayWriter:
             self._adapting.settled()
         self._resize(shape)
 
+    @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
         """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again."""
         self._settle()
@@ -107,6 +111,7 @@ class ArrayWriter:
         """
         self.write_from(start, values.shape, lambda region: values[region], owned)
 
+    @in_turn
     def write_from(
         self,
         start: tuple[int, ...],
@@ -161,6 +166,7 @@ class ArrayWriter:
             self.path, json.dumps(document, allow_nan=False, separators=(",", ":"))
         )
 
+    @in_turn
     def finish(self) -> None:
         """Write the rows that still wait."""
         if self._tail is not None and self._tail.waiting:
