@@ -122,6 +122,7 @@ class ArrayWriter:
         """Write the box of ``shape`` that begins at ``start``; ``read`` gives parts of it (relative to
         ``start``).
         """
+        self._writer._open()
         if 0 in shape:
             return
         self._check()
@@ -228,6 +229,7 @@ class ArrayWriter:
 
     def _settle(self) -> None:
         """Write the rows that wait and forget them: what they lie in is about to be changed."""
+        self._writer._open()
         self._fresh()
         self.finish()
         self._tail = None

@@ -229,6 +229,7 @@ class Writer:
         return self._native.bytes_stored
 
     def __enter__(self) -> Writer:
+        self._open()
         return self
 
     @in_turn
