@@ -16,6 +16,7 @@ from icecore.appending import Tail, tail
 from icecore.attributes import fill
 from icecore.codecspec import Codec
 from icecore.elements import elements
+from icecore.inturn import in_turn
 from icecore.nodes import Node
 from icecore.selection import is_int
 
@@ -27,7 +28,7 @@ class ArrayWriter:
     """``w.array(…)`` or ``w[path]``: ``a[...] = data``, ``a[10:20] = data``, ``a.append(row)``."""
 
     def __init__(self, writer: Writer, node: Node, dtype: np.dtype[Any]) -> None:
-        self._writer = writer
+        self._writer, self._turn = writer, writer._turn
         self._adapting = Adapting.of(node, dtype)
         self._document = node.document
         self.path = node.path
@@ -49,6 +50,7 @@ class ArrayWriter:
         """Elements along each axis, appended rows that are not written yet included."""
         return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
 
+    @in_turn
     def append(self, data: Any) -> None:
         """Add rows at the end of the first axis; returns when they are copied, or queued for encoding.
 
@@ -81,6 +83,7 @@ class ArrayWriter:
                 self._write_tail()
         self._writer._append_ends(self.path)
 
+    @in_turn
     def resize(self, shape: tuple[int, ...]) -> None:
         """Change the array's shape; new elements hold the fill value."""
         self._settle()
@@ -88,6 +91,7 @@ class ArrayWriter:
             self._adapting.settled()
         self._resize(shape)
 
+    @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
         """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again.
 
@@ -116,6 +120,7 @@ class ArrayWriter:
         values = self._elements(values)
         self.write_from(start, values.shape, lambda region: values[region], owned)
 
+    @in_turn
     def write_from(
         self,
         start: tuple[int, ...],
@@ -126,6 +131,7 @@ class ArrayWriter:
         """Write the box of ``shape`` that begins at ``start``; ``read`` gives parts of it (relative to
         ``start``).
         """
+        self._writer._open()
         if 0 in shape:
             return
         self._check()
@@ -183,6 +189,7 @@ class ArrayWriter:
             self.path, json.dumps(document, allow_nan=False, separators=(",", ":"))
         )
 
+    @in_turn
     def finish(self) -> None:
         """Write the rows that still wait."""
         if self._tail is not None and self._tail.waiting:
@@ -244,6 +251,7 @@ class ArrayWriter:
 
     def _settle(self) -> None:
         """Write the rows that wait and forget them: what they lie in is about to be changed."""
+        self._writer._open()
         self._fresh()
         self.finish()
         self._tail = None

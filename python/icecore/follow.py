@@ -94,7 +94,7 @@ class Follower:
         self._pattern, self.poll = pattern, poll
         self._options = options
         self._arrivals = Arrivals()
-        repo = destination(into, storage, make=False)
+        repo = destination(into, storage)
         self._taken = ledger.taken(repo, self._group) if repo is not None else {}
         self._refused: dict[str, Seen] = {}
 

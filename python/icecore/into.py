@@ -14,10 +14,8 @@ from icecore.sourcing import Failure, Source
 from icecore.writer import Writer
 
 
-def destination(
-    into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None, make: bool
-) -> Repo | None:
-    """Open the repository, or create it (with ``make``) where there is none; else None."""
+def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
+    """The repository, or None where there is none."""
     if isinstance(into, Repo):
         return into
     place, ref = reference.split_ref(into)
@@ -26,23 +24,63 @@ def destination(
     except FileNotFoundError:
         if ref is not None:
             raise
-    return create(place, storage=storage) if make else None
+    return None
+
+
+def begin(
+    into: Repo | str | os.PathLike[str],
+    storage: Mapping[str, str] | None,
+    message: str,
+    memory: int | None = None,
+) -> tuple[Repo | None, Writer | None]:
+    """A writer, and the version that it builds on: neither where there is no repository yet.
+
+    What is planned for that version holds, however old ``into`` is: what others commit to the same arrays
+    from now on is a conflict.
+    """
+    repo = destination(into, storage)
+    if repo is None:
+        return None, None
+    writer = repo.writer(message, memory=memory)
+    return writer.base(), writer
 
 
 @contextmanager
-def opened(
-    repo: Repo | None, into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None
-) -> Iterator[Repo]:
-    """``repo``, or else a new one, of which nothing is left where an error comes before its first commit."""
-    if repo is not None:
-        yield repo
+def writing(
+    writer: Writer | None,
+    into: Repo | str | os.PathLike[str],
+    storage: Mapping[str, str] | None,
+    message: str,
+    memory: int | None = None,
+) -> Iterator[Writer]:
+    """``writer``, which commits at the end; or else one of a new repository, of which nothing is left where
+    an error comes before its first commit.
+
+    Raises:
+        Error: ``conflict`` where someone else made the repository since :func:`begin` saw none.
+    """
+    if writer is not None:
+        with writer:
+            yield writer
         return
-    made = destination(into, storage, make=True)
-    assert made is not None
+    made = _make(into, storage)
     try:
-        yield made
+        with made.writer(message, memory=memory) as writer:
+            yield writer
     except BaseException:
         _remove(made)
+        raise
+
+
+def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo:
+    assert not isinstance(into, Repo)
+    place, _ = reference.split_ref(into)
+    try:
+        return create(place, storage=storage)
+    except errors.Error as error:
+        if error.kind == "exists" and destination(into, storage) is not None:
+            message = f"someone else made {place} at the same time"
+            raise errors.make("conflict", message, "try again, to add to it") from None
         raise
 
 
@@ -83,7 +121,7 @@ def summary(verb: str, sources: Sequence[Source]) -> str:
 def groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
     """Make the groups of the sources; the attributes of those that exist stay unless they are replaced."""
     for path, attrs in sorted(assembly.groups.items()):
-        blank_root = path == "/" and not writer._repo.attrs
+        blank_root = path == "/" and not writer.base().attrs
         if not writer._native.exists(path) or (attrs and (replace or blank_root)):
             writer.group(path, attrs)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from icecore import copying, errors, linkplan, references
 from icecore.analyzer.plan import Planned
 from icecore.assemble import Existing, assemble
-from icecore.into import destination, groups, may_commit, notes, opened, summary
+from icecore.into import begin, destination, groups, may_commit, notes, summary, writing
 from icecore.linkplan import LinkPlan
 from icecore.repo import Repo
 from icecore.report import Report, Row
@@ -71,7 +71,8 @@ def link(
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
     indexed, failures = gather(sources)
-    repo = destination(into, storage, make=False)
+    why = message or summary("link", indexed)
+    repo, writer = (destination(into, storage), None) if dry_run else begin(into, storage, why)
     assembly = assemble(indexed, group, concat, repo, existing)
     plans = [linkplan.plan(step) for step in assembly.steps]
     rows = [plan.row for plan in plans]
@@ -79,7 +80,7 @@ def link(
     rows.sort(key=lambda row: row.path)
     report = Report(rows, failures + assembly.failures, notes(indexed), dry_run=dry_run)
     if not dry_run and may_commit(report, bool(plans), keep_going):
-        with opened(repo, into, storage) as made, made.writer(message or summary("link", indexed)) as writer:
+        with writing(writer, into, storage, why) as writer:
             groups(writer, assembly, replace)
             linked = [plan.step.entry for plan in plans if plan.how != "copied"]
             references.allow(writer, linked, allow_links)

@@ -17,7 +17,7 @@ from icecore.analyzer import plan
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
-from icecore.into import destination, groups, may_commit, notes, opened, summary
+from icecore.into import begin, groups, may_commit, notes, summary, writing
 from icecore.layout import Layout
 from icecore.repo import Repo
 from icecore.report import Report, Row
@@ -116,7 +116,9 @@ def pack(
     if budget < 1:
         raise errors.make("invalid", f"{budget} bytes of memory", "give some: --memory 500MB")
     indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
-    repo = destination(into, storage, make=False)
+    why = message or summary("pack", indexed)
+    # of which half may be on its way to the encoders
+    repo, writer = begin(into, storage, why, 2 * budget)
     tables = plan_tables(indexed, group, concat, repo, existing)
     assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
     assembly.failures += tables.failures
@@ -126,9 +128,7 @@ def pack(
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
     if may_commit(report, bool(assembly.steps or tables.jobs), keep_going):
-        why = message or summary("pack", indexed)
-        # of which half may be on its way to the encoders
-        with opened(repo, into, storage) as target, target.writer(why, memory=2 * budget) as writer:
+        with writing(writer, into, storage, why, 2 * budget) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
             packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
 from icecore.arraywriter import ArrayWriter
 from icecore.attributes import dump
+from icecore.inturn import in_turn
 from icecore.nodes import SUMMARY, Node
 from icecore.rounds import Rounds
 from icecore.sources.dtypes import data_type, fill_json
@@ -44,6 +46,8 @@ class Writer:
     ``w.snapshot_id`` then names the new version. A long simulation commits in between: by ``w.commit()``, or
     by itself with ``commit_every`` and ``commit_seconds``; then an exception or the end of the process loses
     only what came after the last commit.
+
+    Threads may share a writer; they take turns.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Writer:
                 "invalid", f"{memory!r} of memory for a writer", "give it some: memory='256MiB'"
             )
         self._repo = repo
+        self._turn = RLock()
         self._native = repo._native.writer(branch, self._memory // _ON_THE_WAY)
         self._arrays: dict[str, ArrayWriter] = {}
         self._rounds = Rounds(commit_every, commit_seconds)
@@ -71,6 +76,7 @@ class Writer:
         self.branch = branch
         self.snapshot_id: str | None = None
 
+    @in_turn
     def group(self, path: str, attrs: Mapping[str, Any] | None = None) -> None:
         """Make a group, and those above it; set its attributes where it exists."""
         path = self._path(path)
@@ -81,6 +87,7 @@ class Writer:
         self._parents(path)
         self._native.add_group(path, dump(attrs or {}))
 
+    @in_turn
     def array(
         self,
         path: str,
@@ -153,6 +160,7 @@ class Writer:
             self._rounds.joins(path)
         return self._arrays[path]
 
+    @in_turn
     def __getitem__(self, path: str) -> ArrayWriter:
         """An array that exists, to write regions of it or append to it.
 
@@ -165,10 +173,12 @@ class Writer:
             self._arrays[path] = ArrayWriter(self, array._node, array.dtype)
         return self._arrays[path]
 
+    @in_turn
     def attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Replace the attributes of a group or array."""
         self._native.set_attrs(self._path(path), dump(attrs))
 
+    @in_turn
     def delete(self, path: str) -> None:
         """Remove an array, or a group and everything below it, a table's summaries too."""
         path = self._path(path)
@@ -180,6 +190,7 @@ class Writer:
         if self._native.exists(summary):
             self._native.delete(summary)
 
+    @in_turn
     def commit(self, message: str | None = None) -> str:
         """Commit now what was written so far, and go on; the end of the ``with`` block commits the rest.
 
@@ -194,10 +205,18 @@ class Writer:
         self._rounds.committed()
         return self.snapshot_id
 
+    @in_turn
     def abort(self) -> None:
         """Forget everything since the last commit, and close."""
         self._closed = True
         self._arrays.clear()
+
+    def base(self) -> Repo:
+        """The version that the changes are made to: the branch's newest when this writer was made, or when it
+        committed last.
+        """
+        base = self._native.base()
+        return self._repo if base == self._repo.snapshot_id else self._repo.at(base)
 
     @property
     def bytes_raw(self) -> int:
@@ -210,8 +229,10 @@ class Writer:
         return self._native.bytes_stored
 
     def __enter__(self) -> Writer:
+        self._open()
         return self
 
+    @in_turn
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

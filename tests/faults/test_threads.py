@@ -15,6 +15,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
+from icecore.arraywriter import ArrayWriter
 from latsrv import LatencyServer
 
 DATA = np.random.default_rng(2).normal(size=(300, 400))
@@ -54,6 +55,36 @@ def test_threads_write_their_own_arrays(repo: icecore.Repo) -> None:
     now = icecore.open(repo.url)
     for number in range(8):
         np.testing.assert_array_equal(now[f"/t{number}"].read(), DATA + number)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_threads_append_while_a_writer_commits_by_itself(together: bool) -> None:
+    """A commit in one thread writes the rows of the others' arrays, which they are adding to."""
+    steps, names = 200, ["/a", "/b", "/c"]
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for trial in range(10):
+            repo = icecore.create(f"memory://threads-{together}-{trial}")
+            with repo.writer(commit_every=5) as writer:
+                first = writer.array("/a", "i8", (0, 20), chunks=(8, 20), codec="none")
+
+                def fill(name: str, writer: icecore.Writer = writer, first: ArrayWriter = first) -> None:
+                    own = name != "/a" and not together
+                    array = writer.array(name, "i8", (0, 20), chunks=(8, 20), codec="none") if own else first
+                    for step in range(steps):
+                        array.append(np.full(20, step))
+
+                with ThreadPoolExecutor(3) as pool:
+                    list(pool.map(fill, names))
+            now = repo.at("main")
+            rows = [now[name].read() for name in (["/a"] if together else names)]
+            for found in rows:
+                expected = np.repeat(np.arange(steps), len(names) if together else 1)
+                np.testing.assert_array_equal(np.sort(found[:, 0]), expected)
+                np.testing.assert_array_equal(found, found[:, :1].repeat(20, 1))
+    finally:
+        sys.setswitchinterval(switching)
 
 
 def test_other_threads_run_while_one_reads(

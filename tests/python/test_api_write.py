@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import icecore
@@ -255,6 +256,32 @@ def test_nothing_is_committed_on_an_exception(tmp_path: Path) -> None:
     assert list(icecore.open(repo.url)) == []
     with pytest.raises(ValueError, match="closed"):
         writer.array("/y")
+
+
+@pytest.mark.parametrize("how", ["ended", "failed", "aborted"])
+def test_a_closed_writer_takes_nothing(tmp_path: Path, how: str) -> None:
+    repo = icecore.create(tmp_path / "r.icecore")
+    writer = repo.writer()
+    array = writer.array("/x", "f4", (4,))
+    if how == "aborted":
+        writer.abort()
+    else:
+        with suppress(KeyError), writer:
+            if how == "failed":
+                raise KeyError
+    for write in (
+        lambda: array.__setitem__(0, 9),
+        lambda: array.__setitem__(slice(0, 0), 9),
+        lambda: array.write((0,), np.ones(2, "f4")),
+        lambda: array.resize((10,)),
+        lambda: array.append(1.0),
+        lambda: writer.__enter__(),
+        lambda: writer["/x"],
+    ):
+        with pytest.raises(icecore.Error, match="writer is closed") as caught:
+            write()
+        assert caught.value.kind == "invalid"
+    assert array.shape == (4,)
 
 
 def test_one_commit(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class _TablePack:
 
     def _stored(self) -> dict[str, Any]:
         """The attributes of the table that is extended."""
-        node = self._writer._repo._nodes[self._job.path]
+        node = self._writer.base()._nodes[self._job.path]
         kept = node.ours.get("table", {})
         if "text" not in kept and self._options.keep:
             raise errors.make(
