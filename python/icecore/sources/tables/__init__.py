@@ -9,31 +9,41 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayMap
 from icecore.sources.bytesource import ByteSource
-from icecore.sources.identity import is_remote
+from icecore.sources.identity import is_remote, local_path
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, members, plain
-from icecore.sources.tables.delimited import is_text, sniff
+from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
+from icecore.sources.tables.delimited import ends_in_cr, is_text, sniff
 
 _START = 1 << 16
 _LABEL = 1 << 26
 #: so many lines tell a table, and are looked for in so many bytes
 _LINES, _FAR = 4, 1 << 24
+_LABELS = (".lbl", ".LBL", ".xml", ".XML")
 _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 
 def matches(source: ByteSource, start: bytes) -> bool:
-    """Whether a file may hold tables: a label, an archive, or text with rows and cells."""
+    """Whether a file may hold tables: a label, an archive, text with rows and cells, or what a label
+    beside it describes.
+    """
     if start.startswith((*ZIP, *SMALLER)):
         return True
-    block = source.read_at(0, _START)
-    return pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block)
+    block, path = source.read_at(0, _START), local_path(source.identity.url)
+    if pds3.is_label(block) or pds4.is_label(block):
+        return True
+    if is_text(block[: block.rfind(b"\n") + 1] or block, path):
+        return True
+    with suppress(errors.Error):
+        return _label_beside(path, Member(os.path.basename(path), path, partial(plain, path))) is not None
+    return False
 
 
 def open(source: str) -> ArrayMap:
@@ -120,9 +130,17 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
     """The layout of a table without a label.
 
     Raises:
-        Error: ``unsupported`` for lines that are too long to tell.
+        Error: ``unsupported`` for tar archives, and for lines that are too long or end in CR.
     """
-    spec = sniff(start)
+    if is_tar(start):
+        hint = "unpack it first: tar -xf"
+        raise errors.make("unsupported", f"{member.place} is a tar archive, no table", hint)
+    if ends_in_cr(start):
+        if not is_text(start, member.name):
+            return None
+        hint = "give them line feeds: tr '\\r' '\\n'"
+        raise errors.make("unsupported", f"the lines of {member.place} end in carriage returns alone", hint)
+    spec = sniff(start, member.name)
     if spec is not None and len(start) >= _FAR and b"\n" not in start:
         message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
         raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")
@@ -141,10 +159,12 @@ def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
 
 
 def _label_beside(source: str, member: Member) -> list[TableFile] | None:
-    """The tables of ``x.lbl`` or ``x.xml`` beside ``x.tab`` (or ``x.tab.gz``), where there is one for it."""
-    stem = os.path.join(os.path.dirname(source), os.path.splitext(member.name)[0])
-    for suffix in (".lbl", ".LBL", ".xml", ".XML"):
-        label = stem + suffix
+    """The tables of ``x.lbl`` or ``x.xml`` beside ``x.tab`` (or ``X.TAB``, ``x.tab.gz``), where there is one
+    for it.
+    """
+    stem = os.path.splitext(member.name)[0]
+    names = [s + suffix for s in dict.fromkeys((stem, stem.lower(), stem.upper())) for suffix in _LABELS]
+    for label in (os.path.join(os.path.dirname(source), name) for name in names):
         if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
         beside = Member(os.path.basename(label), label, partial(plain, label))
