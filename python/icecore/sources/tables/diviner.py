@@ -51,7 +51,7 @@ _TEXT = ("date", "utc")
 
 def attributes(names: Sequence[str], name: str) -> dict[str, Any]:
     """CF attributes of a column, where ``names`` are the columns of a Diviner table."""
-    if not _SURE.issubset(names) or name not in _KNOWN:
+    if name not in _KNOWN or not _SURE.issubset(names):
         return {}
     long_name, _, units = _KNOWN[name].partition("|")
     result: dict[str, Any] = {"long_name": long_name}

@@ -51,12 +51,13 @@ class Based(int):
 @cache
 def _decoder() -> Any:
     from pvl.decoder import OmniDecoder
+    from pvl.grammar import OmniGrammar
 
     class Decoder(OmniDecoder):  # type: ignore[misc]
         def decode_non_decimal(self, value: str) -> Based:
             return Based(super().decode_non_decimal(value))
 
-    return Decoder()
+    return Decoder(grammar=OmniGrammar())  # which allows any character
 
 
 class _Endless(Exception):
