@@ -49,14 +49,14 @@ class Region:
         ]
         return " or ".join(sides) or "false"
 
-    def keep(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch that lie inside (not on the edge: ``shapely.contains_xy``)."""
+    def mask(self, batch: pa.RecordBatch) -> pa.Array:
+        """Which rows of a batch lie inside (not on the edge: ``shapely.contains_xy``)."""
         import pyarrow as pa
 
         x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
         if self._is_round:
-            return batch.filter(pa.array(turns.contains(self._shapely, self._area, x, y)))
-        return batch.filter(pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y))))
+            return pa.array(turns.contains(self._shapely, self._area, x, y))
+        return pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
 
     def _geometry(self, area: Any) -> Any:
         """One geometry of finite coordinates; of GeoJSON its polygons."""

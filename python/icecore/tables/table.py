@@ -103,6 +103,10 @@ class Table:
         """The engine's number of each column and item."""
         return {name: i for i, name in enumerate([*self._columns, *self._items])}
 
+    def _array_of(self, name: str) -> Array:
+        """The array that a column or item is of."""
+        return self._columns[name] if name in self._columns else self._items[name]
+
     def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
         """The dtype of a column or item, and how many values make a row (None: one, and no list)."""
         if name in self._columns:
