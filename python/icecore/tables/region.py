@@ -63,6 +63,8 @@ class Region:
         shapely, is_geojson = self._shapely, not isinstance(area, self._shapely.Geometry)
         if isinstance(area, (str, os.PathLike)):
             area = _load(os.fspath(area))
+        elif not is_geojson and shapely.get_dimensions(area) < 2 and not area.is_empty:
+            raise _no_area(area.geom_type)
         shapes = self._polygons(area) if is_geojson else [area]
         if not np.isfinite(shapely.get_coordinates(shapes)).all():
             raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
