@@ -133,6 +133,7 @@ def test_explain_says_what_was_read(repo: str, run: Any) -> None:
         (["count", "--limit", "-1"], ["error[invalid]", "-1"]),
         (["count", "--explain", "-o", "x.csv"], ["error[invalid]", "--explain", "x.csv"]),
         (["count by count"], ["error[invalid]", "two columns", "count:count"]),
+        (["count by key, key"], ["error[invalid]", "two columns", "key", "name it once"]),
         (["mean:x, mean:x"], ["error[invalid]", "two columns", "mean:x"]),
         (["count by pair"], ["error[dtype]", "2 values a row", "pair[0]"]),
         (["histogram:inf:4"], ["error[invalid]", "inf", "histogram:inf:4:0:"]),
@@ -146,6 +147,18 @@ def test_errors(repo: str, run: Any, arguments: list[str], words: list[str]) -> 
     assert (status, out) == (2, "")
     for word in words:
         assert word in err
+
+
+def test_a_terminal_shows_data_as_they_are(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from icecore.tables import export
+
+    with icecore.create(tmp_path / "m.icecore").writer() as w:
+        w.array("/t/x", "i4", (3,))[...] = np.arange(3)
+        w.array("/t/key", "U9", (3,))[...] = ["[red]a", ":x:", "[/b]"]
+    monkeypatch.setattr(export.sys.stdout, "isatty", lambda: True, raising=False)
+    status, out, _ = query(run, str(tmp_path / "m.icecore"), "count, sum:x, histogram:x:2 by key")
+    assert status == 0
+    assert all(word in out for word in ("histogram:x:2", "[red]a", ":x:", "[/b]"))
 
 
 def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:

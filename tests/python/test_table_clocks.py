@@ -11,6 +11,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
+from icecore.errors import Error
 
 pa = pytest.importorskip("pyarrow")
 TICKS = np.array([300_123, 0, -3_600_001, 86_399_999, 86_400_000, 360_000_000, np.iinfo("i8").min])
@@ -70,3 +71,34 @@ def test_arrow_and_parquet_keep_durations(repo: str, run: Any, tmp_path: Path) -
         assert table["utc"].cast(pa.int64()).to_pylist() == [*TICKS[:-1].tolist(), None]
     assert run("query", repo, "/t", "--columns", "utc", "-o", tmp_path / "o.npy")[0] == 0
     np.testing.assert_array_equal(np.load(tmp_path / "o.npy")["utc"], DATA["utc"])
+
+
+@pytest.mark.parametrize(
+    ("clause", "rows"),
+    [
+        ("utc > '00:05:00'", [0, 3, 4, 5]),
+        ("utc = '0:05:00.123'", [0]),
+        ("utc != '00:05:00.123'", [1, 2, 3, 4, 5]),
+        ("utc <= '-01:00:00'", [2]),
+        ("utc between '23:59:59.9' and '100:00:00'", [3, 4, 5]),
+        ("hour in ('-3:00:00', '24:00:00')", [2, 4]),
+        ("'00:00:00' < fine and fine < '00:00:01'", [0, 5, 6]),
+        ("fine = '-00:00:00.000000001'", [2]),
+        ("both[1] >= '00:00:11'", [5, 6]),
+        ("utc > 300000", [0, 3, 4, 5]),
+    ],
+)
+def test_clauses_compare_with_times_of_day(repo: str, clause: str, rows: list[int]) -> None:
+    table = icecore.open(repo).table("/t")
+    for prune in (True, False):
+        got = table.to_numpy(["day"], clause, prune=prune)["day"]
+        np.testing.assert_array_equal(got, DATA["day"][rows])
+
+
+@pytest.mark.parametrize(
+    "text", ["05:00", "noon", "2020-01-01", "00:61:00", "00:05:00Z", "00:00:00.0000000001"]
+)
+def test_texts_that_are_no_times_of_day(repo: str, text: str) -> None:
+    with pytest.raises(Error, match=f"utc holds durations, '{text}' is none") as caught:
+        icecore.open(repo).table("/t").scan(where=f"utc > '{text}'")
+    assert (caught.value.kind, "'09:39:11.25'" in caught.value.hint) == ("dtype", True)

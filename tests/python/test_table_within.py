@@ -153,6 +153,10 @@ def test_features_without_an_area_are_left_out(tmp_path: Path) -> None:
         with pytest.raises(Error, match=words) as caught:
             rows(of, collection)
         assert caught.value.kind == "invalid"
+    assert rows(of, shapely.Polygon()).size == 0
+    for plain in (point, line):
+        with pytest.raises(Error, match=f"needs polygons, not {plain.geom_type}"):
+            rows(of, plain)
     with pytest.raises(Error, match="not Circle"):
         rows(of, {"type": "FeatureCollection", "features": [feature(area), feature({"type": "Circle"})]})
 

@@ -141,6 +141,11 @@ impl<'a> Binder<'a> {
                 let ticks = ticks.ok_or_else(|| self.no_time(column, text, constant.place))?;
                 return Ok(Ranges::Int(ticks.related(op, &INT)));
             }
+            (Kind::Text(text), DType::TimeDelta64 { unit, scale }) => {
+                let ticks = time::parse_duration(text).and_then(|ns| time::duration_ticks(ns, unit, *scale));
+                let ticks = ticks.ok_or_else(|| self.no_duration(column, text, constant.place))?;
+                return Ok(Ranges::Int(ticks.related(op, &INT)));
+            }
             (Kind::Text(text), _) => match (column.epoch, time::parse(text)) {
                 (Some((unit, zero)), Some(ns)) => Constant::Float((ns as f64 - zero) / unit),
                 (Some(_), None) => return Err(self.no_time(column, text, constant.place)),
@@ -167,6 +172,11 @@ impl<'a> Binder<'a> {
     fn no_time(&self, column: &ColumnType, text: &str, place: Place) -> Error {
         let message = format!("{} holds times, '{text}' is none", column.name);
         self.error(ErrorKind::Dtype, place, &message).hint("write times in ISO form: '2019-04-16T09:39:11Z'")
+    }
+
+    fn no_duration(&self, column: &ColumnType, text: &str, place: Place) -> Error {
+        let message = format!("{} holds durations, '{text}' is none", column.name);
+        self.error(ErrorKind::Dtype, place, &message).hint("write hours, minutes and seconds: '09:39:11.25'")
     }
 
     fn mismatch(&self, column: &ColumnType, other: &str, place: Place) -> Error {
@@ -346,6 +356,7 @@ fn label(dtype: &DType) -> String {
     match dtype {
         DType::Bytes(_) | DType::Utf32(_) | DType::VlenUtf8 => "texts".to_owned(),
         DType::DateTime64 { .. } => "times".to_owned(),
+        DType::TimeDelta64 { .. } => "durations".to_owned(),
         other => {
             let json = other.to_json();
             json.as_str().or_else(|| json.get("name")?.as_str()).unwrap_or("values").to_owned()

@@ -1,6 +1,10 @@
-//! ISO times as constants: `'2019-04-16'`, `'2019-04-16T09:39:11.25Z'`, `'2019-04-16 09:39+02:00'`.
+//! ISO times as constants: `'2019-04-16'`, `'2019-04-16T09:39:11.25Z'`, `'2019-04-16 09:39+02:00'`; and durations:
+//! `'09:39:11.25'`.
 
 use crate::ranges::Fitted;
+
+/// Nanoseconds.
+const MINUTE: i128 = 60_000_000_000;
 
 /// Nanoseconds since 1970 (UTC) of an ISO time; None for any other text. Days of the proleptic Gregorian calendar.
 pub(crate) fn parse(text: &str) -> Option<i128> {
@@ -56,12 +60,36 @@ fn parse_clock(clock: &str) -> Option<i128> {
     let mut parts = clock.split(':');
     let hour = digits(parts.next()?, 1..=2).filter(|h| *h <= 24)?;
     let minute = digits(parts.next().unwrap_or("0"), 1..=2).filter(|m| *m < 60)?;
-    let seconds = parts.next().unwrap_or("0");
+    let nanoseconds = parse_seconds(parts.next().unwrap_or("0"))?;
+    parts.next().is_none().then_some(i128::from(hour * 60 + minute - offset) * MINUTE + nanoseconds)
+}
+
+/// `11.25` as nanoseconds; a minute may have 61 seconds.
+fn parse_seconds(seconds: &str) -> Option<i128> {
     let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
     let second = digits(second, 1..=2).filter(|s| *s <= 60)?;
     let nanoseconds = digits(&format!("{fraction:0<9}"), 9..=9)?;
-    let seconds = i128::from(hour * 3600 + minute * 60 + second - offset * 60);
-    parts.next().is_none().then_some(seconds * 1_000_000_000 + i128::from(nanoseconds))
+    Some(i128::from(second) * 1_000_000_000 + i128::from(nanoseconds))
+}
+
+/// Nanoseconds of a time of day or another duration: `'00:05:00'`, `'-1:30:00.25'`, `'49:00:00'`; None for any other
+/// text, also for `'05:00'`, which could be hours as well as minutes.
+pub(crate) fn parse_duration(text: &str) -> Option<i128> {
+    let text = text.trim();
+    let (sign, clock) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let mut parts = clock.split(':');
+    let hours = digits(parts.next()?, 1..=9)?;
+    let minute = digits(parts.next()?, 1..=2).filter(|m| *m < 60)?;
+    let nanoseconds = parse_seconds(parts.next()?)?;
+    parts.next().is_none().then_some(sign * (i128::from(hours * 60 + minute) * MINUTE + nanoseconds))
+}
+
+/// A duration as counts of `scale` × `unit`; None for months and years, which have no fixed length.
+pub(crate) fn duration_ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<i128>> {
+    if matches!(unit, "Y" | "M") { None } else { ticks(nanoseconds, unit, scale) }
 }
 
 /// A time as counts of `scale` × `unit`, as NumPy names units.
@@ -76,7 +104,7 @@ pub(crate) fn ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<
         "W" => (1, 7 * 86_400_000_000_000),
         "D" => (1, 86_400_000_000_000),
         "h" => (1, 3_600_000_000_000),
-        "m" => (1, 60_000_000_000),
+        "m" => (1, MINUTE),
         "s" => (1, 1_000_000_000),
         "ms" => (1, 1_000_000),
         "us" => (1, 1000),
@@ -125,6 +153,43 @@ mod tests {
         {
             assert_eq!(parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("00:05:00"), Some(300_000_000_000));
+        assert_eq!(parse_duration(" 0:05:00.123 "), Some(300_123_000_000));
+        assert_eq!(parse_duration("-01:00:00.5"), Some(-3_600_500_000_000));
+        assert_eq!(parse_duration("-00:00:00.000000001"), Some(-1));
+        assert_eq!(parse_duration("+49:00:00"), Some(49 * 60 * MINUTE));
+        assert_eq!(parse_duration("999999999:59:60"), Some((999_999_999 * 60 + 60) * MINUTE));
+        for bad in [
+            "",
+            "5",
+            "05:00",
+            "00:60:00",
+            "00:00:61",
+            "0:0:0:0",
+            "--1:00:00",
+            "1:-2:00",
+            "00:05:00Z",
+            "00:05:00+01:00",
+            "1234567890:00:00",
+            "00:00:00.0000000001",
+            "2019-01-01T00:05:00",
+            "x:00:00",
+        ] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_as_ticks() {
+        let five = parse_duration("00:05:00.5").unwrap();
+        assert_eq!(duration_ticks(five, "ms", 1), Some(Fitted { floor: 300_500, ceil: 300_500 }));
+        assert_eq!(duration_ticks(five, "s", 1), Some(Fitted { floor: 300, ceil: 301 }));
+        assert_eq!(duration_ticks(-five, "s", 10), Some(Fitted { floor: -31, ceil: -30 }));
+        assert_eq!(duration_ticks(five, "M", 1), None);
     }
 
     #[test]

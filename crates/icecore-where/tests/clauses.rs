@@ -62,6 +62,7 @@ fn words() -> impl Strategy<Value = String> {
         "9223372036854775808",
         "'x%'",
         "'2020-01-01'",
+        "'00:05:00'",
         "'",
         "\"",
         "é",
@@ -184,5 +185,33 @@ proptest! {
                 Verdict::Some => {}
             }
         }
+    }
+}
+
+#[test]
+fn times_of_day_are_compared_with_durations() {
+    let dtype = DType::TimeDelta64 { unit: "ms".to_owned(), scale: 1 };
+    let columns = [ColumnType { name: "utc".to_owned(), dtype: dtype.clone(), epoch: None }];
+    let ticks = [300_123i64, 0, -3_600_000, 86_400_000, i64::MIN];
+    let bytes: Vec<u8> = ticks.iter().flat_map(|t| t.to_ne_bytes()).collect();
+    for (clause, wanted) in [
+        ("utc > '00:05:00'", vec![0, 3]),
+        ("'0:05:00.123' = utc", vec![0]),
+        ("utc != '00:05:00.123'", vec![1, 2, 3]),
+        ("utc = '00:05:00.1234'", vec![]),
+        ("utc < '00:05:00.1234' and utc >= '-01:00:00'", vec![0, 1, 2]),
+        ("utc between '-00:30:00' and '24:00:00'", vec![0, 1, 3]),
+        ("utc in ('24:00:00', '00:00:00')", vec![1, 3]),
+        ("utc > 300000", vec![0, 3]),
+        ("utc is null", vec![4]),
+    ] {
+        let held = [Some(Values { dtype: &dtype, bytes: &bytes, nulls: &[], blobs: &[] })];
+        let mut hits = Vec::new();
+        filter(clause, &columns).unwrap().hits(&Rows { count: ticks.len(), columns: &held }, &mut hits).unwrap();
+        assert_eq!(hits, wanted, "{clause}");
+    }
+    for wrong in ["utc > '2020-01-01'", "utc > '05:00'", "utc = 'noon'"] {
+        let error = filter(wrong, &columns).unwrap_err();
+        assert!(error.to_string().contains("holds durations"), "{error}");
     }
 }

@@ -69,8 +69,8 @@ def query(
     several a row) with constants and each other: < <= = != >= >, between A and B, in (…), is [not] null,
     like 'abc%', and, or, not, ( ), + - * / %, abs sqrt floor ceil log10 exp sin cos radians,
     wrap(lon, 350, 10) for longitudes across 360.
-    Texts and ISO times stand in 'single quotes'. Without -o the first rows are shown on a terminal, and CSV
-    goes anywhere else.
+    Texts, ISO times and times of day ('09:39:11.25') stand in 'single quotes'. Without -o the first rows are
+    shown on a terminal, and CSV goes anywhere else.
     Exit status 1 when no row matches.
     """
     from icecore.tables.export import export, writer

@@ -169,7 +169,8 @@ def _show(scan: Rows, shown: int) -> int:
         for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
             pretty.add_row(*("" if value is None else str(value) for value in row.values()))
         rows += batch.num_rows
-    console = Console(soft_wrap=False, highlight=False)
+    # Data are no markup: "[red]" is a text, and ":x:" in histogram:x:3 no picture.
+    console = Console(soft_wrap=False, highlight=False, markup=False, emoji=False)
     console.print(pretty)
     if rows > shown:
         console.print(f"… {rows:,} rows; -o out.csv writes all of them")

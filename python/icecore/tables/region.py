@@ -49,20 +49,22 @@ class Region:
         ]
         return " or ".join(sides) or "false"
 
-    def keep(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch that lie inside (not on the edge: ``shapely.contains_xy``)."""
+    def mask(self, batch: pa.RecordBatch) -> pa.Array:
+        """Which rows of a batch lie inside (not on the edge: ``shapely.contains_xy``)."""
         import pyarrow as pa
 
         x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
         if self._is_round:
-            return batch.filter(pa.array(turns.contains(self._shapely, self._area, x, y)))
-        return batch.filter(pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y))))
+            return pa.array(turns.contains(self._shapely, self._area, x, y))
+        return pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
 
     def _geometry(self, area: Any) -> Any:
         """One geometry of finite coordinates; of GeoJSON its polygons."""
         shapely, is_geojson = self._shapely, not isinstance(area, self._shapely.Geometry)
         if isinstance(area, (str, os.PathLike)):
             area = _load(os.fspath(area))
+        elif not is_geojson and shapely.get_dimensions(area) < 2 and not area.is_empty:
+            raise _no_area(area.geom_type)
         shapes = self._polygons(area) if is_geojson else [area]
         if not np.isfinite(shapely.get_coordinates(shapes)).all():
             raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.tables.column import nulls
 from icecore.tables.rows import of_source
 
 if TYPE_CHECKING:
@@ -76,27 +78,42 @@ class Scan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, none of them empty."""
-        pa, schema, left = arrow(), self._schema(self._read), self._limit
+        return self._batches()
+
+    def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
+        """The same; with ``stored`` nulls are the values that stand for them."""
+        left = self._limit
         while left != 0 and (found := self._native.next_arrow()) is not None:
-            rows, columns = found
-            arrays = [_array(pa, field.type, rows, c) for field, c in zip(schema, columns, strict=True)]
-            batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-            if self._inside is not None:
-                batch = self._inside.keep(batch).slice(0, left).select(self.columns)
+            batch = self._batch(*found, stored)
+            if self._inside is not None:  # which must see what is null
+                inside = self._inside.mask(self._batch(*found) if stored else batch)
+                batch = batch.filter(inside).slice(0, left).select(self.columns)
                 if batch.num_rows == 0:
                     continue
             if left is not None:
                 left -= batch.num_rows
             yield batch
 
+    def _batch(self, rows: int, columns: Sequence[Any], stored: bool = False) -> pa.RecordBatch:
+        pa, schema, arrays = arrow(), self._schema(self._read), []
+        for field, buffers in zip(schema, columns, strict=True):
+            texts = [] if stored else self._null_texts.get(field.name, [])
+            arrays.append(_array(pa, field.type, rows, buffers, stored, texts))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    @cached_property
+    def _null_texts(self) -> dict[str, list[str]]:
+        """The texts of each column that stand for null, which the engine leaves in its batches."""
+        arrays = {name: self._table._array_of(name) for name in self._read}
+        texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SU"}
+        return {name: [_text(null, array.dtype) for null in nulls(array)] for name, array in texts.items()}
+
     def to_numpy(self) -> dict[str, np.ndarray]:
         """All of it: name → array of the column's dtype, of shape (rows,), or (rows, items) for lists."""
         kinds = [self._table._kind(name) for name in self.columns]
         if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
-            table = self.reader().read_all()
-            return {
-                name: _plain(table[name], width) for name, (_, width) in zip(self.columns, kinds, strict=True)
-            }
+            table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
+            return {name: _plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
         parts: list[list[np.ndarray]] = [[] for _ in self.columns]
         while (found := self._native.next_bytes()) is not None:
             for part, data in zip(parts, found[1], strict=True):
@@ -152,20 +169,36 @@ def arrow_type(pa: Any, dtype: np.dtype[Any], width: int | None = None) -> Any:
     return pa.from_numpy_dtype(dtype)
 
 
-def _array(pa: Any, kind: Any, rows: int, buffers: tuple[Any, Any, Any]) -> Any:
+def _array(
+    pa: Any, kind: Any, rows: int, buffers: tuple[Any, Any, Any], stored: bool, nulls: Sequence[str]
+) -> Any:
+    """An Arrow array of the engine's buffers; texts among ``nulls`` are null, with ``stored`` nothing is."""
     if isinstance(kind, pa.FixedSizeListType):
-        values = _array(pa, kind.value_type, rows * kind.list_size, buffers)
+        values = _array(pa, kind.value_type, rows * kind.list_size, buffers, stored, nulls)
         return pa.FixedSizeListArray.from_arrays(values, kind.list_size)
     validity, offsets, values = (None if b is None else pa.py_buffer(b) for b in buffers)
-    parts = [validity, values] if offsets is None else [validity, offsets, values]
-    return pa.Array.from_buffers(kind, rows, parts)
+    parts = [values] if offsets is None else [offsets, values]
+    array = pa.Array.from_buffers(kind, rows, [None if stored else validity, *parts])
+    if not nulls:
+        return array
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_in(array, pa.array(nulls, kind)), pa.scalar(None, kind), array)
 
 
-def _plain(column: pa.ChunkedArray, width: int | None) -> np.ndarray:
-    if width is None:
-        return column.to_numpy(zero_copy_only=False)
-    values = [part.flatten().to_numpy(zero_copy_only=False) for part in column.chunks]
-    return np.concatenate(values).reshape(-1, width) if values else np.empty((0, width))
+def _text(null: bytes, dtype: np.dtype[Any]) -> str:
+    """A fixed-size text as the engine hands it to Arrow."""
+    item = np.frombuffer(null, dtype)[0]
+    return item.decode("utf-8", "replace") if dtype.kind == "S" else str(item)
+
+
+def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> np.ndarray:
+    chunks = column.chunks if width is None else [part.flatten() for part in column.chunks]
+    parts = [part.to_numpy(zero_copy_only=False) for part in chunks]
+    values = np.concatenate(parts) if parts else np.empty(0, dtype)
+    if dtype.kind == "S" and values.dtype.kind == "O":
+        values = np.char.encode(values.astype("U"), "utf-8")
+    return values.astype(dtype, copy=False).reshape(-1, *(() if width is None else (width,)))
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:

@@ -28,8 +28,9 @@ class Table:
 
     where-clauses read like SQL's: comparisons (``tb > 90``, also ``90 < tb <= 120``), ``between A and B``,
     ``in (…)``, ``is [not] null``, ``like 'abc%'``, ``and``, ``or``, ``not``, parentheses, arithmetic on
-    columns in float64, ``wrap(lon, 350, 10)`` for longitudes from 350 eastwards to 10. Texts and ISO times
-    stand in single quotes, names that are no plain words in double quotes.
+    columns in float64, ``wrap(lon, 350, 10)`` for longitudes from 350 eastwards to 10. Texts, ISO times and
+    durations, times of day above all (``'00:05:00.25'``), stand in single quotes, names that are no plain
+    words in double quotes.
 
     NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null:
     comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
@@ -102,6 +103,10 @@ class Table:
     def _numbers(self) -> dict[str, int]:
         """The engine's number of each column and item."""
         return {name: i for i, name in enumerate([*self._columns, *self._items])}
+
+    def _array_of(self, name: str) -> Array:
+        """The array that a column or item is of."""
+        return self._columns[name] if name in self._columns else self._items[name]
 
     def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
         """The dtype of a column or item, and how many values make a row (None: one, and no list)."""

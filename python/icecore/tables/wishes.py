@@ -53,7 +53,7 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
                 raise errors.make("dtype", f"{wish.label}: {wish.column} holds {kind}, no numbers", "count")
     names = [*keys, *(wish.label for wish in wishes)]
     if twice := [name for name, times in Counter(names).items() if times > 1]:
-        hint = f"count its values: count:{twice[0]}" if twice[0] in keys else "name it once"
+        hint = "count its values: count:count" if twice == ["count"] and "count" in keys else "name it once"
         raise errors.make("invalid", f"{what!r} gives two columns the name {twice[0]}", hint)
     return wishes, keys
 
