@@ -94,7 +94,7 @@ class Array:
     @property
     def attrs(self) -> dict[str, Any]:
         """The attributes (a copy)."""
-        return self._node.attrs
+        return self._node.numbers
 
     @property
     def fill(self) -> Any:

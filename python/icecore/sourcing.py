@@ -133,7 +133,7 @@ def _from_repo(name: str, storage: dict[str, str] | None) -> Source:
         if node.is_array:
             result.add(stored_entry(Array(repo, node), below))
         else:
-            result.groups[below] = node.attrs
+            result.groups[below] = node.numbers
     return Source(name, result, group)
 
 
