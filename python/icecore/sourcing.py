@@ -145,7 +145,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         shape=array.shape,
         dims=array.dims,
         data_type=node.document["data_type"],
-        dtype=array.dtype,
+        dtype=array._native.dtype,
         chunks=array.chunks or tuple(max(n, 1) for n in array.shape),
         codecs=array.codecs,
         fill_value=node.document.get("fill_value"),
@@ -156,6 +156,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         note="already in a repository",
         attr_types=node.ours.get("attr_types", {}),
         enum=node.ours.get("enum", []),
+        subarrays=node.ours.get("subarrays", {}),
         text_fill=node.ours.get("fill"),
     )
 
@@ -177,6 +178,8 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
         kept["attr_types"] = dict(entry.attr_types)
     if entry.enum:
         kept["enum"] = list(entry.enum)
+    if entry.subarrays:
+        kept["subarrays"] = dict(entry.subarrays)
     if entry.text_fill is not None:
         kept["fill"] = entry.text_fill
     if entry.unlimited:
