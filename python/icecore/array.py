@@ -74,7 +74,12 @@ class Array:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype that reads return, in native byte order."""
-        return self._native.dtype
+        told = self._node.ours.get("subarrays")
+        if not told:
+            return self._native.dtype
+        from icecore.sources.structs import shaped
+
+        return shaped(self._native.dtype, told)
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
@@ -94,7 +99,7 @@ class Array:
     @property
     def attrs(self) -> dict[str, Any]:
         """The attributes (a copy)."""
-        return self._node.attrs
+        return self._node.numbers
 
     @property
     def fill(self) -> Any:
@@ -139,8 +144,19 @@ class Array:
         """
         # Between brackets None is NumPy's newaxis, not "everything".
         index = selection.normalize((None,) if sel is None else sel, self.dims)
-        result = self._native.read(index, None, False, None)
+        result = self._read(index)
         return result[()] if selection.scalar(index, self.ndim) else result
+
+    def _read(
+        self, index: Any, out: Any = None, outer: bool = False, options: dict[str, Any] | None = None
+    ) -> np.ndarray:
+        """What the engine reads; fields of records that are arrays, which Zarr lacks, as arrays."""
+        if not self._node.ours.get("subarrays"):
+            return self._native.read(index, out, outer, options)
+        plain, dtype = self._native.dtype, self.dtype
+        target = out.view(plain) if getattr(out, "dtype", None) == dtype else out
+        found = self._native.read(index, target, outer, options)
+        return found.view(dtype) if out is None else out
 
     def read(
         self,
@@ -168,7 +184,7 @@ class Array:
                 ``invalid`` (a negative ``rtol``), or any error of reading.
         """
         index = selection.normalize(sel, self.dims)
-        return self._native.read(index, out, False, precision(rtol, bytes))
+        return self._read(index, out, False, precision(rtol, bytes))
 
     def plan(self, sel: Any = None, rtol: float | None = None, bytes: int | None = None) -> Plan:
         """What reading ``sel`` would do: requests, bytes, chunks, error.
@@ -206,9 +222,9 @@ class Array:
                 f"give integers of shape (n, {self.ndim}): one row per element",
             )
         if self.ndim == 0:
-            return np.full(len(points), self._native.read((), None, False, None)[()], self.dtype)
+            return np.full(len(points), self._read(())[()], self.dtype)
         index = selection.normalize(tuple(points.T), self.dims)
-        return self._native.read(index, None, False, None)
+        return self._read(index)
 
     @property
     def oindex(self) -> Orthogonal:
@@ -262,7 +278,7 @@ class Orthogonal:
     def __getitem__(self, sel: Any) -> Any:
         array = self._array
         index = selection.normalize(sel, array.dims)
-        result = array._native.read(index, None, True, None)
+        result = array._read(index, outer=True)
         return result[()] if selection.scalar(index, array.ndim) else result
 
 

@@ -117,7 +117,7 @@ def assemble(
         maps = [source.arrays for source in sources]
         try:
             if existing.append:
-                maps.insert(0, _stored(maps[0], root, repo, concat))
+                maps.insert(0, _stored(maps, root, repo, concat))
             joined = join(maps, concat)
             _place(result, sources[0].name, joined, root, nodes, existing, concat)
             if existing.append and repo is not None:
@@ -197,13 +197,15 @@ def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, rep
             result.failures.append(Failure(source, "mismatch", message, hint))
 
 
-def _stored(like: ArrayMap, root: str, repo: Repo | None, concat: str) -> ArrayMap:
-    """What the repository holds of the arrays of ``like``, empty along ``concat``: new parts are joined to
-    it, so that they are converted to its units and types, or refused.
+def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str) -> ArrayMap:
+    """What the repository holds of the sources' arrays, empty along ``concat``: new parts are joined to it,
+    so that they are converted to its units and types, or refused.
     """
     result = ArrayMap("the repository")
-    for path in like.arrays:
+    for path, new in {path: entry for each in maps for path, entry in each.arrays.items()}.items():
         stored = reference.join(root, path)
+        if repo is not None and stored not in repo.arrays and concat not in new.dims:
+            continue  # a new one beside those that grow
         if repo is None or stored not in repo.arrays:
             raise errors.make(
                 "not-found",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore.nodes import OURS, Node
-from icecore.sources.attributes import to_json
+from icecore.sources.attributes import nonfinite, to_json
 
 
 def typed(node: Node) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def typed(node: Node) -> dict[str, Any]:
     """
     types = node.ours.get("attr_types", {})
     attrs: dict[str, Any] = {}
-    for name, value in node.attrs.items():
+    for name, value in node.numbers.items():
         attrs[name] = _typed(value, types[name]) if name in types else value
     if "fill" in node.ours:
         attrs["_FillValue"] = node.ours["fill"]  # of text, for which xarray's Zarr backend has no form
@@ -29,9 +29,7 @@ def typed(node: Node) -> dict[str, Any]:
 
 def _typed(value: Any, dtype: str) -> Any:
     try:
-        array = np.array(
-            [float(item) if isinstance(item, str) else item for item in np.atleast_1d(value).tolist()], dtype
-        )
+        array = np.array(np.atleast_1d(value).tolist(), dtype)
     except (TypeError, ValueError, OverflowError):
         return value
     return array if isinstance(value, (list, tuple)) else array[0]
@@ -42,6 +40,9 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
     document = {str(key): to_json(value) for key, value in attrs.items()}
     if ours:
         document[OURS] = to_json(dict(ours))
+    types, kept = nonfinite(attrs), document.get(OURS, {})
+    if types and isinstance(kept, dict):
+        document[OURS] = {**kept, "attr_types": {**types, **kept.get("attr_types", {})}}
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 

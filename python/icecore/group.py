@@ -38,7 +38,7 @@ class Group:
     @property
     def attrs(self) -> dict[str, Any]:
         """The attributes (a copy)."""
-        return self._node.attrs
+        return self._node.numbers
 
     @property
     def arrays(self) -> dict[str, Array]:

@@ -14,7 +14,7 @@ from icecore import errors
 from icecore.access import Query
 from icecore.codecspec import Codec
 from icecore.nodes import OURS
-from icecore.sources.attributes import to_json
+from icecore.sources.attributes import nonfinite, to_json
 
 #: an array that will grow is laid out as if it had this many bytes
 _GROWN = 256 << 20
@@ -131,8 +131,11 @@ def document(
         }
         codecs = [{"name": "sharding_indexed", "configuration": configuration}]
     attributes = {str(name): to_json(value) for name, value in attrs.items()}
-    if ours:
-        attributes[OURS] = to_json(dict(ours))
+    kept = to_json(dict(ours or {}))
+    if types := nonfinite(attrs):
+        kept["attr_types"] = {**types, **kept.get("attr_types", {})}
+    if kept:
+        attributes[OURS] = kept
     result: dict[str, Any] = {
         "zarr_format": 3,
         "node_type": "array",

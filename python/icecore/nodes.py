@@ -59,6 +59,14 @@ class Node:
         return {key: value for key, value in self.document.get("attributes", {}).items() if key != OURS}
 
     @property
+    def numbers(self) -> dict[str, Any]:
+        """The attributes, with NaN and infinities, which JSON lacks, as the numbers they are."""
+        types = self.ours.get("attr_types", {})
+        return {
+            key: _numbers(value) if "f" in str(types.get(key)) else value for key, value in self.attrs.items()
+        }
+
+    @property
     def ours(self) -> dict[str, Any]:
         """What icecore keeps about the node: types of attributes, axes that grow."""
         kept = self.document.get("attributes", {}).get(OURS)
@@ -92,6 +100,12 @@ class Node:
         """The Zarr v3 codecs of a chunk (inside the shard, where the array is sharded)."""
         outer: list[dict[str, Any]] = self.document.get("codecs", [])
         return outer if self.grid[1] is None else outer[0]["configuration"]["codecs"]
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
 
 
 def dtype_label(data_type: Any) -> str:

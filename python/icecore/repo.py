@@ -205,7 +205,7 @@ class Repo:
     @property
     def attrs(self) -> dict[str, Any]:
         """Attributes of the root group (a copy)."""
-        return self._nodes["/"].attrs if "/" in self._nodes else {}
+        return self._nodes["/"].numbers if "/" in self._nodes else {}
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> Table:
         """The group at ``path`` as a table: its one-dimensional arrays are the columns.

@@ -135,7 +135,7 @@ def _from_repo(name: str, storage: dict[str, str] | None) -> Source:
         if node.is_array:
             result.add(stored_entry(Array(repo, node), below))
         else:
-            result.groups[below] = node.attrs
+            result.groups[below] = node.numbers
     return Source(name, result, group)
 
 
@@ -147,7 +147,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         shape=array.shape,
         dims=array.dims,
         data_type=node.document["data_type"],
-        dtype=array.dtype,
+        dtype=array._native.dtype,
         chunks=array.chunks or tuple(max(n, 1) for n in array.shape),
         codecs=array.codecs,
         fill_value=node.document.get("fill_value"),
@@ -158,6 +158,7 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         note="already in a repository",
         attr_types=node.ours.get("attr_types", {}),
         enum=node.ours.get("enum", []),
+        subarrays=node.ours.get("subarrays", {}),
         text_fill=node.ours.get("fill"),
     )
 
@@ -179,6 +180,8 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
         kept["attr_types"] = dict(entry.attr_types)
     if entry.enum:
         kept["enum"] = list(entry.enum)
+    if entry.subarrays:
+        kept["subarrays"] = dict(entry.subarrays)
     if entry.text_fill is not None:
         kept["fill"] = entry.text_fill
     if entry.unlimited:

@@ -170,7 +170,7 @@ class Writer:
         path = self._path(path)
         if path not in self._arrays:
             array = self._view()._array(path)
-            self._arrays[path] = ArrayWriter(self, array._node, array.dtype)
+            self._arrays[path] = ArrayWriter(self, array._node, array._native.dtype)
         return self._arrays[path]
 
     @in_turn

@@ -248,7 +248,7 @@ class _Lazy(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        return self._array._native.read(key, None, True, self._precision)
+        return self._array._read(key, None, True, self._precision)
 
 
 def _axes(group: Group) -> set[str]:

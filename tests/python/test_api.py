@@ -7,7 +7,9 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import h5py
 import icecore
 import numpy as np
 import pytest
@@ -313,6 +315,53 @@ def test_kinds_are_exceptions_that_users_catch() -> None:
     assert issubclass(KINDS["permission"], PermissionError)
     assert issubclass(KINDS["io"], OSError)
     assert type(make("something new", "x")) is icecore.Error
+
+
+RECORD = np.dtype(
+    [
+        ("a", "<i4"),
+        ("b", ">i2", (2, 3)),
+        ("in", [("x", "f4", (2,)), ("y", "u1")]),
+        ("s", [("p", "f8", (3,)), ("q", "S2")], (2,)),
+    ]
+)
+
+
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+@pytest.mark.parametrize("form", ["h5", "npy", "npz"])
+def test_fields_that_are_arrays_keep_their_shape(tmp_path: Path, verb: Any, form: str) -> None:
+    """Zarr's records have no such fields: they are stored as records, and read as what they were."""
+    data = np.zeros(7, RECORD)
+    data["b"] = np.arange(42).reshape(7, 2, 3)
+    data["in"]["x"], data["s"]["q"] = 1.5, b"zz"
+    data["s"]["p"] = np.arange(42).reshape(7, 2, 3)
+    path, into = tmp_path / f"r.{form}", tmp_path / "r.icecore"
+    if form == "h5":
+        with h5py.File(path, "w") as file:
+            file["r"] = data
+    elif form == "npy":
+        np.save(path, data)
+    else:
+        np.savez_compressed(path, r=data)
+    verb(path, into, "/")
+    icecore.pack(into, tmp_path / "again.icecore", "/")
+    for place in (into, tmp_path / "again.icecore"):
+        array = icecore.open(place)["/r"]
+        assert array.dtype == RECORD.newbyteorder("=")
+        assert array.fill["b"].shape == (2, 3)
+        out = np.empty(7, array.dtype)
+        assert array.read(out=out) is out
+        for found, wanted in [
+            (array[...], data),
+            (out, data),
+            (array[2], data[2]),
+            (array[::-2], data[::-2]),
+            (array.oindex[[0, 3]], data[[0, 3]]),
+            (array.points([[5]]), data[[5]]),
+            (np.stack(list(array)), data),
+        ]:
+            assert found.tobytes() == wanted.astype(array.dtype).tobytes()
+            assert found["b"].shape == wanted["b"].shape
 
 
 def test_split_references(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import h5py
 import icecore
@@ -197,6 +198,43 @@ def test_append_refuses_what_means_something_else(tmp_path: Path) -> None:
     with pytest.raises(icecore.Error, match="dimension"):
         icecore.link(b, into, "/s", append=True)
     assert icecore.open(into)["/s/t"].shape == (10, 6)
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+@pytest.mark.parametrize("having", [{0}, {1}, {0, 2}, {1, 2}])
+def test_what_does_not_grow_need_not_be_in_all_files(
+    tmp_path: Path, verb: Any, having: set[int], append: bool
+) -> None:
+    """As in xarray.concat, in one go and file by file; where it is, it has to be the same."""
+    files, into = [tmp_path / f"{i}.nc" for i in range(3)], tmp_path / "r.icecore"
+
+    def join(group: str) -> None:
+        if append:
+            verb(files[0], into, group, concat="time")
+            verb(files[1:], into, group, concat="time", append=True)
+        else:
+            verb(files, into, group, concat="time")
+
+    for i, path in enumerate(files):
+        month(path, 10, 10 * i)
+        if i in having:
+            with h5py.File(path, "a") as file:
+                file["area"] = np.arange(6.0)
+                file["area"].dims[0].attach_scale(file["x"])
+    join("/s")
+    assert icecore.open(into)["/s/area"][...].tolist() == list(range(6))
+    assert icecore.open(into)["/s/t"].shape == (30, 6)
+    if len(having) > 1:
+        with h5py.File(files[max(having)], "a") as file:
+            file["area"][0] = 7
+        with pytest.raises(icecore.Error, match=r"/area.*differs") as caught:
+            join("/again")
+        assert caught.value.kind == "mismatch"
+    with h5py.File(files[1], "a") as file:
+        del file["t"]
+    with pytest.raises(icecore.Error, match="/t"):
+        join("/third")
 
 
 def test_no_such_dimension(tmp_path: Path) -> None:

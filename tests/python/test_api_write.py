@@ -68,6 +68,34 @@ def test_fill_and_attributes(tmp_path: Path) -> None:
     assert repo["/t"][0] == np.datetime64("2020-01-01", "s")
 
 
+def test_attributes_that_are_no_numbers_in_json_stay_numbers(tmp_path: Path) -> None:
+    attrs = {
+        "nan": np.nan,
+        "single": np.float32("inf"),
+        "list": [1.5, -np.inf],
+        "array": np.array([np.nan, 2], "f4"),
+        "text": "NaN",
+        "words": ["NaN", "x"],
+        "plain": 1.5,
+        "deep": {"a": [1]},
+    }
+    wanted = str({**attrs, "single": np.inf, "array": [np.nan, 2.0]})
+    with icecore.create(tmp_path / "d.icecore").writer() as w:
+        w.group("/", attrs)
+        w.group("/g")
+        w.attrs("/g", attrs)
+        w.array("/g/x", "f4", (4,), attrs=attrs)
+        w.array("/y", "f4", (4,))
+        w.attrs("/y", attrs)
+    repo = icecore.open(tmp_path / "d.icecore")
+    again = icecore.pack(repo.url, tmp_path / "e.icecore", "/")
+    assert again.snapshot
+    for opened in (repo, icecore.open(tmp_path / "e.icecore")):
+        for item in (opened, opened["/g"], opened["/g/x"], opened["/y"]):
+            assert str({name: item.attrs[name] for name in attrs}) == wanted
+        assert opened["/y"]._node.attrs["nan"] == "NaN", "JSON is strict"
+
+
 @pytest.mark.parametrize("rows", [1, 3, 8, 20])
 def test_append(tmp_path: Path, rows: int) -> None:
     data = RNG.random((41, 6)).astype("f4")

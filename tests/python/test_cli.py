@@ -239,6 +239,10 @@ def test_versions(run: Any, repo: str) -> None:
     assert run("branch", f"{repo}@v1", "side")[0] == 0
     assert "side" in run("branch", repo)[1]
     assert run("branch", repo, "side", "--delete")[0] == 0
+    for verb in ("tag", "branch"):
+        assert run(verb, repo, "other")[0] == 0
+        status, out, told = run(verb, repo, "other", "--delete", "--json")
+        assert (status, json.loads(out), told) == (0, {verb: "other", "deleted": True}, "")
     assert json.loads(run("read", f"{repo}@v1", "/flag", "--json")[1])["data"][0] is True
     assert json.loads(run("read", repo, "/flag", "--json")[1])["data"][0] is False
 

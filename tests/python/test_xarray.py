@@ -148,6 +148,18 @@ def test_text_has_fill_values_too(tmp_path: Path, verb: Callable[..., object], f
     assert xr.open_zarr(icecore.open(repo).store(), consolidated=False).letters.values.tobytes()
 
 
+def test_attributes_in_python_are_those_of_xarray(tmp_path: Path) -> None:
+    with netCDF4.Dataset(tmp_path / "s.nc", "w") as nc:
+        nc.createDimension("x", 2)
+        nc.nothing, nc.word = np.nan, "NaN"
+        nc.createVariable("v", "f4", ("x",)).setncatts({"limits": [-np.inf, np.nan], "word": "NaN"})
+    icecore.link(tmp_path / "s.nc", tmp_path / "r.icecore", "/")
+    repo = icecore.open(tmp_path / "r.icecore")
+    with xr.open_dataset(tmp_path / "r.icecore", engine="icecore") as ds:
+        assert str(repo.attrs) == str({"nothing": float(ds.attrs["nothing"]), "word": "NaN"})
+        assert str(repo["/v"].attrs) == str({"limits": ds.v.attrs["limits"].tolist(), "word": "NaN"})
+
+
 INDEXERS: list[Callable[[object], object]] = [
     lambda ds: ds.isel(time=3),
     lambda ds: ds.isel(time=slice(2, 15, 3), x=slice(None, None, -2)),

@@ -29,7 +29,10 @@ def branch(
         emit(names, json, "\n".join(f"{snapshot}  {known}" for known, snapshot in names.items()) or "none")
     elif delete:
         opened.delete_branch(name)
-        talk(f"deleted branch {name}")
+        if json:
+            emit({"branch": name, "deleted": True}, json, "")
+        else:
+            talk(f"deleted branch {name}")
     else:
         opened.branch(name)
         emit({"branch": name, "snapshot": opened.snapshot_id}, json, f"{opened.snapshot_id}  {name}")

@@ -31,7 +31,10 @@ def tag(
         emit(names, json, "\n".join(f"{snapshot}  {known}" for known, snapshot in names.items()) or "none")
     elif delete:
         opened.delete_tag(name)
-        talk(f"deleted tag {name}")
+        if json:
+            emit({"tag": name, "deleted": True}, json, "")
+        else:
+            talk(f"deleted tag {name}")
     else:
         opened.tag(name)
         emit({"tag": name, "snapshot": opened.snapshot_id}, json, f"{opened.snapshot_id}  {name}")

@@ -114,6 +114,7 @@ class ArrayEntry:
         note: why it isn't linked, or what a reader should know about it.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
         enum: names of the attributes that say what the source says in an enumeration type.
+        subarrays: fields of records that are arrays (:func:`icecore.sources.structs.subarrays`).
         text_fill: ``_FillValue`` of text, for which xarray's Zarr v3 backend has no form.
     """
 
@@ -134,6 +135,7 @@ class ArrayEntry:
     note: str = ""
     attr_types: dict[str, str] = field(default_factory=dict)
     enum: list[str] = field(default_factory=list)
+    subarrays: dict[str, Any] = field(default_factory=dict)
     text_fill: str | None = None
 
     @property

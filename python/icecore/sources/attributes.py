@@ -60,13 +60,23 @@ def attribute_type(value: Any) -> str | None:
     return str(dtype.str)
 
 
+def nonfinite(attrs: Mapping[str, Any]) -> dict[str, str]:
+    """Names of attributes without numbers in JSON (NaN, infinities), and the dtypes they have."""
+    types = {}
+    for name, value in attrs.items():
+        dtype = getattr(value, "dtype", None)
+        if dtype is None and isinstance(value, (float, list, tuple)):
+            flat = [value] if isinstance(value, float) else value
+            plain = bool(flat) and all(isinstance(item, (int, float)) for item in flat)
+            dtype = np.dtype("f8") if plain else None
+        if dtype is not None and dtype.kind == "f" and not np.isfinite(np.asarray(value, dtype)).all():
+            types[name] = str(dtype.str)
+    return types
+
+
 def group_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """A group's attributes as JSON, with the dtypes of those without numbers in JSON (NaN, infinities)."""
-    types = {
-        name: attribute_type(value)
-        for name, value in attrs.items()
-        if getattr(value, "dtype", np.dtype("O")).kind == "f" and not np.isfinite(value).all()
-    }
+    types = nonfinite(attrs)
     plain = {name: to_json(value) for name, value in attrs.items()}
     return {**plain, OURS: {"attr_types": types}} if types else plain
 

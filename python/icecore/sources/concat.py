@@ -26,7 +26,8 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     """Join sources along dimension ``dim``, in the given order.
 
     Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
-    (rectilinear where lengths are no multiples of the chunk). Arrays without it must be equal in all sources.
+    (rectilinear where lengths are no multiples of the chunk); every source has to have them. Arrays without
+    it have to be equal where they are, and need not be in every source, as in :func:`xarray.concat`.
     Times in other units than the first source's, and the bounds of their cells, are converted and copied: no
     float32 or integer is rounded, a float64 is the one nearest to the exact time.
 
@@ -45,10 +46,10 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
         )
     result = ArrayMap(first.source, dict(first.groups), {}, [note for each in maps for note in each.dropped])
     for each in maps[1:]:
-        _same_arrays(first, each)
+        _same_arrays(first, each, dim)
     members = sourced(maps)
-    for path in first.arrays:
-        arrays = [each[path] for each in members]
+    for path in dict.fromkeys(path for each in maps for path in each.arrays):
+        arrays = [each[path] for each in members if path in each]
         if dim in arrays[0].entry.dims:
             result.add(_joined(arrays, dim))
         else:
@@ -58,9 +59,11 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     return result
 
 
-def _same_arrays(first: ArrayMap, other: ArrayMap) -> None:
+def _same_arrays(first: ArrayMap, other: ArrayMap, dim: str) -> None:
+    """All have to have what is joined."""
     for here, there in ((first, other), (other, first)):
-        missing = sorted(set(here.arrays) - set(there.arrays))
+        growing = {path for path, entry in here.arrays.items() if dim in entry.dims}
+        missing = sorted(growing - set(there.arrays))
         if missing:
             raise errors.make(
                 "mismatch",

@@ -17,7 +17,7 @@ from icecore.sources.contiguous import Located, contiguous, grid_of
 from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
 from icecore.sources.identity import Identity, identity, is_remote, unchanged
 from icecore.sources.rawread import RawReader
-from icecore.sources.structs import packed_struct, same_bytes
+from icecore.sources.structs import packed_struct, same_bytes, subarrays
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 20
@@ -119,6 +119,7 @@ def raw_entry(
         codecs=copy_codecs(dtype),
         fill_value=fill_json(None, dtype),
         read=RawReader(source, ident, offset, shape, stored, dtype, fortran=fortran),
+        subarrays=subarrays(stored),
     )
     if not shape or not plain:
         entry.note = "a single value" if not shape else "records with gaps or mixed byte orders"

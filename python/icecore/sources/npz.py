@@ -16,7 +16,7 @@ from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.dtypes import copy_codecs, data_type, fill_json
 from icecore.sources.identity import Identity, identity, unchanged
 from icecore.sources.npy import raw_entry, read_header
-from icecore.sources.structs import pack, packed_struct
+from icecore.sources.structs import pack, packed_struct, subarrays
 
 _FAULTS = (
     zlib.error,
@@ -133,6 +133,7 @@ def _compressed(
         codecs=copy_codecs(dtype),
         fill_value=fill_json(None, dtype),
         read=MemberReader(source, ident, member.filename, shape, stored, dtype, offset, fortran),
+        subarrays=subarrays(stored),
         note="compressed as a whole inside the .npz",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 _MAX_SUBARRAY = 1024
@@ -29,6 +31,40 @@ def packed_struct(dtype: np.dtype) -> np.dtype:
     if dtype.kind == "c" and dtype.itemsize > 16:
         return np.dtype("<c16")
     return np.dtype(dtype.str).newbyteorder("<")
+
+
+def subarrays(dtype: np.dtype) -> dict[str, Any]:
+    """The fields of a record type that are arrays, or records with such fields: name → their ``shape`` and
+    ``fields``. It is kept beside the array, to read them as arrays again (:func:`shaped`).
+    """
+    found = {}
+    for name in dtype.base.names or ():
+        field = dtype.base[name]
+        fields = subarrays(field)
+        if field.shape or fields:
+            found[name] = {"shape": list(field.shape), "fields": fields}
+    return found
+
+
+def shaped(packed: np.dtype, fields: Any) -> np.dtype:
+    """The record type whose :func:`packed_struct` has these :func:`subarrays`; ``packed`` itself where they
+    are none of it: somebody else may have written them.
+    """
+    try:
+        found = _shaped(packed, fields)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return packed
+    return found if found.itemsize == packed.itemsize else packed
+
+
+def _shaped(packed: np.dtype, fields: dict[str, Any]) -> np.dtype:
+    members: list[tuple[Any, ...]] = []
+    for name in packed.names or ():
+        inner, told = packed[name], fields.get(name)
+        shape = tuple(told["shape"]) if told else ()
+        item = inner["0"] if shape else inner
+        members.append((name, _shaped(item, told["fields"]) if told and told["fields"] else item, shape))
+    return np.dtype(members)
 
 
 def offset_of(dtype: np.dtype, name: str) -> int:

@@ -24,6 +24,7 @@ from icecore.sources.hdf5.types import TypePlan
 from icecore.sources.held import Held
 from icecore.sources.identity import Identity
 from icecore.sources.netcdffill import default_fill
+from icecore.sources.structs import subarrays
 
 _SMALL_TEXT = 16 << 20
 #: bytes up to which a copy looks at every chunk, there or not
@@ -78,6 +79,7 @@ def build(
         unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
         attr_types=types,
         enum=[name for name in plan.attrs if name not in raw.attrs],
+        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how == "struct" else {},
         text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
     )
     why = _unlinkable(raw, plist, shape) or unsaid
