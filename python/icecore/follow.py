@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +17,30 @@ from icecore.packing import pack
 from icecore.report import Report
 from icecore.sourcing import Failure
 
+#: how often a file is tried while others who follow commit
+_ATTEMPTS = 10
+#: looks in which a file still grows and holds up complete ones, until that is said
+_PATIENCE = 10
+
 
 @dataclass(frozen=True)
 class Event:
-    """A file was packed (``report``), or could not be (``failure``)."""
+    """A file was packed (``report``), could not be (``failure``), or is waited for by so many ``later``
+    ones.
+    """
 
     name: str
     report: Report | None = None
     failure: Failure | None = None
+    later: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The event as plain values, for a line of JSON."""
         if self.failure is not None:
             kind, message, hint = self.failure.kind, self.failure.message, self.failure.hint
             return {"event": "failed", "name": self.name, "kind": kind, "message": message, "hint": hint}
-        assert self.report is not None
+        if self.report is None:
+            return {"event": "waiting", "name": self.name, "later": self.later}
         report = self.report
         return {
             "event": "packed",
@@ -50,11 +59,12 @@ class Follower:
     A file is complete when its size and time of change are the same at two looks, ``poll`` seconds apart, or
     when a file of its name with ``.done`` after it lies beside it. Names that begin with a dot or end in
     ``.tmp``, ``.part`` or ``.partial`` are left alone until they are renamed. Files are taken in the order of
-    their names; with ``concat`` one that is not complete holds up those after it.
+    their names. With ``concat`` one that is not complete, or can't be packed, holds up those after it: rows
+    can only be added at the end.
 
     Every file is a commit of its own, which also notes its name, size and time: another Follower goes on
-    where this one stopped. A file that can't be packed is named and left out, and tried again when it
-    changes.
+    where this one stopped, and of several at once each file is taken by one. A file that can't be packed is
+    named, and tried again when it changes.
     """
 
     def __init__(
@@ -66,6 +76,7 @@ class Follower:
         pattern: str = "*",
         poll: float = 1.0,
         storage: Mapping[str, str] | None = None,
+        keep_going: bool = False,
         **options: Any,
     ) -> None:
         """
@@ -78,6 +89,8 @@ class Follower:
             pattern: which names, as a shell has them: ``*.nc``.
             poll: seconds between two looks.
             storage: credentials of the repository's object store.
+            keep_going: with ``concat`` too, go on without a file that can't be packed; it can't be taken
+                later then.
             options: of :func:`icecore.pack`: ``chunk``, ``codec``, ``goal``, ``memory``, ….
 
         Raises:
@@ -94,27 +107,54 @@ class Follower:
         self._pattern, self.poll = pattern, poll
         self._options = options
         self._arrivals = Arrivals()
-        repo = destination(into, storage)
-        self._taken = ledger.taken(repo, self._group) if repo is not None else {}
+        self._taken: dict[str, Seen] = {}
+        self._rows = 0
         self._refused: dict[str, Seen] = {}
+        self._keep_going = keep_going
+        self._slow = ("", 0)
+        self._look_up()
 
     def step(self) -> Iterator[Event]:
         """Look once, and take what is complete."""
         ready, growing = self._arrivals.complete(look(self._folder, self._pattern))
         first = min((file.name for file in growing), default=None) if self._concat is not None else None
-        for file in ready:
-            if first is not None and file.name > first:
-                return
+        later = [file for file in ready if first is not None and file.name > first]
+        for file in ready[: len(ready) - len(later)]:
             known = Seen(file.name, file.size, file.mtime_ns)
-            if known in (self._taken.get(file.name), self._refused.get(file.name)):
-                continue
-            try:
-                yield Event(file.name, report=self._take(known))
-                self._taken[file.name] = known
-                self._refused.pop(file.name, None)
-            except errors.Error as error:
-                self._refused[file.name] = known
-                yield Event(file.name, failure=Failure.of(file.name, error))
+            if known not in (self._taken.get(file.name), self._refused.get(file.name)):
+                event = self._try(known)
+                if event is not None:
+                    yield event
+            if self._holds_up(file.name):
+                return
+        if first is not None and self._is_slow(first, bool(later)):
+            yield Event(first, later=len(later))
+
+    def _try(self, file: Seen) -> Event | None:
+        """What became of a file; None where someone else took it."""
+        try:
+            report = self._take(file)
+            self._refused.pop(file.name, None)
+            return Event(file.name, report=report) if report is not None else None
+        except errors.Error as error:
+            self._refused[file.name] = file
+            failure = Failure.of(file.name, error)
+            if self._holds_up(file.name):
+                way_out = "later files wait for it: repair it, move it away, or go on with --keep-going"
+                failure = replace(failure, hint=f"{failure.hint}; {way_out}" if failure.hint else way_out)
+            return Event(file.name, failure=failure)
+
+    def _holds_up(self, name: str) -> bool:
+        """Whether later files wait for this one: not for one whose place is taken anyway."""
+        if self._concat is None or self._keep_going or name not in self._refused:
+            return False
+        return name > max(self._taken, default="")
+
+    def _is_slow(self, name: str, waited_for: bool) -> bool:
+        """Whether it is time to say that complete files wait for this one, which still grows."""
+        looks = self._slow[1] + 1 if self._slow[0] == name and waited_for else int(waited_for)
+        self._slow = (name, looks)
+        return looks == _PATIENCE
 
     def run(self, until_idle: float | None = None, stop: threading.Event | None = None) -> Iterator[Event]:
         """Look again and again, until nothing was taken for ``until_idle`` seconds or ``stop`` is set."""
@@ -131,16 +171,45 @@ class Follower:
             if stop.wait(self.poll):
                 return
 
-    def _take(self, file: Seen) -> Report:
-        """Pack one file; its note goes into the same commit."""
+    def _look_up(self) -> bool:
+        """Learn what was taken by now; whether others took anything."""
+        repo = destination(self._into, self._storage)
+        rows = ledger.length(repo) if repo is not None else 0
+        if repo is None or rows == self._rows:
+            return False
+        self._taken, self._rows = ledger.taken(repo, self._group), rows
+        return True
+
+    def _take(self, file: Seen) -> Report | None:
+        """Pack one file; None where someone else who follows took it."""
+        for attempt in range(_ATTEMPTS):
+            self._look_up()
+            if self._taken.get(file.name) == file:
+                return None
+            self._check(file)
+            try:
+                report = self._pack(file)
+            except errors.Error as error:
+                is_last = attempt + 1 == _ATTEMPTS
+                if is_last or not (self._look_up() or error.kind == "conflict"):
+                    raise
+            else:
+                self._taken[file.name] = file
+                self._rows += 1
+                return report
+        raise AssertionError
+
+    def _check(self, file: Seen) -> None:
         if file.name in self._taken:
             hint = "a taken file is not read again; write it under another name"
             raise errors.make("source-changed", f"{file.name} changed after it was taken", hint)
-        append = self._concat is not None and bool(self._taken)
-        if append and file.name < max(self._taken):
+        if self._concat is not None and file.name < max(self._taken, default=""):
             message = f"{file.name} came late: {max(self._taken)} is in {self._group} already"
             raise errors.make("conflict", message, "names must sort in the order in which files come")
-        group = self._group
+
+    def _pack(self, file: Seen) -> Report:
+        """Pack one file; its note goes into the same commit."""
+        group, known = self._group, self._rows
         if self._concat is None:
             group = reference.join(group, reference.stem(file.name))
         return pack(
@@ -148,10 +217,10 @@ class Follower:
             self._into,
             group,
             self._concat,
-            append=append,
+            append=self._concat is not None and bool(self._taken),
             storage=self._storage,
             message=f"pack {file.name}",
             grows=self._concat,
-            then=lambda writer: ledger.take(writer, self._group, file),
+            then=lambda writer: ledger.take(writer, self._group, file, known),
             **self._options,
         )

@@ -40,11 +40,23 @@ def taken(repo: Repo, group: str) -> dict[str, Seen]:
     return found
 
 
-def take(writer: Writer, group: str, file: Seen) -> None:
-    """Note that the writer's commit will hold ``file``."""
+def length(repo: Repo) -> int:
+    """Files that were taken so far, to whatever group."""
+    return len(repo._array(PATH)) if PATH in repo else 0
+
+
+def take(writer: Writer, group: str, file: Seen, known: int) -> None:
+    """Note that the writer's commit will hold ``file``.
+
+    Raises:
+        Error: ``conflict`` where others took files too since ``known`` of them were.
+    """
     row = {"group": group, "name": file.name, "size": file.size, "mtime_ns": file.mtime_ns}
     if writer._native.exists(PATH):
         array = writer[PATH]
     else:
         array = writer.array(PATH, str, (0,), chunks=(_ROWS,), shards=(_ROWS,))
+    if array.shape[0] != known:
+        message = f"someone else took a file into the repository while {file.name} was packed"
+        raise errors.make("conflict", message, "look whether it is still to be taken")
     array.append(json.dumps(row))

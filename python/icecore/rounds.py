@@ -13,7 +13,8 @@ class Rounds:
 
     A simulation appends to several arrays in turn; a version in which some of them are a step ahead of the
     others would be of no use. So a commit is due when all of them had equally many appends, or, where
-    some get fewer, before the first of them begins another round.
+    some get fewer, before the first of them begins another round. Which arrays that were there before take
+    part shows in a round: until one is over no commit is due at its end.
     """
 
     def __init__(
@@ -26,11 +27,16 @@ class Rounds:
         self._every, self._seconds, self._clock = every, seconds, clock
         self._counts: dict[str, int] = {}
         self._first: str | None = None
+        self._known = True
         self._began = clock()
 
     def joins(self, path: str) -> None:
         """An array that will be appended to."""
         self._counts.setdefault(path, 0)
+
+    def opens(self) -> None:
+        """An array that was there before: it joins when it is appended to, if it ever is."""
+        self._known = False
 
     def leaves(self, path: str) -> None:
         """An array is gone."""
@@ -38,7 +44,10 @@ class Rounds:
 
     def begins(self, path: str) -> bool:
         """Whether to commit before this append."""
-        return path == self._first and self._due(self._counts.get(path, 0))
+        if path != self._first:
+            return False
+        self._known = True
+        return self._due(self._counts.get(path, 0))
 
     def ends(self, path: str) -> bool:
         """Count this append; whether to commit after it."""
@@ -47,7 +56,7 @@ class Rounds:
         self._counts[path] = self._counts.get(path, 0) + 1
         self._first = self._first or path
         fewest = min(self._counts.values())
-        return fewest == max(self._counts.values()) and self._due(fewest)
+        return self._known and fewest == max(self._counts.values()) and self._due(fewest)
 
     def committed(self) -> None:
         """Begin anew."""

@@ -171,6 +171,7 @@ class Writer:
         if path not in self._arrays:
             array = self._view()._array(path)
             self._arrays[path] = ArrayWriter(self, array._node, array._native.dtype)
+            self._rounds.opens()
         return self._arrays[path]
 
     @in_turn

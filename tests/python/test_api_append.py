@@ -108,6 +108,39 @@ def test_arrays_of_a_step_are_committed_together(repo_path: str) -> None:
     assert lengths == [[10] * 3, [9] * 3, [6] * 3, [3] * 3]
 
 
+@pytest.mark.parametrize("how", [{"commit_every": 1}, {"commit_every": 2}, {"commit_seconds": 0}])
+def test_a_run_that_goes_on_commits_whole_steps(repo_path: str, how: dict[str, float]) -> None:
+    """Who takes part shows only as arrays are appended to; one that is only patched holds up nothing."""
+    names = ["/t", "/u", "/v"]
+    with icecore.create(repo_path).writer() as w:
+        for name in names:
+            w.array(name, "i4", (0,)).append([0, 1])
+        w.array("/map", "i4", (4,))
+
+    def step(w: icecore.Writer, i: int) -> None:
+        w["/map"][i % 4] = i
+        for name in names:
+            w[name].append(i)
+
+    def simulation(steps: int) -> None:
+        with icecore.open(repo_path).writer(**how) as w:
+            for i in range(steps):
+                step(w, i)
+            w["/t"].append(99)
+            raise RuntimeError("in the middle of a step")
+
+    for session in range(3):
+        before = icecore.open(repo_path)["/t"].shape[0]
+        with pytest.raises(RuntimeError, match="middle"):
+            simulation(session * 3)
+        repo = icecore.open(repo_path)
+        kept = session * 3 // how.get("commit_every", 1) * how.get("commit_every", 1)
+        assert repo["/t"].shape[0] - before == kept
+        for commit in repo.log()[:-1]:
+            version = repo.at(commit["id"])
+            assert len({version[name].shape[0] for name in names}) == 1
+
+
 def test_rounds() -> None:
     now = [0.0]
     rounds = Rounds(2, None, lambda: now[0])
@@ -127,6 +160,14 @@ def test_rounds() -> None:
     timed.committed()
     assert not timed.ends("a")
     assert not Rounds(None, None).ends("a")
+    resumed = Rounds(1, None)
+    resumed.opens()
+    assert not resumed.begins("a")
+    assert not resumed.ends("a"), "b may follow"
+    assert not resumed.ends("b")
+    assert resumed.begins("a")
+    resumed.committed()
+    assert [resumed.ends(path) for path in "ab"] == [False, True]
     for bad in [(0, None), (None, -1.0)]:
         with pytest.raises(icecore.Error) as caught:
             Rounds(*bad)

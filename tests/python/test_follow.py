@@ -15,6 +15,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import ledger
+from icecore import report as icecore_report
 from icecore.arriving import Arrivals, Seen, look
 from icecore.follow import Event, Follower
 
@@ -96,7 +97,7 @@ def test_a_run_is_followed_and_resumed(tmp_path: Path) -> None:
 def test_bad_late_and_changed_files_are_named(tmp_path: Path) -> None:
     run, into = tmp_path / "run", tmp_path / "r.icecore"
     run.mkdir()
-    follower = Follower(run, into, group="/a/b", concat="time")
+    follower = Follower(run, into, group="/a/b", concat="time", keep_going=True)
     step(run / "010.h5", 0)
     (run / "011.h5").write_bytes(b"this is no file of a known format")
     step(run / "012.h5", 1)
@@ -125,6 +126,115 @@ def test_a_file_that_grows_holds_up_the_later_ones(tmp_path: Path) -> None:
     assert both(each) == ["0.h5", "1.h5"]
     repo = icecore.open(tmp_path / "each.icecore")
     np.testing.assert_array_equal(repo["/1/t2m"].read(), field(1, 1))
+
+
+def test_a_bad_file_holds_up_the_later_ones(tmp_path: Path) -> None:
+    """Where rows are added at the end, what comes after it could not be taken back."""
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    follower = Follower(run, into, concat="time")
+    for number in range(4):
+        step(run / f"{number}.h5", number)
+    whole = (run / "1.h5").read_bytes()
+    (run / "1.h5").write_bytes(whole[: len(whole) // 2])
+    events = [*follower.step(), *follower.step()]
+    assert [event.name for event in events] == ["0.h5", "1.h5"]
+    assert events[1].failure is not None
+    assert "later files wait for it" in events[1].failure.hint
+    assert "--keep-going" in events[1].failure.hint
+    assert both(follower) == [], "named once"
+    (run / "1.h5").write_bytes(whole)
+    assert both(follower) == ["1.h5", "2.h5", "3.h5"]
+    (run / "4.h5").write_bytes(whole[:99])
+    step(run / "5.h5", 4)
+    assert both(follower) == ["corrupt"]
+    (run / "4.h5").unlink()
+    assert both(follower) == ["5.h5"]
+    (run / "3.h5").write_bytes(whole)
+    step(run / "6.h5", 5)
+    assert both(follower) == ["source-changed", "6.h5"], "its rows are in, nobody waits for it"
+    np.testing.assert_array_equal(icecore.open(into)["/run/time"].read(), np.arange(6))
+
+
+def test_a_long_wait_is_said(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    step(run / "1.h5", 1)
+    step(run / "2.h5", 2)
+    follower = Follower(run, tmp_path / "r.icecore", concat="time")
+    said = []
+    for look_ in range(30):
+        (run / "0.h5").write_bytes(b"x" * look_)
+        said += list(follower.step())
+    assert [event.as_dict() for event in said] == [{"event": "waiting", "name": "0.h5", "later": 2}]
+    (run / "0.h5").unlink()
+    assert both(follower) == ["1.h5", "2.h5"]
+
+
+def test_two_followers_take_each_file_once(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    step(run / "0.h5", 0)
+    followers = [Follower(run, into, concat="time") for _ in range(2)]
+    for number in range(1, 4):
+        step(run / f"{number}.h5", number)
+        for follower in followers:
+            list(follower.step())
+        taken = [done(list(follower.step())) for follower in followers]
+        assert sum(map(len, taken)) == (2 if number == 1 else 1)
+        followers.reverse()
+    np.testing.assert_array_equal(icecore.open(into)["/run/t2m"].read(), field(0, 4))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_somebody_takes_a_file_in_the_same_moment(
+    tmp_path: Path, first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it was looked up, before it is packed: also where there was no repository yet."""
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    quick, slow = Follower(run, into, concat="time"), Follower(run, into, concat="time")
+    if not first:
+        step(run / "0.h5", 0)
+        assert both(quick) == ["0.h5"]
+    for number in (1, 2):
+        step(run / f"{number}.h5", number)
+    list(slow.step())
+    pack = Follower._pack
+
+    def late(self: Follower, file: Seen) -> icecore_report.Report:
+        monkeypatch.undo()
+        assert both(quick) == ["1.h5", "2.h5"]
+        return pack(self, file)
+
+    monkeypatch.setattr(Follower, "_pack", late)
+    assert list(slow.step()) == []
+    times = icecore.open(into)["/run/time"].read()
+    np.testing.assert_array_equal(times, np.arange(1 if first else 0, 3))
+
+
+def test_processes_that_follow_one_folder(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    started = [
+        subprocess.Popen(command(run, into, "--until-idle", "3s"), stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for number in range(12):
+        step(run / f".{number:02}", number)
+        (run / f".{number:02}").rename(run / f"{number:02}.h5")
+        time.sleep(0.15)
+    lines = [
+        json.loads(line)
+        for process in started
+        for line in process.communicate(timeout=60)[0].split("\n")
+        if line
+    ]
+    assert sorted(line["name"] for line in lines if line["event"] != "end") == [
+        f"{n:02}.h5" for n in range(12)
+    ]
+    assert [process.returncode for process in started] == [0, 0, 0]
+    np.testing.assert_array_equal(icecore.open(into)["/run/t2m"].read(), field(0, 12))
 
 
 def test_what_makes_no_sense(tmp_path: Path) -> None:

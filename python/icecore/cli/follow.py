@@ -43,7 +43,9 @@ def _say(event: Event, as_json: bool) -> None:
         talk(f"icecore: error[{event.failure.kind}]: {event.name}: {event.failure.message}")
         if event.failure.hint:
             talk(f"  try: {event.failure.hint}")
-    elif event.report is not None:
+    elif event.report is None:
+        talk(f"{event.name} is not complete, and {text.plural(event.later, 'later file')} wait for it")
+    else:
         report = event.report
         ratio = text.ratio(report.bytes_raw, report.bytes_stored)
         arrays = text.plural(report.count("packed"), "array")

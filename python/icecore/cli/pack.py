@@ -112,7 +112,8 @@ def pack(
 
     With --follow files are taken as they are completed: when two looks find the same size and time, or
     NAME.done lies beside NAME. Those that begin with a dot or end in .tmp, .part or .partial wait for their
-    name. Each is a commit; started again it goes on where it stopped. Folders below are left alone.
+    name. Each is a commit; started again it goes on where it stopped. Folders below are left alone. With
+    --concat a file that can't be packed holds up those after it, unless --keep-going leaves it out.
     """
     from icecore.packing import pack
 
@@ -132,12 +133,14 @@ def pack(
         "storage": settings(storage),
     }
     if follow is not None:
-        if sources or append or replace or skip_existing or keep_going or message is not None:
-            said = "SRC, --append, --replace, --skip-existing, --keep-going and -m don't go with --follow"
+        if sources or append or replace or skip_existing or message is not None:
+            said = "SRC, --append, --replace, --skip-existing and -m don't go with --follow"
             raise errors.make("invalid", said, "leave them out")
         from icecore.follow import Follower
 
-        follower = Follower(follow, into, group, concat, glob, text.parse_seconds(poll), **how)
+        follower = Follower(
+            follow, into, group, concat, glob, text.parse_seconds(poll), keep_going=keep_going, **how
+        )
         run(follower, None if until_idle is None else text.parse_seconds(until_idle), json)
         return
     if until_idle is not None or glob != "*":
