@@ -99,7 +99,7 @@ def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[Tab
     reader = pds3 if pds3.is_label(start) else pds4
 
     def find(name: str) -> Member | None:
-        return _find(name, member, siblings, source)
+        return _find(name, member, siblings, source) if name else member
 
     specs = reader.read(member.name, start, find)
     return [_described(spec, find, member) for spec in specs]
@@ -130,7 +130,7 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
 
 
 def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
-    data = label if not spec.file else find(spec.file)
+    data = find(spec.file)
     if data is None:
         raise errors.make(
             "source-missing",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from icecore import errors
 from icecore.sources.tables.encoding import decoded
 
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
+#: texts and comments, in which END ends nothing; one that is not closed reaches as far as there are bytes
+_INSIDE = re.compile(rb'"[^"]*(?:"|\Z)|/\*.*?(?:\*/|\Z)|' + _END.pattern, re.MULTILINE | re.DOTALL)
 #: tokens that pvl may look at for each character of a label; it looks at one several times, but not so often
 _LOOKS = 20
 
@@ -29,15 +32,32 @@ def parse(name: str, text: bytes) -> Any:
             f"{name} is a PDS3 label, which needs the package pvl",
             "pip install 'icecore[pds]'",
         ) from None
-    end = _END.search(text)
+    outside = (found for found in _INSIDE.finditer(text) if not found.group().startswith((b'"', b"/*")))
+    end = next(outside, None) or _END.search(text)
     label = text[: end.end()] if end else text
     try:
-        return pvl.loads(decoded(label.removeprefix(BOM_UTF8)), lexer_fn=_Tokens)
+        return pvl.loads(decoded(label.removeprefix(BOM_UTF8)), lexer_fn=_Tokens, decoder=_decoder())
     except Exception as error:  # pvl lets all kinds of them through
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise errors.make(
             "format", f"{name} is no valid PDS3 label: {first[0]}", "repair the label"
         ) from error
+
+
+class Based(int):
+    """A number that the label has with its base, ``16#7F#``: a pattern of bits, perhaps."""
+
+
+@cache
+def _decoder() -> Any:
+    from pvl.decoder import OmniDecoder
+    from pvl.grammar import OmniGrammar
+
+    class Decoder(OmniDecoder):  # type: ignore[misc]
+        def decode_non_decimal(self, value: str) -> Based:
+            return Based(super().decode_non_decimal(value))
+
+    return Decoder(grammar=OmniGrammar())  # by itself a stricter one
 
 
 class _Endless(Exception):

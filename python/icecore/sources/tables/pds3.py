@@ -14,20 +14,15 @@ from icecore.sources.tablefile import Field, Kind, TableSpec
 from icecore.sources.tables import odl
 from icecore.sources.tables.archives import FAULTS, Member
 from icecore.sources.tables.delimited import unique
+from icecore.sources.tables.pds3attributes import attributes
 
 Finder = Callable[[str], Member | None]
 
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
 _START = re.compile(rb"(\xef\xbb\xbf)?\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
 _WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
-_SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "VERTICAL_BAR": "|"}
-_CONSTANTS = (
-    "MISSING_CONSTANT",
-    "INVALID_CONSTANT",
-    "UNKNOWN_CONSTANT",
-    "NULL_CONSTANT",
-    "NOT_APPLICABLE_CONSTANT",
-)
+#: a tab between quotes is blank to pvl
+_SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "": "\t", "VERTICAL_BAR": "|"}
 #: what a structure's file may say about the table itself
 _LAYOUT = ("INTERCHANGE_FORMAT", "ROWS", "ROW_BYTES", "ROW_PREFIX_BYTES", "ROW_SUFFIX_BYTES")
 #: columns of one table, and structures inside structures
@@ -45,7 +40,7 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
     Args:
         name: of the label, for messages.
         start: the label's bytes; data may follow.
-        find: other files (``^STRUCTURE``) by name.
+        find: other files (``^STRUCTURE``) by name; none is the label itself.
 
     Raises:
         Error: ``format`` for a label that can't be parsed or leaves something out, ``source-missing`` for a
@@ -66,12 +61,12 @@ def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableS
 
 
 def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSpec:
-    file, offset = _pointer(name, key, level[f"^{key}"], level)
     if "^STRUCTURE" in table:
         stated = _structure(name, str(table["^STRUCTURE"]), find)
         for word in (word for word in _LAYOUT if word in stated and word not in table):
             table[word] = stated[word]
     binary = str(table.get("INTERCHANGE_FORMAT", "ASCII")).upper() == "BINARY"
+    file, offset = _place(name, key, level, binary, find)
     fields = list(_columns(name, table, 0, binary, find, 0))
     if not fields:
         raise errors.make("format", f"{name}: {key} has no columns", "is a ^STRUCTURE missing?")
@@ -84,7 +79,6 @@ def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSp
         for n, f in zip(names, fields, strict=True)
     ]
     rows = _whole(name, table, "ROWS", -1)
-    separator = _SEPARATORS.get(str(table.get("FIELD_DELIMITER", "COMMA")).upper(), ",")
     sheet = key.endswith("SPREADSHEET")
     return TableSpec(
         name,
@@ -94,17 +88,26 @@ def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSp
         offset,
         0 if sheet else row,
         rows if rows >= 0 else None,
-        separator,
+        _separator(name, table),
         _about(level, table),
     )
 
 
-def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int]:
-    """(file or "", bytes before the table) of ``"x"``, ``("x", 3)``, ``("x", 300 <BYTES>)``, ``23``."""
+def _separator(name: str, table: Any) -> str:
+    word = str(table.get("FIELD_DELIMITER", "COMMA")).strip().upper()
+    separator = _SEPARATORS.get(word, word)
+    if separator not in _SEPARATORS.values():
+        known = ", ".join(word for word in _SEPARATORS if word)
+        raise errors.make("format", f"{name}: fields are separated by {word!r}", f"known: {known}")
+    return separator
+
+
+def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int, int]:
+    """(file or "", record, bytes of a record) of ``"x"``, ``("x", 3)``, ``("x", 300 <BYTES>)``, ``23``."""
     parts = list(value) if isinstance(value, (list, tuple, set)) and not hasattr(value, "units") else [value]
     file = str(parts.pop(0)) if parts and isinstance(parts[0], str) else ""
     if not parts:
-        return file, 0
+        return file, 1, 1
     place = parts[0]
     units = getattr(place, "units", None)
     try:
@@ -113,16 +116,41 @@ def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int]:
         raise errors.make(
             "format", f"{name}: ^{key} points to {value!r}", "a file, a record or both"
         ) from None
-    size = (
-        1
-        if units is not None and str(units).upper().startswith("BYTE")
-        else _whole(name, level, "RECORD_BYTES", 0)
-    )
-    if number < 1 or size < 1:
+    if units is not None and str(units).upper().startswith("BYTE"):
+        return file, number, 1
+    return file, number, _whole(name, level, "RECORD_BYTES", 0)
+
+
+def _place(name: str, key: str, level: Any, binary: bool, find: Finder) -> tuple[str, int]:
+    """A table's file, and bytes before it."""
+    file, record, size = _pointer(name, key, level[f"^{key}"], level)
+    stream = str(level.get("RECORD_TYPE")).upper() == "STREAM" and not binary
+    if stream and size != 1 and record > 0:
+        return file, _lines(find(file), record - 1)
+    if record < 1 or size < 1:
         raise errors.make(
-            "format", f"{name}: ^{key} points to record {number} of {size} bytes", "both start at 1"
+            "format", f"{name}: ^{key} points to record {record} of {size} bytes", "both start at 1"
         )
-    return file, (number - 1) * size
+    return file, (record - 1) * size
+
+
+def _lines(member: Member | None, count: int) -> int:
+    """The bytes of the first lines of a file, which are its records where they are a stream."""
+    if member is None:
+        return 0  # which is told of when the table is opened
+    taken = 0
+    try:
+        with member.open() as stream:
+            for _ in range(count):
+                line = stream.readline()
+                if not line:
+                    break
+                taken += len(line)
+    except FAULTS as error:
+        if isinstance(error, errors.Error):
+            raise
+        raise errors.make("corrupt", f"{member.place}: {error}") from error
+    return taken
 
 
 def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth: int) -> Iterator[Field]:
@@ -171,7 +199,7 @@ def _items(name: str, column: Any, base: int, binary: bool) -> Iterator[Field]:
     step = _whole(name, column, "ITEM_OFFSET", size)
     start = base + _whole(name, column, "START_BYTE", 1) - 1
     kind = str(column.get("DATA_TYPE", "CHARACTER")).upper()
-    attrs = _attributes(column)
+    attrs = attributes(column, kind, size, binary)
     for i in range(items):
         yield Field(
             f"{title}_{i}" if items > 1 else title,
@@ -188,23 +216,6 @@ def _kind(data_type: str) -> Kind:
     if data_type.startswith(_WORDS):
         return "words"
     return "number" if "REAL" in data_type or "INTEGER" in data_type or "NUMERIC" in data_type else "any"
-
-
-def _attributes(column: Any) -> dict[str, Any]:
-    """CF attributes of a column."""
-    result: dict[str, Any] = {}
-    if column.get("DESCRIPTION") is not None:
-        result["description"] = " ".join(str(column["DESCRIPTION"]).split())
-    unit = str(column.get("UNIT", "N/A")).strip()
-    if unit.upper() not in ("N/A", "NONE", "NULL", ""):
-        result["units"] = unit
-    for key, cf, nothing in (("SCALING_FACTOR", "scale_factor", 1), ("OFFSET", "add_offset", 0)):
-        if isinstance(column.get(key), (int, float)) and column[key] != nothing:
-            result[cf] = column[key]
-    constants = [column[key] for key in _CONSTANTS if isinstance(column.get(key), (int, float))]
-    if constants:
-        result["missing_value"] = list(dict.fromkeys(constants))
-    return result
 
 
 def _about(level: Any, table: Any) -> dict[str, Any]:
