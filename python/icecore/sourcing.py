@@ -63,7 +63,8 @@ def gather(
         tables: whether sources may hold tables of text, which have no arrays yet.
 
     Returns:
-        The sources that could be indexed, in order, and the failures.
+        The sources that could be indexed, in order, and the failures: files of no known format that labels
+        among the sources describe are none.
     """
     named = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     good: list[Source] = []
@@ -89,7 +90,8 @@ def gather(
                 good.append(Source(file, arrays, "/" + _stem(file, arrays)))
             except errors.Error as error:
                 bad.append(Failure.of(file, error))
-    return good, bad
+    described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
+    return good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described]
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import icecore
 import numpy as np
 import pytest
 from icecore.sources.tables.binary import binary
@@ -120,3 +121,25 @@ def test_complex_numbers_of_other_machines_stay_bytes() -> None:
     assert binary("PC_COMPLEX", 8).dtype == np.dtype("c8")
     assert binary("VAX_COMPLEX", 8).dtype == binary("IBM_COMPLEX", 8).dtype == np.dtype("S8")
     assert binary("IBM_INTEGER", 4).stored == np.dtype(">i4")
+
+
+@pytest.mark.parametrize("label", ["a.lbl", "other.lbl"])
+def test_data_that_a_label_describes_are_a_known_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str
+) -> None:
+    """Whether named before or behind it, in another case, or by a path that is written otherwise."""
+    data = b"\0\1\2\3" * 620
+    (tmp_path / "A.DAT").write_bytes(data)
+    columns = column("ONE", "MSB_INTEGER", 1, 4)
+    text = LABEL.format(rows=80, columns=columns).replace('("D.DAT", 8 <BYTES>)', '"A.DAT"')
+    (tmp_path / label).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for names in ([label, "A.DAT"], ["A.DAT", f"./{label}"], ["*"]):
+        icecore.pack(names, into="memory://described", group="/t", concat="rows", replace=True)
+        assert len(icecore.open("memory://described").table("/t")) == 80
+    if label == "a.lbl":
+        icecore.pack("A.DAT", into="memory://described", group="/alone")
+        assert len(icecore.open("memory://described").table("/alone")) == 80
+    else:
+        with pytest.raises(icecore.Error, match="no known format"):
+            icecore.pack("A.DAT", into="memory://described", group="/alone")

@@ -287,3 +287,13 @@ def test_gzip_members_headers_and_damage(tmp_path: Path) -> None:
         with pytest.raises(Error) as caught:
             icecore.pack(path, into=tmp_path / "damaged")
         assert caught.value.kind == "corrupt"
+
+
+def test_a_label_and_its_file_are_one_table_however_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelled(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for names in (["t.lbl", "t.tab"], ["./t.lbl", "t.tab"], [tmp_path / "t.tab", "t.lbl"]):
+        icecore.pack(names, into="memory://named", group="/t", concat="rows", replace=True)
+        assert len(icecore.open("memory://named").table("/t")) == 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -107,12 +108,17 @@ def _named(files: list[TableFile], taken: Sequence[str] = ()) -> list[TableFile]
 def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:
     """Every table once, with its label where it has one."""
     every = [(s, path, table) for s in sources for path, table in s.arrays.tables.items()]
-    labelled = {table.place for _, _, table in every if table.spec is not None and table.spec.label}
+    places = [os.path.abspath(table.place) for _, _, table in every]
+    labelled = {
+        place
+        for place, (_, _, table) in zip(places, every, strict=True)
+        if table.spec is not None and table.spec.label
+    }
     chosen: dict[tuple[str, int], tuple[Source, str, TableFile]] = {}
-    for source, path, table in every:
-        if table.spec is None or (table.place in labelled and not table.spec.label):
+    for place, (source, path, table) in zip(places, every, strict=True):
+        if table.spec is None or (place in labelled and not table.spec.label):
             continue
-        chosen.setdefault((table.place, table.spec.offset), (source, path, table))
+        chosen.setdefault((place, table.spec.offset), (source, path, table))
     return list(chosen.values())
 
 

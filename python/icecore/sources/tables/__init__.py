@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayMap
 from icecore.sources.bytesource import ByteSource
-from icecore.sources.identity import is_remote
+from icecore.sources.identity import is_remote, local_path
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, members, plain
@@ -25,15 +26,23 @@ _START = 1 << 16
 _LABEL = 1 << 26
 #: so many lines tell a table, and are looked for in so many bytes
 _LINES, _FAR = 4, 1 << 24
+_LABELS = (".lbl", ".LBL", ".xml", ".XML")
 _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 
 def matches(source: ByteSource, start: bytes) -> bool:
-    """Whether a file may hold tables: a label, an archive, or text with rows and cells."""
+    """Whether a file may hold tables: a label, an archive, text with rows and cells, or what a label
+    beside it describes.
+    """
     if start.startswith((*ZIP, *SMALLER)):
         return True
     block = source.read_at(0, _START)
-    return pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block)
+    if pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block):
+        return True
+    path = local_path(source.identity.url)
+    with suppress(errors.Error):
+        return _label_beside(path, Member(os.path.basename(path), path, partial(plain, path))) is not None
+    return False
 
 
 def open(source: str) -> ArrayMap:
@@ -141,10 +150,12 @@ def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
 
 
 def _label_beside(source: str, member: Member) -> list[TableFile] | None:
-    """The tables of ``x.lbl`` or ``x.xml`` beside ``x.tab`` (or ``x.tab.gz``), where there is one for it."""
-    stem = os.path.join(os.path.dirname(source), os.path.splitext(member.name)[0])
-    for suffix in (".lbl", ".LBL", ".xml", ".XML"):
-        label = stem + suffix
+    """The tables of ``x.lbl`` or ``x.xml`` beside ``x.tab`` (or ``X.TAB``, ``x.tab.gz``), where there is one
+    for it.
+    """
+    stem = os.path.splitext(member.name)[0]
+    names = [s + suffix for s in dict.fromkeys((stem, stem.lower(), stem.upper())) for suffix in _LABELS]
+    for label in (os.path.join(os.path.dirname(source), name) for name in names):
         if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
         beside = Member(os.path.basename(label), label, partial(plain, label))
