@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import tarfile
 from pathlib import Path
 
 import icecore
@@ -37,6 +39,53 @@ def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Error, match=r"first line of .*t\.csv is longer than 262,144 bytes") as caught:
         icecore.pack(tmp_path / "t.csv", into="memory://")
     assert caught.value.kind == "unsupported"
+
+
+@pytest.mark.parametrize("text", [b"a,b\r1,2\r3,4\r", b"  1   2\r  3   4\r", b"x\r1\r2"])
+def test_lines_that_end_in_carriage_returns(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(text)
+    with pytest.raises(Error, match=r"lines of .*t\.csv end in carriage returns alone") as caught:
+        icecore.pack(tmp_path / "t.csv", into="memory://")
+    assert (caught.value.kind, caught.value.hint) == (
+        "unsupported",
+        r"give them line feeds: tr '\r' '\n'",
+    )
+
+
+COLUMNS = {
+    "numbers and a blank": (b"x\n1\n2\n\n4\n", "x", 4),
+    "no name": (b"1\r\n2\r\n", "column_1", 2),
+    "words": (b"name\nab\ncde\nfg", "name", 3),
+    "quoted": (b'"x, y"\n1.5\n2.5\n', "x, y", 2),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_column(tmp_path: Path, case: str, packed: bool) -> None:
+    text, name, rows = COLUMNS[case]
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(text) if packed else text)
+    repo, _, again = round_trip(path, tmp_path)
+    assert again == text
+    assert list(repo.table("/t")) == [name]
+    assert len(repo.table("/t")) == rows
+    (tmp_path / "t.dat").write_bytes(text)
+    with pytest.raises(Error, match="no known format"):
+        icecore.pack(tmp_path / "t.dat", into="memory://")
+
+
+@pytest.mark.parametrize("kind", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.parametrize("suffix", ["tar.gz", "tar.xz"])
+def test_a_tar_archive_is_no_table(tmp_path: Path, kind: int, suffix: str) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"1,2\n" * 9000)
+    path = tmp_path / f"t.{suffix}"
+    with tarfile.open(path, f"w:{suffix[4:]}", format=kind) as archive:  # type: ignore[call-overload]
+        archive.add(tmp_path / "t.csv", "t.csv")
+    with pytest.raises(Error, match=r"is a tar archive, no table") as caught:
+        icecore.pack(path, into="memory://")
+    assert caught.value.kind == "unsupported"
+    assert "unpack" in caught.value.hint
 
 
 BOM = b"\xef\xbb\xbf"

@@ -19,8 +19,8 @@ from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote, local_path
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, members, plain
-from icecore.sources.tables.delimited import is_text, sniff
+from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
+from icecore.sources.tables.delimited import ends_in_cr, is_text, sniff
 
 _START = 1 << 16
 _LABEL = 1 << 26
@@ -36,10 +36,11 @@ def matches(source: ByteSource, start: bytes) -> bool:
     """
     if start.startswith((*ZIP, *SMALLER)):
         return True
-    block = source.read_at(0, _START)
-    if pds3.is_label(block) or pds4.is_label(block) or is_text(block[: block.rfind(b"\n") + 1] or block):
+    block, path = source.read_at(0, _START), local_path(source.identity.url)
+    if pds3.is_label(block) or pds4.is_label(block):
         return True
-    path = local_path(source.identity.url)
+    if is_text(block[: block.rfind(b"\n") + 1] or block, path):
+        return True
     with suppress(errors.Error):
         return _label_beside(path, Member(os.path.basename(path), path, partial(plain, path))) is not None
     return False
@@ -129,9 +130,17 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
     """The layout of a table without a label.
 
     Raises:
-        Error: ``unsupported`` for lines that are too long to tell.
+        Error: ``unsupported`` for tar archives, and for lines that are too long or end in CR.
     """
-    spec = sniff(start)
+    if is_tar(start):
+        hint = "unpack it first: tar -xf"
+        raise errors.make("unsupported", f"{member.place} is a tar archive, no table", hint)
+    if ends_in_cr(start):
+        if not is_text(start, member.name):
+            return None
+        hint = "give them line feeds: tr '\\r' '\\n'"
+        raise errors.make("unsupported", f"the lines of {member.place} end in carriage returns alone", hint)
+    spec = sniff(start, member.name)
     if spec is not None and len(start) >= _FAR and b"\n" not in start:
         message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
         raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")

@@ -70,6 +70,17 @@ def plain(path: str) -> IO[bytes]:
     return open(path, "rb")
 
 
+def is_tar(start: bytes) -> bool:
+    """Whether bytes begin with the header of a tar archive, by its checksum."""
+    import tarfile  # which few files need
+
+    try:
+        tarfile.TarInfo.frombuf(start[:512], "latin-1", "replace")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
 def _zipped(path: str) -> list[Member]:
     try:
         with zipfile.ZipFile(path) as archive:

@@ -13,6 +13,8 @@ from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.header import is_header
 
 _SEPARATORS = b",\t;|"
+#: of files of one column, by their suffix
+_ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 #: of so many bytes one may be a control character: damaged text is text
 _STRANGE = 100
@@ -20,23 +22,29 @@ _STRANGE = 100
 _SAMPLE = 1000
 
 
-def is_text(start: bytes) -> bool:
+def is_text(start: bytes, name: str = "") -> bool:
     """Whether these bytes may begin a table of text: printable, with line ends and cells."""
     strange = len(start.translate(None, _TEXT))
-    return bool(start) and strange * _STRANGE <= len(start) and sniff(start) is not None
+    start = start.replace(b"\r", b"\n") if ends_in_cr(start) else start
+    return bool(start) and strange * _STRANGE <= len(start) and sniff(start, name) is not None
 
 
-def sniff(start: bytes) -> TableSpec | None:
+def ends_in_cr(start: bytes) -> bool:
+    """Whether lines end in CR alone, as they did on a Macintosh."""
+    return b"\n" not in start and b"\r" in start[:-1]
+
+
+def sniff(start: bytes, name: str = "") -> TableSpec | None:
     """The layout of a table by its first bytes (some hundred rows are enough), or None where they are no
     table.
 
     The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
     where all rows have spaces. Lines before the first row are a header; the last of them names the columns
-    where it has as many cells (:mod:`icecore.sources.tables.header`). A byte order
-    mark comes before all of them.
+    where it has as many cells (:mod:`icecore.sources.tables.header`). A byte order mark comes before all of
+    them. Lines without cells are a table of one column where the file's ``name`` says that it is one.
     """
     if start.startswith(BOM_UTF8):
-        spec = sniff(start[len(BOM_UTF8) :])
+        spec = sniff(start[len(BOM_UTF8) :], name)
         return None if spec is None else replace(spec, offset=spec.offset + len(BOM_UTF8))
     lines = start.split(b"\n")[: _SAMPLE + 1]
     whole = [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
@@ -45,7 +53,10 @@ def sniff(start: bytes) -> TableSpec | None:
         return None
     separator = _separator(body)
     if separator is None:
-        return _by_spaces(whole, body)
+        spec = _by_spaces(whole, body)
+        separator = _ONE.get(name[-4:].lower())
+        if spec is not None or separator is None or len(body) < 2:
+            return spec
     count = Counter(len(_cells(line, separator)) for line in body).most_common(1)[0][0]
     names, above = _names(whole, separator, count)
     fields = tuple(Field(name, attrs=diviner.attributes(names, name)) for name in names)
