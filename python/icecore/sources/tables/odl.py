@@ -57,7 +57,7 @@ def _decoder() -> Any:
         def decode_non_decimal(self, value: str) -> Based:
             return Based(super().decode_non_decimal(value))
 
-    return Decoder(grammar=OmniGrammar())  # which allows any character
+    return Decoder(grammar=OmniGrammar())  # by itself a stricter one
 
 
 class _Endless(Exception):
