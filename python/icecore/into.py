@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from icecore import errors, reference
 from icecore.assemble import Assembly
@@ -13,18 +15,32 @@ from icecore.report import Report
 from icecore.sourcing import Failure, Source
 from icecore.writer import Writer
 
+#: seconds between looks at a repository that someone is making
+_WAITS = (0.02, 0.05, 0.1, 0.2)
+
 
 def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
     """The repository, or None where there is none."""
     if isinstance(into, Repo):
         return into
     place, ref = reference.split_ref(into)
-    try:
-        return open(f"{place}@{ref}" if ref else place, storage=storage)
-    except FileNotFoundError:
-        if ref is not None:
-            raise
-    return None
+    for wait in (*_WAITS, None):
+        try:
+            return open(f"{place}@{ref}" if ref else place, storage=storage)
+        except FileNotFoundError:
+            if ref is not None:
+                raise
+            return None
+        except errors.Error as error:
+            if wait is None or error.kind != "format" or not _is_in_the_making(place):
+                raise
+        time.sleep(wait)
+    raise AssertionError
+
+
+def _is_in_the_making(place: str) -> bool:
+    """Whether a folder that can't be opened may be a repository that someone is making right now."""
+    return not reference.is_url(place) and (Path(place) / "snapshots").is_dir()
 
 
 def begin(
@@ -57,31 +73,37 @@ def writing(
     an error comes before its first commit.
 
     Raises:
-        Error: ``conflict`` where someone else made the repository since :func:`begin` saw none.
+        Error: ``conflict`` where someone else made the repository since :func:`begin` saw none, and what is
+            written is there already.
     """
     if writer is not None:
         with writer:
             yield writer
         return
-    made = _make(into, storage)
+    made, is_ours = _make(into, storage)
     try:
         with made.writer(message, memory=memory) as writer:
             yield writer
-    except BaseException:
-        _remove(made)
+    except BaseException as error:
+        if is_ours:
+            _remove(made)
+        elif isinstance(error, errors.Error) and error.kind == "exists":
+            message = f"someone else made {made.url} at the same time: {error.message}"
+            raise errors.make("conflict", message, "try again, to meet what is there now") from None
         raise
 
 
-def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo:
+def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> tuple[Repo, bool]:
+    """A new repository, or the one that someone made meanwhile; and whether it is new."""
     assert not isinstance(into, Repo)
     place, _ = reference.split_ref(into)
     try:
-        return create(place, storage=storage)
+        return create(place, storage=storage), True
     except errors.Error as error:
-        if error.kind == "exists" and destination(into, storage) is not None:
-            message = f"someone else made {place} at the same time"
-            raise errors.make("conflict", message, "try again, to add to it") from None
-        raise
+        found = destination(into, storage) if error.kind == "exists" else None
+        if found is None:
+            raise
+        return found, False
 
 
 def _remove(made: Repo) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,35 @@ def test_somebody_is_quicker(
         verb(files[1], repo_path, "/run", "time", append=not first)
     assert caught.value.kind == "conflict"
     assert rows(repo_path) == ([] if first else [0, 1, 2, 3]) + [8, 9, 10, 11]
+
+
+def test_two_make_a_repository_for_different_groups(
+    repo_path: str, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = packing.assemble
+
+    def slow(*given: Any) -> Any:
+        monkeypatch.undo()
+        icecore.pack(files[2], repo_path, "/other")
+        return plan(*given)
+
+    monkeypatch.setattr(packing, "assemble", slow)
+    icecore.pack(files[1], repo_path, "/run")
+    assert rows(repo_path) == [4, 5, 6, 7]
+    assert icecore.open(repo_path)["/other/t"].shape == (4,)
+
+
+def test_a_repository_that_someone_is_making(repo_path: str, files: list[Path]) -> None:
+    """Its files come one after the other; none of the steps is an error."""
+    icecore.create(repo_path)
+    made, hidden = Path(repo_path), Path(f"{repo_path}.hidden")
+    (made / "repo").rename(hidden)
+    complete = threading.Timer(0.1, lambda: hidden.rename(made / "repo"))
+    complete.start()
+    icecore.pack(files[1], repo_path, "/run")
+    complete.join()
+    assert rows(repo_path) == [4, 5, 6, 7]
+    (made / "repo").unlink()
+    with pytest.raises(icecore.Error) as caught:
+        icecore.pack(files[1], repo_path, "/run")
+    assert caught.value.kind == "format"
