@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors, layout
+from icecore import errors, layout, resizing
 from icecore.adapting import Adapting
 from icecore.analyzer.measure import checked, is_bare
 from icecore.appending import Tail, tail
@@ -44,6 +45,7 @@ class ArrayWriter:
         self._tail: Tail | None = None
         self._seen = writer._commits
         self._bare = _bare(node)
+        self._cut = resizing.Cut()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,11 +87,20 @@ class ArrayWriter:
 
     @in_turn
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Change the array's shape; new elements hold the fill value."""
+        """Change the array's shape; new elements hold the fill value, also where others were cut off."""
         self._settle()
         if self._adapting is not None:
             self._adapting.settled()
+        before = self._stored
         self._resize(shape)
+        for start, extent in resizing.edges(before, self._stored, self.unit):
+            for low, high in self._blocks(start, extent) if 0 not in extent else ():
+                self._writer._native.write(self.path, low, self._block(low, high))
+        regrown = list(self._cut.regrown(before, self._stored))
+        fill = self._writer._view()._array(self.path).fill if regrown else None
+        for start, extent in regrown:
+            self.write_from(start, extent, partial(_full, fill, self.dtype))
+        self._cut.shortened(before, self._stored)
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
@@ -198,6 +209,12 @@ class ArrayWriter:
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
     ) -> None:
+        block = self._block(low, high)
+        block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
+        self._writer._native.write(self.path, low, block)
+
+    def _block(self, low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
+        """What is stored from ``low`` to before ``high``."""
         old = self._writer._pending().array(self.path)
         region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
         # Memory of its own: what the pool of results keeps would come on top of the writer's.
@@ -206,9 +223,7 @@ class ArrayWriter:
             if self.dtype.kind in "OT"
             else np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype)
         )
-        block = old.read(region, out=own)
-        block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
-        self._writer._native.write(self.path, low, block)
+        return old.read(region, out=own)
 
     def _blocks(
         self, start: tuple[int, ...], shape: tuple[int, ...]
@@ -233,6 +248,7 @@ class ArrayWriter:
         if self._seen == self._writer._commits:
             return
         self._seen = self._writer._commits
+        self._cut = resizing.Cut()
         if self._writer._native.base() == self._writer.snapshot_id:
             return
         text = self._writer._native.document(self.path)
@@ -289,6 +305,8 @@ class ArrayWriter:
             raise errors.make("invalid", f"{self.path} has shape {self._stored} and can't become {shape}")
         if shape != self._stored:
             self._check()
+            if not resizing.is_longer(self._stored, shape):
+                self._writer._native.flush()  # what is on its way has its chunk's number in the old grid
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape
 
@@ -328,6 +346,10 @@ def _bare(node: Node) -> list[Codec]:
         and all(0 < n <= c for n, c in zip(node.shape, chunk, strict=True))
     )
     return node.codecs if one and is_bare(node.codecs, node.ours.get("codec")) else []
+
+
+def _full(fill: Any, dtype: np.dtype[Any], region: tuple[slice, ...]) -> np.ndarray:
+    return np.full([part.stop - part.start for part in region], fill, dtype)
 
 
 def _split(

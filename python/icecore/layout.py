@@ -22,6 +22,10 @@ _GROWN = 256 << 20
 _GROWN_LITTLE = 256 << 10
 #: stored bytes of a shard at most
 _SHARD = 32 << 20
+#: chunks of a planned shard at most: each has 16 bytes in its index, which a read has to fetch first …
+_INDEX = 16_384
+#: … and each commit writes again, of an array that grows
+_INDEX_GROWN = 1_024
 #: among icecore's own attributes: what the codecs of an array without data are to be chosen for
 WISH = "wish"
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
@@ -97,7 +101,8 @@ def plan(
         goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
         if shard is None:
-            chunk, shard = tuple(planned["chunk"]), tuple(planned["shard"])
+            chunk = tuple(planned["chunk"])
+            shard = _indexed(chunk, tuple(planned["shard"]), _INDEX if shape[0] else _INDEX_GROWN)
         else:
             chunk = tuple(_divisor(s, c) for s, c in zip(shard, planned["chunk"], strict=True))
     assert chunk is not None
@@ -170,6 +175,15 @@ def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[st
     if ours:
         attributes[OURS] = ours
     return {**document, "codecs": outer, "attributes": attributes}
+
+
+def _indexed(chunk: tuple[int, ...], shard: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """A shard of at most so many chunks, shortened along its first axes first."""
+    counts = [s // c for s, c in zip(shard, chunk, strict=True)]
+    for axis, count in enumerate(counts):
+        others = prod(counts) // count
+        counts[axis] = min(count, max(most // others, 1))
+    return tuple(n * c for n, c in zip(counts, chunk, strict=True))
 
 
 def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...] | None:

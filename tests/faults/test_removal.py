@@ -10,7 +10,7 @@ from pathlib import Path
 import icecore
 import pytest
 from icecore import errors
-from icecore.into import opened
+from icecore.into import writing
 
 COMMIT = """
 import sys, icecore
@@ -23,7 +23,7 @@ with icecore.open(sys.argv[1] + "@side").writer() as writer:
 
 def failing(place: Path, meanwhile: Callable[[Path], object]) -> None:
     def work() -> None:
-        with opened(None, place, None):
+        with writing(None, place, None, "made"):
             meanwhile(place)
             raise errors.make("corrupt", "the source is bad", "")
 
