@@ -409,7 +409,6 @@ def test_given_chunk_or_shard(tmp_path: Path) -> None:
     assert (repo["/both"].chunks, repo["/both"].shards) == ((5, 5), (10, 20))
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("shape", [(0, 5), (0,), (3_000_000,), (200_000, 5, 3)])
 def test_small_chunks_have_a_small_index(tmp_path: Path, shape: tuple[int, ...]) -> None:
     """16 bytes a chunk, in every unfinished shard too."""
@@ -424,6 +423,7 @@ def test_small_chunks_have_a_small_index(tmp_path: Path, shape: tuple[int, ...])
     assert a.nbytes_stored < 100_000
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 def test_memory_of_unnamed_repositories_is_given_back() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
