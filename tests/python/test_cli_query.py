@@ -47,6 +47,17 @@ def test_csv_goes_to_stdout(repo: str, run: Any) -> None:
     assert [(int(c), float(lon)) for c, lon in rows[1:]] == [(i, DATA["lon"][i]) for i in range(3)]
 
 
+def test_packed_numbers_are_told_of(run: Any, tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "p.icecore").writer() as w:
+        packed = {"scale_factor": 0.01, "add_offset": 20.0}
+        w.array("/t/temp", "i2", (3,), attrs=packed)[...] = [-100, 0, 700]
+        w.array("/t/n", "i2", (3,), attrs={"scale_factor": 1})[...] = [1, 2, 3]
+    note = "icecore: temp is stored as (value - 20.0) / 0.01, and taken as it is stored\n"
+    for more in (["--where", "temp > 25"], ["--reduce", "mean:temp"], ["--columns", "temp"], ["--limit", 1]):
+        assert query(run, str(tmp_path / "p.icecore"), *more)[2] == note
+    assert query(run, str(tmp_path / "p.icecore"), "--where", "n > 2", "--columns", "n")[2] == ""
+
+
 def test_json_and_limit(repo: str, run: Any) -> None:
     status, out, _ = query(run, repo, "--where", "c is null", "--limit", 2, "--json")
     assert status == 0

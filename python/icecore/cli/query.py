@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,6 +85,7 @@ def query(
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
         rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
+    _tell_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
     if explain:
         if reduce is None:
             rows.count()
@@ -110,6 +112,16 @@ def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: 
     from icecore.tables.reduce import reduced
 
     return reduced(table, reduce, **options)
+
+
+def _tell_packed(table: Table, texts: list[str | None]) -> None:
+    """Say which columns named in ``texts`` hold other numbers than they stand for."""
+    words = set(re.findall(r"\w+", " ".join(text for text in texts if text)))
+    for name in table:
+        attrs = table[name].attrs if words & set(re.findall(r"\w+", name)) else {}
+        scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
+        if (scale, offset) != (1, 0):
+            talk(f"icecore: {name} is stored as (value - {offset}) / {scale}, and taken as it is stored")
 
 
 def _names(text: str | None) -> list[str] | None:
