@@ -37,3 +37,12 @@ def test_labels(tmp_path: Path, encoding: str) -> None:
     label, _, _ = labelled(tmp_path)
     label.write_bytes(label.read_bytes().replace(b"how", "größe".encode(encoding)))
     assert round_trip(label, tmp_path)[0]["/t/VALUE"].attrs["description"] == "größe warm"
+
+
+def test_latin_1_in_queries(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.csv").write_bytes(TEXT.encode("latin-1"))
+    table = round_trip(tmp_path / "t.csv", tmp_path)[0].table("/t")
+    assert table.scan(["name"]).read_all()["name"].to_pylist()[0] == "café"
+    for clause in ("name = 'café'", "name like 'caf_'", "name like 'café%'", "name in ('x', 'café')"):
+        assert len(table.to_numpy(["name"], clause)["name"]) == 1, clause

@@ -21,6 +21,7 @@ pub use bind::ColumnType;
 pub use clause::Filter;
 pub use eval::{Rows, Values, text_of};
 pub use ranges::Ranges;
+pub use text::decoded;
 pub use verdict::{Verdict, Zone};
 
 /// Parses and binds a clause: what most callers want.

@@ -1,6 +1,17 @@
 //! Conditions on texts: sets, order, patterns. Texts are compared as UTF-8, which orders as code points do.
 
+use std::borrow::Cow;
+
 use crate::ast::Op;
+
+/// A stored text: UTF-8, or else Latin-1, which older files are written in and which has a character for any byte.
+#[must_use]
+pub fn decoded(text: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(text) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(text.iter().map(|byte| char::from(*byte)).collect()),
+    }
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TextTest {
@@ -27,14 +38,12 @@ impl TextTest {
     }
 
     pub fn holds(&self, text: &[u8]) -> bool {
+        let text = decoded(text);
         match self {
-            Self::In(texts) => texts.binary_search_by(|t| t.as_bytes().cmp(text)).is_ok(),
-            Self::Compare(op, other) => op.holds(text, other.as_bytes()),
-            Self::Prefix(prefix) => text.starts_with(prefix.as_bytes()),
-            Self::Like(pattern) => {
-                let text: Vec<char> = String::from_utf8_lossy(text).chars().collect();
-                like(pattern, &text)
-            }
+            Self::In(texts) => texts.binary_search_by(|t| t.as_str().cmp(&text)).is_ok(),
+            Self::Compare(op, other) => op.holds(text.as_bytes(), other.as_bytes()),
+            Self::Prefix(prefix) => text.starts_with(prefix.as_str()),
+            Self::Like(pattern) => like(pattern, &text.chars().collect::<Vec<char>>()),
         }
     }
 }
@@ -75,5 +84,15 @@ mod tests {
         assert!(holds("%b%d", "abcd") && holds("a_c", "aéc") && !holds("a_c", "ac"));
         assert!(holds("abc", "abc") && !holds("abc", "abcd") && !holds("%x", "abc"));
         assert!(holds("%ab%ab", "abxabab") && !holds("_", ""));
+    }
+
+    #[test]
+    fn other_bytes_are_latin_1() {
+        let stored = b"caf\xe9";
+        assert_eq!(decoded(stored), "café");
+        assert!(TextTest::any(vec!["café".to_owned()]).holds(stored));
+        assert!(TextTest::like("caf_").holds(stored) && TextTest::like("café%").holds(stored));
+        assert!(TextTest::Compare(Op::Greater, "cafz".to_owned()).holds(stored));
+        assert!(TextTest::any(vec!["café".to_owned()]).holds("café".as_bytes()));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use icecore_chunk::{DType, NOT_A_TIME, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
-use icecore_where::text_of;
+use icecore_where::{decoded, text_of};
 
 use super::batch::{Batch, Elements};
 use super::column::Column;
@@ -129,11 +129,7 @@ fn texts(dtype: &DType, elements: &Elements, validity: Option<Vec<u8>>) -> Resul
     let mut offsets = 0i64.to_ne_bytes().to_vec();
     for element in elements.bytes.chunks_exact(dtype.size().max(1)) {
         let text = text_of(dtype, element, &elements.blobs, &mut buffer)?;
-        match std::str::from_utf8(text) {
-            Ok(text) => values.extend_from_slice(text.as_bytes()),
-            // Bytes of some older encoding: Arrow takes UTF-8 only, and most of the text is better than none.
-            Err(_) => values.extend_from_slice(String::from_utf8_lossy(text).as_bytes()),
-        }
+        values.extend_from_slice(decoded(text).as_bytes()); // Arrow takes UTF-8 only
         offsets.extend_from_slice(&(values.len() as i64).to_ne_bytes());
     }
     Ok(ArrowColumn { validity, offsets: Some(offsets), values })
