@@ -54,6 +54,12 @@ class Adapting:
             return cls(node, dtype, goal, portable=False, new=False)
         return None
 
+    def regridded(self, node: Node) -> None:
+        """The array has other chunks now."""
+        self._chunk = node.grid[0] or ()
+        if self._watch is not None:
+            self._look_from(node.codecs)
+
     def settled(self) -> None:
         """From now on the codecs stay what they are, but for a list that may grow: something is stored that
         the next write may leave as it is.

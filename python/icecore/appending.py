@@ -44,6 +44,16 @@ class Tail:
         return self._filled > self._stored
 
     @property
+    def fresh(self) -> int:
+        """Rows that were not written yet."""
+        return self._filled - self._stored
+
+    @property
+    def holds_all(self) -> bool:
+        """Are the array's rows all here?"""
+        return self.start == 0 and self.aligned
+
+    @property
     def full(self) -> bool:
         """Is there no room for another row?"""
         return self._filled == len(self._rows)

@@ -18,8 +18,9 @@ from icecore.attributes import fill
 from icecore.codecspec import Codec
 from icecore.elements import elements
 from icecore.inturn import in_turn
-from icecore.nodes import Node
+from icecore.nodes import OURS, Node
 from icecore.selection import is_int
+from icecore.suiting import Suiting
 
 if TYPE_CHECKING:
     from icecore.writer import Writer
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
 class ArrayWriter:
     """``w.array(…)`` or ``w[path]``: ``a[...] = data``, ``a[10:20] = data``, ``a.append(row)``."""
 
-    def __init__(self, writer: Writer, node: Node, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, writer: Writer, node: Node, dtype: np.dtype[Any], suiting: Suiting | None = None
+    ) -> None:
         self._writer, self._turn = writer, writer._turn
         self._adapting = Adapting.of(node, dtype)
+        self._suiting = suiting
         self._document = node.document
         self.path = node.path
         self.dtype = dtype
@@ -74,6 +78,10 @@ class ArrayWriter:
             raise self._misfit(np.shape(data))
         self._writer._append_begins(self.path)
         self._fresh()
+        self._add(rows)
+        self._writer._append_ends(self.path)
+
+    def _add(self, rows: np.ndarray) -> None:
         while len(rows):
             if self._tail is None:
                 if len(rows) >= self.unit[0] and self._stored[0] % self.unit[0] == 0:
@@ -81,9 +89,8 @@ class ArrayWriter:
                     continue
                 self._tail = self._open_tail()
             rows = rows[self._tail.take(rows) :]
-            if self._tail.full:
+            if self._tail.full and not self._lengthen():
                 self._write_tail()
-        self._writer._append_ends(self.path)
 
     @in_turn
     def resize(self, shape: tuple[int, ...]) -> None:
@@ -200,11 +207,45 @@ class ArrayWriter:
             self.path, json.dumps(document, allow_nan=False, separators=(",", ":"))
         )
 
+    def reread(self) -> None:
+        """Its attributes were replaced; icecore's own stay."""
+        document = json.loads(self._writer._native.document(self.path) or "{}")
+        attributes, before = document.get("attributes", {}), self._document.get("attributes", {})
+        if OURS in before:
+            attributes.setdefault(OURS, before[OURS])
+        self._document = {**document, "attributes": attributes}
+
     @in_turn
     def finish(self) -> None:
         """Write the rows that still wait."""
         if self._tail is not None and self._tail.waiting:
             self._write_tail()
+
+    def shorten(self) -> None:
+        """Before a commit that others will follow: shorter shards, where those there are suit it badly."""
+        if self._suiting is not None and self._tail is not None:
+            self._regrid(self._suiting.shorter(self._tail, self.unit[0]))
+
+    def _lengthen(self) -> bool:
+        """Longer shards where that suits the rows that come; whether there is room for more of them now."""
+        if self._suiting is None or self._tail is None:
+            return False
+        return self._regrid(self._suiting.longer(self._tail, self.unit[0]))
+
+    def _regrid(self, where: layout.Layout | None) -> bool:
+        """Make the array anew, with all its rows, which wait here."""
+        if where is None or self._tail is None or self._bare:
+            return False
+        rows, native = self._tail.written(), self._writer._native
+        native.flush()
+        self._document = layout.regridded(self._document, where)
+        native.delete(self.path)
+        native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
+        self._stored, self.unit, self._tail = (0, *self._stored[1:]), where.unit, None
+        if self._adapting is not None:
+            self._adapting.regridded(Node(self.path, True, json.dumps(self._document)))
+        self._add(rows)
+        return True
 
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray

@@ -19,7 +19,7 @@ from icecore.sources.attributes import nonfinite, to_json
 #: an array that will grow is laid out as if it had this many bytes
 _GROWN = 256 << 20
 #: … but at least this many, where it is committed in small steps: a commit costs about as much anyway
-_GROWN_LITTLE = 256 << 10
+_GROWN_LITTLE = 128 << 10
 #: stored bytes of a shard at most
 _SHARD = 32 << 20
 #: chunks of a planned shard at most: each has 16 bytes in its index, which a read has to fetch first …
@@ -127,14 +127,6 @@ def document(
     ours: Mapping[str, Any] | None = None,
 ) -> str:
     """The Zarr v3 metadata of an array, as strict JSON; ``codecs`` are those of a chunk."""
-    if layout.shard is not None:
-        configuration = {
-            "chunk_shape": list(layout.chunk),
-            "codecs": codecs,
-            "index_codecs": _INDEX_CODECS,
-            "index_location": "end",
-        }
-        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
     attributes = {str(name): to_json(value) for name, value in attrs.items()}
     kept = to_json(dict(ours or {}))
     if types := nonfinite(attrs):
@@ -146,16 +138,40 @@ def document(
         "node_type": "array",
         "shape": list(shape),
         "data_type": data_type,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(layout.unit)}},
+        "chunk_grid": _grid(layout),
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": fill_value,
-        "codecs": codecs,
+        "codecs": _sharded(layout, codecs),
         "attributes": attributes,
         "storage_transformers": [],
     }
     if dims is not None and any(dim is not None for dim in dims):
         result["dimension_names"] = list(dims)
     return json.dumps(result, allow_nan=False, separators=(",", ":"))
+
+
+def regridded(document: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """A metadata document with other chunks and shards, and nothing in them yet."""
+    outer = document["codecs"]
+    inner = outer[0]["configuration"]["codecs"] if outer[0]["name"] == "sharding_indexed" else outer
+    shape = [0, *document["shape"][1:]]
+    return {**document, "shape": shape, "chunk_grid": _grid(layout), "codecs": _sharded(layout, inner)}
+
+
+def _grid(layout: Layout) -> dict[str, Any]:
+    return {"name": "regular", "configuration": {"chunk_shape": list(layout.unit)}}
+
+
+def _sharded(layout: Layout, codecs: list[Codec]) -> list[Codec]:
+    if layout.shard is None:
+        return codecs
+    configuration = {
+        "chunk_shape": list(layout.chunk),
+        "codecs": codecs,
+        "index_codecs": _INDEX_CODECS,
+        "index_location": "end",
+    }
+    return [{"name": "sharding_indexed", "configuration": configuration}]
 
 
 def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[str, Any]) -> dict[str, Any]:

@@ -368,7 +368,9 @@ class Repo:
                 what the encoders work with: 40 MB together, with ``archive`` 50 MB more for each thread.
             commit_every: commit by itself after so many appends to each growing array (see
                 :mod:`icecore.rounds`), and plan the shards of new ones for it.
-            commit_seconds: the same after so many seconds; looked at with each append.
+            commit_seconds: the same after so many seconds; looked at with each append. Then, and where
+                ``commit()`` is called, shards of new arrays are planned again when it is seen how many rows
+                a commit brings (:mod:`icecore.suiting`).
         """
         from icecore.writer import Writer
 

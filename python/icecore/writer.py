@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from icecore.inturn import in_turn
 from icecore.nodes import SUMMARY, Node
 from icecore.rounds import Rounds
 from icecore.sources.dtypes import data_type, fill_json
+from icecore.suiting import Suiting
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -137,26 +139,29 @@ class Writer:
         if dims is not None and len(dims) != len(shape):
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
         kind = data_type(numpy_dtype)
-        itemsize, reads = layout.itemsize(numpy_dtype), _reads(access, path, shape, dims)
-        where = layout.plan(
+        planned = partial(
+            layout.plan,
             shape,
-            itemsize,
+            layout.itemsize(numpy_dtype),
             chunks,
             shards,
-            rows_a_commit=self._commit_every,
-            reads=reads,
+            None,
+            reads=_reads(access, path, shape, dims),
             inner_bytes=codecspec.chunk_bytes(codec, numpy_dtype),
             rows_bytes=self._memory // _ROWS,
             shard_bytes=self._memory // _SHARD,
         )
+        where = planned(self._commit_every)
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         ours = adapting.wish(wished, portable) if codec == "auto" else None
         fill = fill_json(fill, numpy_dtype)
         node = Node(path, True, layout.document(shape, kind, fill, where, codecs, dims, attrs or {}, ours))
         self._parents(path)
         self._native.add_array(path, node.zarr_json)
-        self._arrays[path] = ArrayWriter(self, node, numpy_dtype)
-        if shape and shape[0] == 0:
+        grows = bool(shape) and shape[0] == 0
+        suiting = Suiting(planned) if grows and shards is None and self._commit_every is None else None
+        self._arrays[path] = ArrayWriter(self, node, numpy_dtype, suiting)
+        if grows:
             self._rounds.joins(path)
         return self._arrays[path]
 
@@ -177,7 +182,10 @@ class Writer:
     @in_turn
     def attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Replace the attributes of a group or array."""
-        self._native.set_attrs(self._path(path), dump(attrs))
+        path = self._path(path)
+        self._native.set_attrs(path, dump(attrs))
+        if path in self._arrays:
+            self._arrays[path].reread()
 
     @in_turn
     def delete(self, path: str) -> None:
@@ -199,6 +207,11 @@ class Writer:
             The snapshot's id; the branch's newest where nothing was written since.
         """
         self._path("/")
+        for array in self._arrays.values():
+            array.shorten()
+        return self._commit(message)
+
+    def _commit(self, message: str | None = None) -> str:
         for array in self._arrays.values():
             array.finish()
         self.snapshot_id = self._native.commit(message if message is not None else self.message)
@@ -240,7 +253,7 @@ class Writer:
         if self._closed:
             return
         if kind is None:
-            self.commit()
+            self._commit()
         self.abort()
 
     def _append_begins(self, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -228,6 +229,95 @@ def test_a_hundred_thousand_appends_write_what_is_new(repo_path: str) -> None:
     assert repo["/x"].shape == (appends, 16)
     expected = row * (2 * np.arange(appends, dtype="u4")[:, None] + 1)
     np.testing.assert_array_equal(repo["/x"].read(), expected)
+
+
+@pytest.mark.parametrize("how", ["commit()", "commit_seconds"])
+@pytest.mark.parametrize("chunks", [None, (1, 5000)])
+def test_a_commit_for_each_step_writes_what_is_new(
+    repo_path: str, how: str, chunks: tuple[int, int] | None
+) -> None:
+    """Also where nobody said that there would be so many: shards are planned again at the first of them."""
+    marks, rows = [], RNG.integers(0, 1 << 32, (200, 5000), "u4")
+    with icecore.create(repo_path).writer(commit_seconds=0 if how == "commit_seconds" else None) as w:
+        a = w.array("/x", "u4", (0, 5000), chunks=chunks, codec="lz4")
+        for i, row in enumerate(rows):
+            a.append(row)
+            if how == "commit()":
+                w.commit()
+            if i + 1 in (100, 200):
+                marks.append(sum(sizes(repo_path, "chunks").values()))
+    assert marks[1] < 2.2 * marks[0]
+    assert marks[1] < 4 * rows.nbytes
+    assert icecore.open(repo_path).verify(deep=True) == []
+    np.testing.assert_array_equal(icecore.open(repo_path)["/x"].read(), rows)
+
+
+def test_attributes_stay_when_rows_come(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        a = w.array("/x", "i4", (0,), attrs={"units": "m"})
+        w.attrs("/x", {"units": "km"})
+        a.append(np.arange(70_000))
+    array = icecore.open(repo_path)["/x"]
+    assert array.attrs == {"units": "km"}
+    assert "codec" in array._node.ours
+
+
+def test_shards_suit_the_commits(repo_path: str) -> None:
+    rows = RNG.integers(0, 1 << 32, (2000, 5000), "u4")
+
+    def shard(name: str, *steps: int, **layout: Any) -> int:
+        """Rows of a shard, where so many came with each commit."""
+        with icecore.open(repo_path).writer() as w:
+            a, done = w.array(name, "u4", (0, 5000), attrs={"units": "m"}, codec="none", **layout), 0
+            w.attrs(name, {"units": "m", "more": 1})
+            for step in steps:
+                a.append(rows[done : (done := done + step)])
+                if done < sum(steps):
+                    w.commit()
+        found = icecore.open(repo_path)[name]
+        assert found.attrs == {"units": "m", "more": 1}
+        np.testing.assert_array_equal(found.read(), rows[:done])
+        return (found.shards or found.chunks)[0]
+
+    icecore.create(repo_path)
+    longest = shard("/once", 1)
+    assert longest * 20_000 > 8 << 20
+    assert shard("/small", 1, 1, 1, 1) * 20_000 < 200_000
+    assert shard("/tens", 10, 10, 10) in range(20, 81)
+    assert shard("/odd", 10, 10, 10, 1) in range(20, 81), "the last rows say nothing"
+    assert shard("/bulk", 1, 1, 1998) >= longest // 2, "short shards become longer while the first one fills"
+    assert shard("/later", 300, *[1] * 60) <= longest // 2, "or shorter"
+    assert shard("/given", 1, 1, 1, shards=(500, 5000)) == 500
+    assert icecore.open(repo_path).verify(deep=True, history=True) == []
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_any_mixture_where_shards_are_planned_again(data: st.DataObject) -> None:
+    repo = icecore.create(f"memory://suiting{RNG.integers(1 << 60)}")
+    expected = np.empty((0, 20_000), "i4")
+    versions: list[tuple[str, np.ndarray]] = []
+    w = repo.writer(memory=data.draw(st.sampled_from([1_000_000, 4_000_000, None])))
+    a = w.array("/x", "i4", (0, 20_000))
+    for _ in range(data.draw(st.integers(1, 8))):
+        match data.draw(st.sampled_from(["rows", "rows", "commit", "region", "resize"])):
+            case "rows":
+                rows = RNG.integers(0, 1000, (data.draw(st.integers(0, 9)), 20_000), "i4")
+                a.append(rows)
+                expected = np.concatenate([expected, rows])
+            case "region" if len(expected):
+                at = data.draw(st.integers(0, len(expected) - 1))
+                a[at] = at
+                expected = expected.copy()
+                expected[at] = at
+            case "resize" if len(expected):
+                a.resize((len(expected) - 1, 20_000))
+                expected = expected[:-1]
+            case "commit":
+                versions.append((w.commit(), expected.copy()))
+    versions.append((w.commit(), expected))
+    for version, rows in versions:
+        np.testing.assert_array_equal(icecore.open(f"{repo.url}@{version}")["/x"].read(), rows)
 
 
 def test_references_of_earlier_rows_are_not_written_again(repo_path: str) -> None:
