@@ -10,7 +10,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import HIDDEN, OURS, Node
 from icecore.sources.tablefile import TableFile
-from icecore.tables import choice, codecs, format, proof, stated
+from icecore.tables import choice, codecs, format, kinds, proof, stated
 from icecore.tables.filestate import FileState
 from icecore.tables.growing import Growing
 from icecore.tables.job import Done, TableJob, TableOptions
@@ -201,11 +201,11 @@ class _TablePack:
     def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> list[dict[str, Any]]:
         """The columns with the data types of their arrays; begins anew where those must be widened."""
         if not self._columns:
-            self._columns = [format.stored(column) for column in columns]
+            self._columns = [kinds.stored(column) for column in columns]
         again = False
         for i, (old, new) in enumerate(zip(self._columns, columns, strict=True)):
-            merged = format.merge(old, new)
-            if merged is not None and format.same_array(old, merged):
+            merged = kinds.merge(old, new)
+            if merged is not None and kinds.same_array(old, merged):
                 continue
             if self._kept:
                 raise errors.make(
@@ -218,7 +218,7 @@ class _TablePack:
             self._become(i, merged)
         if again:
             raise _Again
-        return [format.fitted(old, new) for old, new in zip(self._columns, columns, strict=True)]
+        return [kinds.fitted(old, new) for old, new in zip(self._columns, columns, strict=True)]
 
     def _become(self, column: int, wider: dict[str, Any] | None) -> None:
         """Let a column's array hold something else from the next attempt on: text where that is None."""
@@ -267,7 +267,7 @@ class _TablePack:
                 )
             assert state.spec is not None
             sample = format.styled(state.spec, column, self._extra[column], column in self._words)
-            wider = format.wider(self._columns[column], sample)
+            wider = kinds.wider(self._columns[column], sample)
             if wider is not self._columns[column]:
                 self._become(column, wider)
                 return True
