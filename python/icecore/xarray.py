@@ -72,8 +72,8 @@ class IcecoreBackend(BackendEntrypoint):
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
                 attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact,
                 and so are coordinates of dimensions, times and their bounds: data are found by them.
-                ``_FillValue`` and ``missing_value`` are what is read of them: exact where they are the
-                array's own fill value.
+                What would be read as ``_FillValue`` or ``missing_value``, or as the array's own fill value,
+                is read exactly, so that the same elements are masked.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         return StoreBackendEntrypoint().open_dataset(
@@ -229,10 +229,12 @@ class _Store(AbstractDataStore):
         if rtol is not None:
             bound = array.bound(rtol=rtol)
             attrs["rtol_bound"] = bound  # true of copies too, as encoding is not
-            for key in ("_FillValue", "missing_value"):
-                if key in attrs and bound and array.dtype.kind == "f":
-                    attrs[key] = _as_read(array, attrs[key], bound)
-        return xr.Variable(dims, indexing.LazilyIndexedArray(_Lazy(array, rtol)), attrs, encoding)
+        lazy = _Lazy(array, rtol)
+        if rtol is not None and bound and array.dtype.kind == "f":
+            marks = {key: attrs[key] for key in ("_FillValue", "missing_value") if key in attrs}
+            attrs |= {key: np.asarray(value, array.dtype)[()] for key, value in marks.items()}
+            lazy.doubtful = _doubtful(array, list(marks.values()), bound)
+        return xr.Variable(dims, indexing.LazilyIndexedArray(lazy), attrs, encoding)
 
 
 class _Lazy(BackendArray):
@@ -241,6 +243,8 @@ class _Lazy(BackendArray):
     def __init__(self, array: Array, rtol: float | None) -> None:
         self._array = array
         self._precision = precision(rtol)
+        #: values in which one that stands for no value and others meet: they are read exactly
+        self.doubtful = np.empty(0, array.dtype) if rtol is not None else None
         self.shape = array.shape
         self.dtype = _TEXT if array._node.dtype_label == "string" else array.dtype
 
@@ -248,7 +252,12 @@ class _Lazy(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        return self._array._read(key, None, True, self._precision)
+        found = self._array._read(key, None, True, self._precision)
+        if self.doubtful is not None and self.doubtful.size:
+            doubt = np.isin(found, self.doubtful)
+            if doubt.any():
+                found[doubt] = self._array._read(key, None, True, None)[doubt]
+        return found
 
 
 def _axes(group: Group) -> set[str]:
@@ -260,20 +269,20 @@ def _axes(group: Group) -> set[str]:
     return found
 
 
-def _as_read(array: Array, values: Any, bound: float) -> Any:
-    """What a read within ``bound`` gives for these values, so that they are still found in the data: normal
-    numbers lose the bits below the planes that are read, and get the pattern of the codec in their place. The
-    array's own fill value is exact.
+def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
+    """What a read within ``bound`` gives for these values, where others are read as the same: normal numbers
+    lose the bits below the planes that are read, and get the pattern of the codec in their place. The array's
+    own fill value is exact, so others meet it only where it has that very pattern.
     """
-    given = np.asarray(values, array.dtype)
+    given = np.concatenate([np.ravel(np.asarray(mark, array.dtype)) for mark in [*marks, array.fill]])
     middle = all(codec.get("configuration", {}).get("fill") != "zero" for codec in array.codecs)
     missing = round(np.log2(bound)) + np.finfo(array.dtype).nmant + int(middle)
-    bits = given.reshape(-1).view(f"u{given.dtype.itemsize}")
+    bits = given.view(f"u{given.dtype.itemsize}")
     low = bits.dtype.type((1 << missing) - 1)
-    coarse = (bits & ~low) | bits.dtype.type(1 << (missing - 1) if middle else 0)
+    pattern = (bits & ~low) | bits.dtype.type(1 << (missing - 1) if middle else 0)
+    coarse = pattern.view(given.dtype)
     normal = np.isfinite(given) & (np.abs(given) >= np.finfo(given.dtype).tiny)
-    changed = normal & (given != array.fill)
-    return np.where(changed, coarse.view(given.dtype).reshape(given.shape), given)[()]
+    return coarse[normal & ((given != array.fill) | (coarse == given))]
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:

@@ -303,3 +303,30 @@ def test_xarray_masks_what_is_missing(fill: str, missing: float) -> None:
                 assert np.array_equal(
                     np.isnan(variable.values), (data == np.float32(missing)) | np.isnan(data)
                 )
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("how", ["missing_value", "fill", "both"])
+@pytest.mark.parametrize("mark", [999.0, 1.5, 1.00390625, -9999.0, 1.001953125])
+def test_xarray_masks_nothing_else(dtype: str, how: str, mark: float) -> None:
+    """Neighbours of the value that stands for none come out as the same where bits are left out."""
+    xr = pytest.importorskip("xarray")
+    data = (mark * (1 + np.arange(-500, 500) * 1e-5)).astype(dtype)
+    data[7] = mark
+    repo = icecore.create(f"memory://neighbours-{dtype}-{how}-{mark}")
+    with repo.writer() as w:
+        for fill in ("midpoint", "zero"):
+            codec = planes(2, 1, 1) if dtype == "f4" else planes(2, 1, 1, 2, 2)
+            codec[0]["configuration"]["fill"] = fill
+            attrs = {} if how == "fill" else {"missing_value": mark}
+            own = None if how == "missing_value" else mark
+            w.array(f"/{fill}", dtype, data.shape, ("x",), codec=codec, attrs=attrs, fill=own)[...] = data
+    for rtol in (0.01, 1e-4, 1e-7):
+        with (
+            xr.open_dataset(repo.url, engine="icecore") as exact,
+            xr.open_dataset(repo.url, engine="icecore", rtol=rtol) as ds,
+        ):
+            for name, variable in ds.items():
+                np.testing.assert_array_equal(np.isnan(variable), np.isnan(exact[name]))
+                np.testing.assert_array_equal(variable.values == mark, exact[name].values == mark)
+                np.testing.assert_allclose(variable, exact[name], rtol=variable.attrs["rtol_bound"])
