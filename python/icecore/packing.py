@@ -124,7 +124,8 @@ def pack(
     assembly.failures += tables.failures
     if assembly.steps:
         check(patterns, [(step.path, step.entry.shape, step.entry.dims) for step in assembly.steps])
-        _check_names({"chunk": chunk, "shard": shard}, assembly.steps)
+        entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
+        _check_names({"chunk": chunk, "shard": shard}, entries)
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
@@ -268,9 +269,9 @@ def _patterns(access: Access | None, measure: bool) -> tuple[Pattern, ...]:
     return parse(access)
 
 
-def _check_names(given: Mapping[str, Shape | None], steps: Sequence[Step]) -> None:
+def _check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
     """Whether some array has each of the dimensions that lengths are given for."""
-    known = {dim for step in steps for dim in step.entry.dims if dim is not None}
+    known = {dim for entry in entries for dim in entry.dims if dim is not None}
     for what, shape in given.items():
         unknown = [dim for dim in shape if dim not in known] if isinstance(shape, Mapping) else []
         if unknown:
