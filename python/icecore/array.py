@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from icecore import errors, selection
 from icecore.nodes import Node, shape_label
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 _ITER_BYTES = 16 << 20
+_MOST_BYTES = 1 << 16
 
 
 class Array:
@@ -283,11 +284,21 @@ class Orthogonal:
 
 
 def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | None:
-    """The engine's options for a read of part of the precision."""
+    """The engine's options for a read of part of the precision.
+
+    Raises:
+        Error: ``invalid`` for what is no number, and for fewer bytes than one.
+    """
     if rtol is None and bytes is None:
         return None
-    if bytes is not None and bytes < 1:
-        raise errors.make("invalid", f"{bytes} bytes of each number", "give at least 1")
+    if rtol is not None and (isinstance(rtol, (bool, str)) or not isinstance(rtol, SupportsFloat)):
+        raise errors.make("invalid", f"rtol is {rtol!r}, no number", "for example rtol=0.001")
+    if bytes is not None and not selection.is_int(bytes):
+        raise errors.make("invalid", f"{bytes!r} bytes of each number", "give a whole number, for example 2")
+    if bytes is not None and not 1 <= bytes <= _MOST_BYTES:
+        raise errors.make(
+            "invalid", f"{bytes} bytes of each number", "give at least 1, and fewer than it has"
+        )
     given = {"rtol": rtol, "bytes": bytes}
     return {name: value for name, value in given.items() if value is not None}
 

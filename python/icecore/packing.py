@@ -124,6 +124,8 @@ def pack(
     assembly.failures += tables.failures
     if assembly.steps:
         check(patterns, [(step.path, step.entry.shape, step.entry.dims) for step in assembly.steps])
+        entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
+        _check_names({"chunk": chunk, "shard": shard}, entries)
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
@@ -265,6 +267,17 @@ def _patterns(access: Access | None, measure: bool) -> tuple[Pattern, ...]:
         message = "measure tries layouts for the reads that access names, and none are"
         raise errors.make("invalid", message, f"--access {EXAMPLE}")
     return parse(access)
+
+
+def _check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
+    """Whether some array has each of the dimensions that lengths are given for."""
+    known = {dim for entry in entries for dim in entry.dims if dim is not None}
+    for what, shape in given.items():
+        unknown = [dim for dim in shape if dim not in known] if isinstance(shape, Mapping) else []
+        if unknown:
+            names = ", ".join(sorted(known)) or "none has a name: give lengths by position, 16,64,64"
+            message = f"no array has the dimension {unknown[0]!r} of {what}"
+            raise errors.make("invalid", message, f"known: {names}")
 
 
 def _shape_for(wanted: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:

@@ -76,6 +76,17 @@ def test_layout_by_dimension(tmp_path: Path) -> None:
     assert (a.chunks, a.shards) == ((5, 20), (25, 20))
 
 
+@pytest.mark.parametrize("what", ["chunk", "shard"])
+def test_a_dimension_that_no_array_has(tmp_path: Path, what: str) -> None:
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file.create_dataset("time", data=np.arange(9))
+        file["time"].make_scale("time")
+    with pytest.raises(icecore.Error, match=f"'tmie' of {what}") as caught:
+        icecore.pack(tmp_path / "s.h5", tmp_path / "r.icecore", **{what: {"tmie": 1}})
+    assert (caught.value.kind, caught.value.hint) == ("invalid", "known: time")
+    assert not (tmp_path / "r.icecore").exists()
+
+
 def test_repack_a_repository(tmp_path: Path, source: Path) -> None:
     icecore.link(source, tmp_path / "a.icecore", "/deep/er")
     icecore.pack(f"{tmp_path}/a.icecore:/deep/er", tmp_path / "b.icecore")

@@ -272,3 +272,10 @@ def test_what_it_refuses(line: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     nowhere: Any = tmp_path / "no" / "such" / "folder.csv"
     with pytest.raises(icecore.Error, match="folder"):
         icecore.assay(line, seconds=0, portable=True).write(str(nowhere))
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0])
+def test_no_time_to_measure_in(seconds: float) -> None:
+    with pytest.raises(icecore.Error, match="seconds") as caught:
+        icecore.assay("x.nc", seconds=seconds)
+    assert caught.value.kind == "invalid"

@@ -112,6 +112,17 @@ def test_bad_late_and_changed_files_are_named(tmp_path: Path) -> None:
     assert ledger.taken(icecore.open(into), "/other") == {}
 
 
+def test_chunks_may_be_given_by_names_of_what_does_not_grow(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    for number in range(2):
+        step(run / f"{number}.h5", number)
+        with h5py.File(run / f"{number}.h5", "a") as file:
+            file.create_dataset("z", data=np.arange(9.0)).make_scale("z")
+    assert both(Follower(run, into, concat="time", chunk={"z": 4})) == ["0.h5", "1.h5"]
+    assert icecore.open(into)["/run/z"].chunks == (4,)
+
+
 def test_a_file_that_grows_holds_up_the_later_ones(tmp_path: Path) -> None:
     run, into = tmp_path / "run", tmp_path / "r.icecore"
     run.mkdir()

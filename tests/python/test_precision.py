@@ -330,3 +330,20 @@ def test_xarray_masks_nothing_else(dtype: str, how: str, mark: float) -> None:
                 np.testing.assert_array_equal(np.isnan(variable), np.isnan(exact[name]))
                 np.testing.assert_array_equal(variable.values == mark, exact[name].values == mark)
                 np.testing.assert_allclose(variable, exact[name], rtol=variable.attrs["rtol_bound"])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"bytes": "2"}, {"bytes": 2.0}, {"bytes": True}, {"bytes": 10**30}, {"rtol": "0.1"}, {"rtol": [1]}],
+)
+def test_what_is_no_precision(path: str, asked: dict[str, Any]) -> None:
+    array = icecore.open(path)["/g/smooth"]
+    for read in (
+        array.read,
+        array.plan,
+        array.bound,
+        lambda **asked: array.repo.read({"/g/smooth": ...}, **asked),
+    ):
+        with pytest.raises(icecore.Error) as caught:
+            read(**asked)
+        assert caught.value.kind == "invalid"

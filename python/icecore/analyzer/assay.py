@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from pathlib import Path
 
 from icecore import errors, layout, sourcing
@@ -69,9 +69,12 @@ def assay(
         The figures as plain values; ``str()`` of them is a table.
 
     Raises:
-        Error: ``source-missing``, ``format``; ``not-found`` for an array that the source has not.
+        Error: ``source-missing``, ``format``; ``not-found`` for an array that the source has not;
+            ``invalid`` for ``seconds`` that are no time.
     """
     began = time.perf_counter()
+    if not 0 <= seconds < inf:
+        raise errors.make("invalid", f"{seconds} seconds for measuring", "0 or more, for example 12")
     goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
     if isinstance(source, Array):
         name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()

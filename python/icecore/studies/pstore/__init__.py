@@ -27,9 +27,10 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
     outcome = Outcome("pstore")
     with tempfile.TemporaryDirectory(prefix="icecore-pstore-") as temporary:
         work = Path(temporary)
+        given = field.given(source, work, say)  # first: it may be no file at all
         made = field.pack(work, say)
         plain, store = made["blosc"], work / "blosc.icecore"
-        fields = [*field.given(source, work, say), plain]
+        fields = [*given, plain]
         for part in (
             schemes.measure(folder, fields, say),
             precision.measure(folder, [*field.in_planes(source, work, say), made["planes"]], say),
