@@ -439,3 +439,18 @@ def test_small_chunks_have_a_small_index(tmp_path: Path, shape: tuple[int, ...])
     assert np.prod(a.shards) <= (16_384 if shape[0] else 1_024)
     assert a.shards[0] > 1
     assert a.nbytes_stored < 100_000
+
+
+def test_what_fails_behind_the_scenes_names_its_array(tmp_path: Path) -> None:
+    decimal = {"name": "icecore.decimal", "configuration": {"scale": 1, "dtype": "int32"}}
+
+    def run() -> None:
+        with icecore.create(tmp_path / "e.icecore").writer() as w:
+            a = w.array("/a", "f8", (0,), chunks=(4,), shards=(4,), codec=[decimal, {"name": "bytes"}])
+            b = w.array("/b", "f8", (0,), chunks=(4,), shards=(4,), codec="none")
+            for _ in range(100):
+                a.append(np.full(4, 3.14))
+                b.append(np.zeros(4))
+
+    with pytest.raises(icecore.Error, match=r"^/a: icecore\.decimal: element 0 .* is 3\.14"):
+        run()

@@ -155,6 +155,14 @@ impl Shared {
     }
 }
 
+/// An error that says which array it is about: it may come up while another one is written.
+fn named(path: &str, error: Error) -> Error {
+    if error.message.contains(path) {
+        return error;
+    }
+    Error { message: format!("{path}: {}", error.message), ..error }
+}
+
 impl Writing {
     /// Starts writing through `writer`.
     pub fn new(writer: Arc<Writer>, options: WriteOptions) -> Self {
@@ -201,8 +209,9 @@ impl Writing {
                 let of = &*shared;
                 let work = move || {
                     let (path, meta, region, data) = &*job;
-                    let encoded = encode::encode(meta, flat, region, data, &of.memory)?;
-                    of.place(Target { path: path.clone(), chunk: flat, turn }, encoded)
+                    encode::encode(meta, flat, region, data, &of.memory)
+                        .and_then(|encoded| of.place(Target { path: path.clone(), chunk: flat, turn }, encoded))
+                        .map_err(|error| named(path, error))
                 };
                 let last = || left.fetch_sub(1, Ordering::AcqRel) == 1;
                 shared.job(work, || if last() { bytes } else { 0 });
@@ -219,8 +228,8 @@ impl Writing {
         work: impl FnOnce(&Shared) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         self.reserve(path, bytes, 1)?;
-        let shared = Arc::clone(&self.shared);
-        pool()?.spawn(move || shared.job(|| work(&shared), || bytes));
+        let (shared, path) = (Arc::clone(&self.shared), path.to_owned());
+        pool()?.spawn(move || shared.job(|| work(&shared).map_err(|error| named(&path, error)), || bytes));
         Ok(())
     }
 
