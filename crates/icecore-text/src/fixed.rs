@@ -13,6 +13,8 @@ pub(crate) struct Fixed {
     pub gaps: Vec<(usize, usize)>,
     /// By cell: whether its bytes are printed with another one.
     pub inside: Vec<bool>,
+    /// Where the last cell ends.
+    end: usize,
 }
 
 impl Fixed {
@@ -26,7 +28,8 @@ impl Fixed {
         let starts = std::iter::once(0).chain(printed.iter().map(|cell| cell.1));
         let stops = printed.iter().map(|cell| cell.0).chain(std::iter::once(template.len()));
         let gaps = starts.zip(stops).filter(|(start, stop)| start < stop).collect();
-        Some(Fixed { gaps, inside })
+        let end = printed.last().map_or(0, |cell| cell.1);
+        Some(Fixed { gaps, inside, end })
     }
 
     /// Whether each byte of a row is that of one column or of none, so that rows can be read and printed by columns.
@@ -34,11 +37,12 @@ impl Fixed {
         self.inside.len() == columns && !self.inside.contains(&true)
     }
 
-    /// Whether a row, whose line end may be cut off, has the template's bytes between its cells.
+    /// Whether a row, whose line end may be cut off, has all cells and the template's bytes between them.
     pub fn fits(&self, template: &[u8], row: &[u8]) -> bool {
-        self.gaps.iter().all(|(start, end)| {
-            let (start, end) = ((*start).min(row.len()), (*end).min(row.len()));
-            row.get(start..end) == template.get(start..end)
-        })
+        self.end <= row.len()
+            && self.gaps.iter().all(|(start, end)| {
+                let (start, end) = ((*start).min(row.len()), (*end).min(row.len()));
+                row.get(start..end) == template.get(start..end)
+            })
     }
 }

@@ -124,6 +124,16 @@ fn bytes_of_no_column_are_kept_with_their_row() {
 }
 
 #[test]
+fn a_cell_that_takes_the_line_end_is_not_cut() {
+    let column = infer_style("c", &[&b"a\r"[..]], Hint::Words, true, None, b',');
+    let layout = Layout::Fixed { template: b" \r\n".to_vec(), cells: vec![(0, 2)] };
+    let format = Format { layout, columns: vec![column] };
+    for text in [&b"a\r\nb\r\nc"[..], b"a\r\nb\r\nc\r", b"a\r\n", b"\r", b""] {
+        check(&format, text);
+    }
+}
+
+#[test]
 fn columns_inside_of_others_are_read_too() {
     let row = |i: i64| format!("2020-01-{:02} {:>6}\r\n", i % 28 + 1, i * 37);
     let text: String = (0..60).map(row).collect();
