@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -43,10 +43,15 @@ class Adapting:
             self._look_from(node.codecs)
 
     @classmethod
-    def of(cls, node: Node, dtype: np.dtype[Any]) -> Adapting | None:
-        """What an array asks for: codecs for its first data, or more of them in its list; None if nothing."""
+    def of(cls, node: Node, dtype: np.dtype[Any], stored: Callable[[], int]) -> Adapting | None:
+        """What an array asks for: codecs for its first data, or more of them in its list; None if nothing.
+
+        Args:
+            stored: gives the bytes that it has already: others may have written them without a look at what
+                it asks for, and other codecs couldn't read them.
+        """
         wished = node.ours.get(layout.WISH) or {}
-        goal = goal_of(wished)
+        goal = None if wished and stored() else goal_of(wished)
         if goal is not None:
             return cls(node, dtype, goal, wished.get("portable") is True, new=True)
         goal = goal_of(node.ours.get("codec"))
@@ -62,9 +67,10 @@ class Adapting:
 
     def settled(self) -> None:
         """From now on the codecs stay what they are, but for a list that may grow: something is stored that
-        the next write may leave as it is.
+        the next write may leave as it is, unless nothing was written yet.
         """
-        self._decided = None
+        if self._decided != 0:
+            self._decided = None
 
     def before(
         self, shape: Sequence[int], read: Reader, whole: bool

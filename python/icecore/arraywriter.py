@@ -30,13 +30,18 @@ class ArrayWriter:
     """``w.array(…)`` or ``w[path]``: ``a[...] = data``, ``a[10:20] = data``, ``a.append(row)``."""
 
     def __init__(
-        self, writer: Writer, node: Node, dtype: np.dtype[Any], suiting: Suiting | None = None
+        self,
+        writer: Writer,
+        node: Node,
+        dtype: np.dtype[Any],
+        suiting: Suiting | None = None,
+        new: bool = False,
     ) -> None:
-        self._writer, self._turn = writer, writer._turn
-        self._adapting = Adapting.of(node, dtype)
+        """``new``: the array is being made; one of its path that is stored is another one."""
+        self._writer, self._turn, self.path = writer, writer._turn, node.path
+        self._adapting = Adapting.of(node, dtype, int if new else self._bytes)
         self._suiting = suiting
         self._document = node.document
-        self.path = node.path
         self.dtype = dtype
         self._stored = node.shape
         chunk, shard = node.grid
@@ -167,6 +172,11 @@ class ArrayWriter:
 
     def _elements(self, data: Any) -> np.ndarray:
         return elements(data, self.dtype, self.path, self._missing)
+
+    def _bytes(self) -> int:
+        """What is stored of it in the version that the writer builds on."""
+        base = self._writer.base()
+        return base._array(self.path).nbytes_stored if self.path in base else 0
 
     def _missing(self) -> Any:
         """What stands for a value that is missing; None where nothing does: zero is what every array is
@@ -301,7 +311,7 @@ class ArrayWriter:
             raise errors.make("conflict", f"someone else replaced {self.path}", "use another writer")
         self._document, self._stored, self._bare = node.document, node.shape, _bare(node)
         if self._adapting is not None:
-            self._adapting = Adapting.of(node, self.dtype)
+            self._adapting = Adapting.of(node, self.dtype, self._bytes)
 
     def _grid(self) -> Any:
         return Node(self.path, True, json.dumps(self._document)).grid

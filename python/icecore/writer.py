@@ -160,7 +160,7 @@ class Writer:
         self._native.add_array(path, node.zarr_json)
         grows = bool(shape) and shape[0] == 0
         suiting = Suiting(planned) if grows and shards is None and self._commit_every is None else None
-        self._arrays[path] = ArrayWriter(self, node, numpy_dtype, suiting)
+        self._arrays[path] = ArrayWriter(self, node, numpy_dtype, suiting, new=True)
         if grows:
             self._rounds.joins(path)
         return self._arrays[path]

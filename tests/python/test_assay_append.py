@@ -151,3 +151,49 @@ def test_portable_and_strings(tmp_path: Path) -> None:
     assert repo["/none"].shape == (0, 3)
     with pytest.raises(icecore.Error), repo.writer() as w:
         w.array("/y", goal="fast")
+
+
+@pytest.mark.parametrize("first", ["resize", "append", "region"])
+def test_codecs_are_never_chosen_anew_for_what_is_stored(tmp_path: Path, first: str) -> None:
+    """An array that was resized before it had data kept its wish, and the next writer chose other codecs."""
+    values = waves(120)
+    path = tmp_path / "r.icecore"
+    with icecore.create(path).writer() as w:
+        a = w.array("/x", "f4", (0, 40, 50), codec="auto")
+        if first == "append":
+            a.append(values[:20])
+        else:
+            a.resize((20, 40, 50))
+            a[:10] = values[:10]
+            a[10:] = values[10:20]
+            if first == "resize":
+                a.resize((21, 40, 50))
+                a.resize((20, 40, 50))
+    assert "wish" not in same(path, values[:20])._node.ours
+    with icecore.open(path).writer() as w:
+        w["/x"].append(values[20:])
+    same(path, values)
+
+
+def test_a_wish_that_others_did_not_look_at(tmp_path: Path) -> None:
+    values = waves(40)
+    path = tmp_path / "r.icecore"
+    with icecore.create(path).writer() as w:
+        w.array("/x", "f4", values.shape, chunks=(20, 40, 50), shards=(20, 40, 50), codec="auto")
+    with icecore.open(path).writer() as w:  # as another program would
+        w._native.write("/x", (0, 0, 0), np.ascontiguousarray(values[:20]))
+    with icecore.open(path).writer() as w:
+        w["/x"][20:] = values[20:]
+    same(path, values)
+
+
+def test_a_new_array_in_place_of_another_has_its_codecs_chosen(tmp_path: Path) -> None:
+    values = waves(200)
+    path = tmp_path / "r.icecore"
+    icecore.create(path)
+    for _ in range(2):
+        with icecore.open(path).writer() as w:
+            if "/x" in icecore.open(path):
+                w.delete("/x")
+            w.array("/x", "f4", values.shape, codec="auto")[...] = values
+        assert kept(same(path, values))
