@@ -13,6 +13,13 @@ use crate::scratch::Scratch;
 /// Room above the decoded length for what a step in the middle of a chain may add to it.
 const SLACK: usize = 1 << 16;
 
+/// A chunk as its last bytes→bytes codecs were undone already: as many as are `left` are not.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed<'a> {
+    pub bytes: &'a [u8],
+    pub left: usize,
+}
+
 /// Bytes between two steps.
 pub(crate) enum Held<'a> {
     Stored(&'a [u8]),
@@ -72,6 +79,24 @@ impl Chain {
         out: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<()> {
+        self.decode_packed(self.packed(stored), planes, shape, wanted, out, scratch)
+    }
+
+    /// As it was stored.
+    pub(crate) fn packed<'a>(&self, bytes: &'a [u8]) -> Packed<'a> {
+        Packed { bytes, left: self.bytes.len() }
+    }
+
+    /// As [`Chain::decode_top`], from there on.
+    pub(crate) fn decode_packed(
+        &self,
+        stored: Packed<'_>,
+        planes: usize,
+        shape: &[u64],
+        wanted: (u64, u64),
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let raw = self.raw_len(shape)?;
         if out.len() != raw || self.dtype.is_vlen() {
             let what =
@@ -91,7 +116,7 @@ impl Chain {
     ///
     /// Errors: `Corrupt` for damaged data.
     pub fn unpack_bytes(&self, stored: &[u8], expected: usize, scratch: &mut Scratch) -> Result<Vec<u8>> {
-        let held = self.unpack(stored, None, expected, 0, scratch)?;
+        let held = self.unpack(self.packed(stored), None, expected, 0, scratch)?;
         let bytes = held.bytes().to_vec();
         held.release(scratch);
         Ok(bytes)
@@ -119,21 +144,31 @@ impl Chain {
             .collect()
     }
 
-    fn has_delta(&self) -> bool {
-        self.arrays.iter().any(|a| matches!(a, ArrayStep::Delta(_)))
+    /// What must be right for the wanted bytes to be: sums need all that comes before.
+    fn summed(&self, wanted: Range<usize>, len: usize) -> Range<usize> {
+        let sums = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
+        if sums { 0..len } else { wanted }
+    }
+
+    /// Does what is left behind the bytes→bytes codecs, where elements lie where they belong: as [`Chain::decode`] ends.
+    pub(crate) fn settle(&self, out: &mut [u8], wanted: (u64, u64)) {
+        let wanted = self.summed(self.whole_elements(wanted, out.len()), out.len());
+        if let Serializer::Bytes(swap) = &self.serializer {
+            swap.apply(out, wanted);
+        }
+        self.sum_up(out);
     }
 
     fn decode_in_place(
         &self,
-        stored: &[u8],
+        stored: Packed<'_>,
         planes: usize,
         shape: &[u64],
         wanted: Range<usize>,
         out: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        // Sums need all that comes before.
-        let wanted = if self.has_delta() { 0..out.len() } else { wanted };
+        let wanted = self.summed(wanted, out.len());
         match &self.serializer {
             Serializer::Bytes(swap) => {
                 self.unpack_into(stored, out, wanted.clone(), scratch)?;
@@ -165,7 +200,7 @@ impl Chain {
     /// As `decode_in_place`, with axes to be put in order: the data land in a buffer first.
     fn decode_moved(
         &self,
-        stored: &[u8],
+        stored: Packed<'_>,
         planes: usize,
         shape: &[u64],
         moves: &[(usize, &Transpose)],
@@ -235,8 +270,14 @@ impl Chain {
     }
 
     /// Undoes the bytes→bytes codecs into `out`.
-    fn unpack_into(&self, stored: &[u8], out: &mut [u8], wanted: Range<usize>, scratch: &mut Scratch) -> Result<()> {
-        let last = match self.bytes.first() {
+    fn unpack_into(
+        &self,
+        stored: Packed<'_>,
+        out: &mut [u8],
+        wanted: Range<usize>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let last = match self.bytes[..stored.left].first() {
             Some(ByteStep::Codec(codec)) => Some(codec),
             _ => None,
         };
@@ -254,15 +295,15 @@ impl Chain {
     /// array where it is known, `expected` what to measure unknown lengths by.
     pub(crate) fn unpack<'a>(
         &self,
-        stored: &'a [u8],
+        stored: Packed<'a>,
         raw: Option<usize>,
         expected: usize,
         first: usize,
         scratch: &mut Scratch,
     ) -> Result<Held<'a>> {
         let cap = expected.saturating_mul(32).saturating_add(SLACK);
-        let mut held = Held::Stored(stored);
-        for index in (first..self.bytes.len()).rev() {
+        let mut held = Held::Stored(stored.bytes);
+        for index in (first..stored.left).rev() {
             let codec = match &self.bytes[index] {
                 ByteStep::Checksum(checksum) => {
                     let data = checksum.verify(held.bytes())?;

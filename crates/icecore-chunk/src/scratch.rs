@@ -4,6 +4,7 @@ use icecore_grid::Result;
 
 use crate::buffer::{Buffer, out_of_memory};
 use crate::contexts::{Compressor, Decompressor, Deflater, Inflater};
+use crate::inflate::Pair;
 
 /// Largest output of an encoder that is kept: beyond it fresh memory costs little beside the work.
 const MAX_SPARE: usize = 32 << 20;
@@ -14,6 +15,7 @@ pub struct Scratch {
     buffers: Vec<Buffer>,
     spares: Vec<Vec<u8>>,
     inflater: Option<Inflater>,
+    pair: Option<Box<Pair>>,
     deflater: Option<Deflater>,
     decompressor: Option<Decompressor>,
     compressor: Option<Compressor>,
@@ -60,6 +62,10 @@ impl Scratch {
             self.inflater = Some(Inflater::new()?);
         }
         self.inflater.as_mut().ok_or_else(|| out_of_memory(0))
+    }
+
+    pub(crate) fn pair(&mut self) -> &mut Pair {
+        self.pair.get_or_insert_default()
     }
 
     pub(crate) fn deflater(&mut self, level: i32) -> Result<&mut Deflater> {

@@ -22,7 +22,7 @@ impl Chain {
             return Err(Error::new(ErrorKind::Mismatch, format!("{} read as strings", self.dtype.to_json())));
         };
         let count = raw_len(shape, 1)?;
-        let held = self.unpack(stored, None, MAX_BLOB, 0, scratch)?;
+        let held = self.unpack(self.packed(stored), None, MAX_BLOB, 0, scratch)?;
         let blob = held.bytes().to_vec();
         held.release(scratch);
         let mut places = places(&blob, count, utf8)?;

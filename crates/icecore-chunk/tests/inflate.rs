@@ -1,13 +1,20 @@
-//! Streams inflated in pieces: the same bytes as zlib's descendant makes of them, and the same judgement of damaged ones.
+//! Streams inflated in pieces: the same bytes as zlib's descendant makes of them, and the same judgement of damaged ones. Two
+//! chunks at once: as each alone.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use icecore_chunk::{Inflate, crc32};
+use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_two};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 /// A stream of `text`; a new block begins behind each of `parts` bytes.
 fn deflated(text: &[u8], level: u32, parts: usize) -> Vec<u8> {
+    compressed(text, level, parts, false)
+}
+
+/// The same, as `zlib` frames it or bare.
+fn compressed(text: &[u8], level: u32, parts: usize, zlib: bool) -> Vec<u8> {
     let mut made = Vec::with_capacity(2 * text.len() + 1000 + 20 * text.len() / parts.max(1));
-    let mut stream = Compress::new(Compression::new(level), false);
+    let mut stream = Compress::new(Compression::new(level), zlib);
     for part in text.chunks(parts.max(1)) {
         let before = stream.total_in();
         while ((stream.total_in() - before) as usize) < part.len() {
@@ -188,4 +195,89 @@ fn nothing_lies_before_the_stream() {
 fn checksums_go_on_where_others_ended() {
     assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
     assert_eq!(crc32(crc32(0, b"1234"), b"56789"), 0xcbf4_3926);
+}
+
+/// Chunks of bytes (and of doubles, shuffled) behind DEFLATE, and one that is not.
+fn chains() -> [Chain; 5] {
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "big"}});
+    let zlib = json!({"name": "zlib", "configuration": {"level": 6}});
+    let gzip = json!({"name": "gzip", "configuration": {"level": 6}});
+    let shuffle = json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": 2}});
+    let sum = json!({"name": "fletcher32"});
+    let turned = json!({"name": "transpose", "configuration": {"order": [0]}});
+    let lists = [
+        json!([bytes, zlib]),
+        json!([bytes, gzip]),
+        json!([bytes, shuffle, zlib, sum]),
+        json!([turned, bytes, shuffle, gzip]),
+        json!([bytes, {"name": "zstd", "configuration": {"level": 1}}]),
+    ];
+    let dtype = DType::parse(&Value::from("int16")).unwrap();
+    lists.map(|list| Chain::parse(&list, &dtype, &[0; 2]).unwrap())
+}
+
+#[derive(Debug, Clone)]
+struct Chunk {
+    chain: usize,
+    text: Vec<u8>,
+    level: u32,
+    parts: usize,
+    hits: Vec<(prop::sample::Index, u8)>,
+    wanted: (u64, u64),
+}
+
+fn chunks() -> impl Strategy<Value = Chunk> {
+    let hits = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..2);
+    let parts = prop_oneof![Just(1usize << 20), 200..20_000usize];
+    let wanted = prop_oneof![Just((0, u64::MAX)), (0..9000u64, 0..9000u64)];
+    (0..5usize, texts(), 0..10u32, parts, hits, any::<bool>(), wanted).prop_map(
+        |(chain, mut text, level, parts, hits, sound, wanted)| {
+            text.truncate(text.len() / 2 * 2);
+            Chunk { chain, text, level, parts, hits: if sound { vec![] } else { hits }, wanted }
+        },
+    )
+}
+
+impl Chunk {
+    fn stored(&self, chain: &Chain) -> Vec<u8> {
+        let mut stored = match self.chain {
+            // As it would be stored by others: with many blocks.
+            0 => compressed(&self.text, self.level, self.parts, true),
+            _ => chain.encode(&self.text, &[self.text.len() as u64 / 2], &mut Scratch::new()).unwrap(),
+        };
+        self.hits.iter().for_each(|(place, bits)| *place.get_mut(&mut stored) ^= bits);
+        stored
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn two_chunks_at_once_are_decoded_as_each_alone(chunks in [chunks(), chunks()]) {
+        let (chains, mut scratch) = (chains(), Scratch::new());
+        let stored = chunks.each_ref().map(|chunk| chunk.stored(&chains[chunk.chain]));
+        let mut outs = chunks.each_ref().map(|chunk| vec![0xa5; chunk.text.len()]);
+        let shapes = chunks.each_ref().map(|chunk| [chunk.text.len() as u64 / 2]);
+        let [first, second] = &mut outs;
+        let job = |i: usize, out| {
+            let chain = &chains[chunks[i].chain];
+            Job { chain, stored: &stored[i], planes: usize::MAX, shape: &shapes[i], wanted: chunks[i].wanted, out }
+        };
+        let together = decode_two([job(0, first), job(1, second)], &mut scratch);
+        for i in 0..2 {
+            let (chunk, mut alone) = (&chunks[i], vec![0x5a; chunks[i].text.len()]);
+            let done = chains[chunk.chain].decode(&stored[i], &shapes[i], chunk.wanted, &mut alone, &mut scratch);
+            prop_assert_eq!(together[i].is_ok(), done.is_ok());
+            if let (Err(one), Err(other)) = (&together[i], &done) {
+                prop_assert_eq!(one.to_string(), other.to_string());
+            } else {
+                let whole = alone.len();
+                let wanted = (chunk.wanted.0 as usize / 2 * 2).min(whole)..(chunk.wanted.1 as usize).min(whole);
+                let wanted = wanted.start.min(wanted.end)..wanted.end;
+                prop_assert!(outs[i][wanted.clone()] == alone[wanted]);
+            }
+            prop_assert!(done.is_ok() || !chunk.hits.is_empty());
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use icecore_grid::Result;
 
 use crate::buffer::Buffer;
+use crate::contexts::Deflated;
 use crate::scratch::Scratch;
 
 /// A bytes→bytes codec.
@@ -36,6 +37,16 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         _see: &mut dyn FnMut(usize, &[u8]),
     ) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Whether what it stores is a DEFLATE stream.
+    fn is_deflate(&self) -> bool {
+        false
+    }
+
+    /// That stream, where there is one whose frame is sound.
+    fn deflated<'a>(&self, _input: &'a [u8]) -> Option<Deflated<'a>> {
+        None
     }
 
     /// Appends the encoded bytes to `out`.

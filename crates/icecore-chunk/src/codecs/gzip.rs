@@ -7,7 +7,7 @@ use icecore_grid::Result;
 use super::codec::BytesCodec;
 use super::zlib::deflate_level;
 use crate::buffer::{Buffer, first_guess};
-use crate::contexts::{Framing, InflateError};
+use crate::contexts::{Deflated, Framing, InflateError};
 use crate::extension::Extension;
 use crate::refuse::{corrupt, wrong_length};
 use crate::scratch::Scratch;
@@ -41,6 +41,14 @@ impl BytesCodec for Gzip {
                 None => return Err(corrupt("gzip", format!("decodes to more than {cap} bytes"))),
             }
         }
+    }
+
+    fn is_deflate(&self) -> bool {
+        true
+    }
+
+    fn deflated<'a>(&self, input: &'a [u8]) -> Option<Deflated<'a>> {
+        Deflated::gzip(input)
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {

@@ -6,7 +6,7 @@ use icecore_grid::Result;
 
 use super::codec::BytesCodec;
 use crate::buffer::{Buffer, first_guess};
-use crate::contexts::{Framing, InflateError};
+use crate::contexts::{Deflated, Framing, InflateError};
 use crate::extension::{Extension, config_i64_or};
 use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
@@ -52,6 +52,14 @@ impl BytesCodec for Zlib {
                 Err(InflateError::BadData) => return Err(corrupt("zlib", "the stream is damaged")),
             }
         }
+    }
+
+    fn is_deflate(&self) -> bool {
+        true
+    }
+
+    fn deflated<'a>(&self, input: &'a [u8]) -> Option<Deflated<'a>> {
+        Deflated::zlib(input)
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use icecore_grid::Result;
 use libdeflate_sys as sys;
 
+use super::Deflated;
 use crate::buffer::{append, out_of_memory};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,19 +63,10 @@ impl Inflater {
     /// A stream and the sum behind it (RFC 1950). libdeflate's own sum takes 512-bit registers where there are any, which slows
     /// the processor down for the bits that follow: a tenth of the time of chunks of 50 kB.
     fn zlib(&mut self, input: &[u8], out: &mut [u8]) -> std::result::Result<(usize, usize), InflateError> {
-        const DEFLATE: u16 = 8;
-        let bad = InflateError::BadData;
-        let (Some((head, rest)), Some(sum)) = (input.split_first_chunk::<2>(), input.len().checked_sub(2 + 4)) else {
-            return Err(bad);
-        };
-        let head = u16::from_be_bytes(*head);
-        let (method, window, preset) = (head >> 8 & 15, head >> 12, head >> 5 & 1);
-        if !head.is_multiple_of(31) || method != DEFLATE || window > 7 || preset != 0 {
-            return Err(bad);
-        }
-        let (used, written) = self.run(sys::libdeflate_deflate_decompress_ex, &rest[..sum], out)?;
-        if rest[used..].first_chunk() != Some(&simd_adler32::adler32(&&out[..written]).to_be_bytes()) {
-            return Err(bad);
+        let stream = Deflated::zlib(input).ok_or(InflateError::BadData)?;
+        let (used, written) = self.run(sys::libdeflate_deflate_decompress_ex, stream.bits, out)?;
+        if !stream.is_whole(used, &out[..written]) {
+            return Err(InflateError::BadData);
         }
         Ok((2 + used + 4, written))
     }

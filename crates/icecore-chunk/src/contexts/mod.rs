@@ -1,7 +1,9 @@
 //! What the C libraries want kept between calls, with their pointers out of sight.
 
 mod deflate;
+mod deflated;
 mod zstd;
 
 pub(crate) use deflate::{Deflater, Framing, InflateError, Inflater};
+pub(crate) use deflated::Deflated;
 pub(crate) use zstd::{Compressor, Decompressor};

@@ -9,7 +9,16 @@ pub(super) struct Bits {
 
 impl Bits {
     /// Takes as many bytes of `input` from `at` on as there is room for.
+    #[inline(always)]
     pub fn fill(&mut self, input: &[u8], at: &mut usize) {
+        if let Some(word) = input.get(*at..).and_then(<[u8]>::first_chunk) {
+            let bytes = (63 - self.count) >> 3;
+            let word = u64::from_le_bytes(*word) & ((1 << (8 * bytes)) - 1);
+            self.held |= word << self.count;
+            self.count += 8 * bytes;
+            *at += bytes as usize;
+            return;
+        }
         while self.count < 56
             && let Some(byte) = input.get(*at)
         {
@@ -17,21 +26,6 @@ impl Bits {
             self.count += 8;
             *at += 1;
         }
-    }
-
-    /// The same where 8 more bytes are there, all at once; how many of them count. Above the bits that do are some of those
-    /// that follow.
-    ///
-    /// # Safety
-    /// 8 bytes from `from` on may be read.
-    #[inline(always)]
-    pub unsafe fn fill_word(&mut self, from: *const u8) -> usize {
-        // SAFETY: as the caller says.
-        let word = u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() });
-        self.held |= word << self.count;
-        let bytes = (63 - self.count) >> 3;
-        self.count |= 56;
-        bytes as usize
     }
 
     /// Gives back the whole bytes of those that were taken from `at` bytes of input.
@@ -49,6 +43,7 @@ impl Bits {
     }
 
     /// The next bits as a number, 32 at most; none where they are not all there.
+    #[inline(always)]
     pub fn take(&mut self, bits: u32) -> Option<usize> {
         if self.count < bits {
             return None;

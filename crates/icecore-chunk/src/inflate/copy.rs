@@ -3,7 +3,7 @@
 /// The longest repetition (RFC 1951).
 pub(super) const LONGEST: usize = 258;
 /// Bytes behind it that [`quickly`] may write too.
-pub(super) const BEYOND: usize = 32;
+pub(super) const BEYOND: usize = 24;
 
 /// Repeats `length` bytes from `distance` before `at`, where `history` ends in front of `out`; false where that is too far.
 #[cold]
@@ -14,42 +14,48 @@ pub(super) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length:
         out[at..at + part].copy_from_slice(&history[start..start + part]);
         (at, length) = (at + part, length - part);
     }
-    if distance >= length {
-        out.copy_within(at - distance.min(at)..at - distance.min(at) + length, at);
-    } else {
-        (at..at + length).for_each(|i| out[i] = out[i - distance]);
+    let start = at - distance.min(at);
+    if distance == 1 && length > 0 {
+        let byte = out[start];
+        out[at..at + length].fill(byte);
+        return true;
+    }
+    // What is there already, and with it twice as much each time.
+    let mut done = 0;
+    while done < length {
+        let part = (at + done - start).min(length - done);
+        out.copy_within(start..start + part, at + done);
+        done += part;
     }
     true
 }
 
-/// Repeats `length` bytes from `distance` before `at`, many at once.
+/// Repeats `length` bytes from `distance` before `at`, words at once: most repetitions are short, and which of several ways
+/// suits one isn't foreseen.
 ///
 /// # Safety
 /// There are `distance` bytes in front of `at`, 1 at least, and `length` and [`BEYOND`] ones from there on may be written.
 #[inline(always)]
 pub(super) unsafe fn quickly(at: *mut u8, length: usize, distance: usize) {
-    // SAFETY: blocks of 16 and 8 bytes end at most 32 bytes behind `length`; none reads what it writes itself, because it
-    // begins at least its own length before.
+    // SAFETY: three words end less than 24 bytes behind `length`; none reads what it writes itself, because it begins at
+    // least its own length before.
     unsafe {
         let from = at.sub(distance);
-        let block = |i: usize| at.add(i).cast::<[u8; 16]>().write(from.add(i).cast::<[u8; 16]>().read());
-        if distance >= 16 {
-            block(0);
-            block(16);
-            let mut done = 32;
+        let word = |i: usize| at.add(i).cast::<[u8; 8]>().write(from.add(i).cast::<[u8; 8]>().read());
+        let three = |i: usize| [i, i + 8, i + 16].into_iter().for_each(word);
+        if distance >= 8 {
+            word(0);
+            if length <= 8 {
+                return;
+            }
+            word(8);
+            let mut done = 16;
             while done < length {
-                block(done);
-                block(done + 16);
-                done += 32;
+                three(done);
+                done += 24;
             }
         } else if distance == 1 {
             at.write_bytes(from.read(), length);
-        } else if distance >= 8 {
-            let mut done = 0;
-            while done < length {
-                at.add(done).cast::<[u8; 8]>().write(from.add(done).cast::<[u8; 8]>().read());
-                done += 8;
-            }
         } else {
             (0..length).for_each(|i| at.add(i).write(from.add(i).read()));
         }

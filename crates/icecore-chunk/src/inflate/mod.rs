@@ -1,13 +1,15 @@
-//! DEFLATE (RFC 1951) as a stream: input and output come in pieces of any length.
+//! DEFLATE (RFC 1951) as a stream, whose input and output come in pieces of any length, and two whole streams at once.
 //!
-//! libdeflate, which chunks are decoded with, wants a stream and its output as a whole; zlib's descendants take pieces, but
-//! nearly twice as long for tables of text.
+//! libdeflate, which single chunks are decoded with, wants a stream and its output as a whole; zlib's descendants take pieces,
+//! but nearly twice as long for tables of text.
 
 mod bits;
 mod call;
 mod copy;
 mod fast;
 mod header;
+mod lane;
+mod pair;
 mod table;
 
 use icecore_grid::Result;
@@ -16,7 +18,9 @@ use crate::refuse::corrupt;
 use bits::Bits;
 use call::{Pause, Place};
 use header::Header;
-use table::{Distances, Lengths};
+use lane::Turn;
+pub(crate) use pair::Pair;
+use table::Tables;
 
 /// How far back a repetition may reach.
 const WINDOW: usize = 1 << 15;
@@ -38,6 +42,8 @@ enum Stage {
         distance: usize,
     },
     End,
+    /// It is no stream, or not one for its output.
+    Bad,
 }
 
 /// One stream.
@@ -47,8 +53,7 @@ pub struct Inflate {
     last: bool,
     bits: Bits,
     header: Header,
-    lengths: Box<Lengths>,
-    distances: Box<Distances>,
+    tables: Tables,
     /// What was written last.
     history: Vec<u8>,
 }
@@ -60,8 +65,7 @@ impl Default for Inflate {
             last: false,
             bits: Bits::default(),
             header: Header::new(),
-            lengths: Box::new(Lengths::new()),
-            distances: Box::new(Distances::new()),
+            tables: Tables::new(),
             history: Vec::new(),
         }
     }
@@ -82,8 +86,13 @@ impl Inflate {
     pub fn inflate(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
         let mut place = Place { input, from: 0, out, at: 0 };
         let pause = loop {
-            self.bits.fill(place.input, &mut place.from);
-            if let Err(pause) = self.step(&mut place) {
+            let done = if self.quick(&place) {
+                let turn = fast::one(self, &mut place);
+                self.take(turn)
+            } else {
+                self.step(&mut place)
+            };
+            if let Err(pause) = done {
                 break pause;
             }
         };
@@ -105,8 +114,24 @@ impl Inflate {
         self.history.extend_from_slice(written);
     }
 
+    /// Whether symbols come and there is room for some.
+    fn quick(&self, place: &Place<'_>) -> bool {
+        self.stage == Stage::Symbols && lane::room(place, true)
+    }
+
+    /// Takes note of what quick turns ended with.
+    fn take(&mut self, turn: Turn) -> std::result::Result<(), Pause> {
+        match turn {
+            Turn::Next => {}
+            Turn::End => self.stage = self.behind(),
+            Turn::Repeat { length, distance } => self.stage = Stage::Repeat { length, distance },
+            Turn::Bad => return Err(Pause::Bad("bits that are no code")),
+        }
+        Ok(())
+    }
+
     fn step(&mut self, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
-        let (lengths, distances) = (&mut *self.lengths, &mut *self.distances);
+        self.bits.fill(place.input, &mut place.from);
         match self.stage {
             Stage::Block => return self.block(),
             Stage::Plain => {
@@ -123,26 +148,18 @@ impl Inflate {
                 self.stage = Stage::OfLengths;
             }
             Stage::OfLengths => {
-                if self.header.of_lengths(&mut self.bits, distances)? {
-                    self.stage = Stage::Lengths;
-                }
+                self.header.of_lengths(&mut self.bits, place, &mut self.tables.distances)?;
+                self.stage = Stage::Lengths;
             }
             Stage::Lengths => {
-                if self.header.lengths(&mut self.bits, distances)? {
-                    self.header.tables(lengths, distances)?;
-                    self.stage = Stage::Symbols;
-                }
+                self.header.lengths(&mut self.bits, place, &self.tables.distances)?;
+                self.header.tables(&mut self.tables)?;
+                self.stage = Stage::Symbols;
             }
-            Stage::Symbols => {
-                if fast::symbols(lengths, distances, &mut self.bits, &self.history, place)? {
-                    self.stage = self.behind();
-                    return Ok(());
-                }
-                self.bits.fill(place.input, &mut place.from);
-                return self.symbol(place);
-            }
+            Stage::Symbols => return self.symbol(place),
             Stage::Repeat { length, distance } => return self.repeat(length, distance, place),
             Stage::End => return Err(Pause::Output),
+            Stage::Bad => return Err(Pause::Bad("it was bad before")),
         }
         Ok(())
     }
@@ -158,7 +175,7 @@ impl Inflate {
         self.stage = match head >> 1 {
             0 => Stage::Plain,
             1 => {
-                self.header.fixed(&mut self.lengths, &mut self.distances)?;
+                self.header.fixed(&mut self.tables)?;
                 Stage::Symbols
             }
             2 => Stage::Counts,
@@ -195,7 +212,7 @@ impl Inflate {
     /// One symbol, wherever input or output end.
     fn symbol(&mut self, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
         let mut now = self.bits;
-        let entry = self.lengths.find(now.held);
+        let entry = self.tables.lengths.find(now.held);
         let held = now.held;
         now.take(entry.bits()).ok_or(Pause::Input)?;
         if let Some(byte) = entry.byte() {
@@ -204,13 +221,13 @@ impl Inflate {
         } else if entry.is_end() {
             self.stage = self.behind();
         } else if entry.is_special() {
-            return Err(Pause::Bad("bits that are no code of a byte or a length"));
+            return Err(Pause::Bad("bits that are no code"));
         } else {
             let length = entry.value(held);
-            let (entry, held) = (self.distances.find(now.held), now.held);
+            let (entry, held) = (self.tables.distances.find(now.held), now.held);
             now.take(entry.bits()).ok_or(Pause::Input)?;
             if entry.is_special() {
-                return Err(Pause::Bad("bits that are no code of a distance"));
+                return Err(Pause::Bad("bits that are no code"));
             }
             self.stage = Stage::Repeat { length, distance: entry.value(held) };
         }

@@ -2,6 +2,8 @@
 
 /// The longest code (RFC 1951).
 const LONGEST: usize = 15;
+/// Symbols of the fixed codes, more than others have; the last two of each mean nothing.
+pub(super) const SYMBOLS: (usize, usize) = (288, 32);
 
 // An entry, from its lowest bit on: bits to drop (those of the code, and extra ones), bits of the code alone, a value; and what it
 // is. Both counts of bits have six, as many as a shift looks at.
@@ -15,7 +17,7 @@ const LITERAL: u32 = 1 << 31;
 
 /// What some bits mean.
 #[derive(Clone, Copy)]
-pub(super) struct Entry(u32);
+pub struct Entry(u32);
 
 impl Entry {
     /// No code begins so.
@@ -23,15 +25,16 @@ impl Entry {
     /// The end of a block.
     pub const END: Entry = Entry(SPECIAL | END);
 
-    pub fn literal(value: usize) -> Entry {
+    pub const fn literal(value: usize) -> Entry {
         Entry((value as u32) << VALUE_AT | LITERAL)
     }
 
     /// A number to which so many bits behind the code are added.
-    pub fn base(value: usize, extra: usize) -> Entry {
+    pub const fn base(value: usize, extra: usize) -> Entry {
         Entry((value as u32) << VALUE_AT | extra as u32)
     }
 
+    #[inline(always)]
     fn coded(self, bits: usize) -> Entry {
         Entry(self.0 + ((bits as u32) << CODE_AT | bits as u32))
     }
@@ -40,6 +43,12 @@ impl Entry {
     #[inline(always)]
     pub fn bits(self) -> u32 {
         self.0 & DROP
+    }
+
+    /// The same, and other things above the lowest 6 bits.
+    #[inline(always)]
+    pub fn all(self) -> u32 {
+        self.0
     }
 
     /// The number whose code `held` begins with.
@@ -78,15 +87,27 @@ impl Entry {
 }
 
 /// A table that is entered with `ROOT` bits; longer codes go on in further ones behind it. `SIZE` is a power of two.
-pub(super) struct Table<const ROOT: usize, const SIZE: usize>([Entry; SIZE]);
+pub struct Table<const ROOT: usize, const SIZE: usize>([Entry; SIZE]);
 
 /// Bytes and lengths: 288 codes make at most 144 tables of 2⁴ entries behind the first.
-pub(super) type Lengths = Table<11, 8192>;
+pub type Lengths = Table<11, 8192>;
 /// Distances: 32 codes, at most 16 tables of 2⁶ behind the first.
-pub(super) type Distances = Table<9, 2048>;
+pub type Distances = Table<9, 2048>;
+
+/// Those of a block.
+pub struct Tables {
+    pub lengths: Lengths,
+    pub distances: Distances,
+}
+
+impl Tables {
+    pub const fn new() -> Self {
+        Tables { lengths: Lengths::new(), distances: Distances::new() }
+    }
+}
 
 impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
-    pub fn new() -> Self {
+    const fn new() -> Self {
         Table([Entry::NONE; SIZE])
     }
 
@@ -108,45 +129,75 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         if entry.is_further() { self.0[entry.value(held) & (SIZE - 1)] } else { entry }
     }
 
-    /// Takes the codes that RFC 1951 (3.2.2) gives to symbols of these lengths (in bits, 0: none). Whether every sequence of
-    /// bits means something; `None` where there are too many codes, or too few of more than one bit.
-    pub fn build(&mut self, lengths: &[u8], meaning: impl Fn(usize) -> Entry) -> Option<bool> {
+    /// Takes the codes that RFC 1951 (3.2.2) gives to symbols of these lengths (in bits, 0: none) and of these meanings. Whether
+    /// every sequence of bits means something; `None` where there are too many codes, or too few of more than one bit.
+    pub fn build(&mut self, lengths: &[u8], meanings: &[Entry]) -> Option<bool> {
         let mut counts = [0u16; LONGEST + 1];
         lengths.iter().for_each(|length| counts[usize::from(*length) & LONGEST] += 1);
-        counts[0] = 0;
+        let unused = std::mem::take(&mut counts[0]);
         let longest = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
         let left = (1..=longest).try_fold(1u32, |left, bits| (2 * left).checked_sub(counts[bits].into()))?;
         if left > 0 && longest > 1 {
             return None;
         }
-        let mut next = [0u16; LONGEST + 1];
+        // The symbols in the order of their codes.
+        let mut next = [unused; LONGEST + 1];
+        next[0] = 0;
         for bits in 1..LONGEST {
-            next[bits + 1] = (next[bits] + counts[bits]) << 1;
+            next[bits + 1] = next[bits] + counts[bits];
         }
-        self.0[..1 << ROOT].fill(Entry::NONE);
-        let mut free = 1 << ROOT;
-        for (symbol, length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
-            let length = usize::from(*length) & LONGEST;
-            let code = usize::from(next[length].reverse_bits()) >> (16 - length);
-            next[length] += 1;
-            self.put(code, length, meaning(symbol).coded(length), longest, &mut free);
+        let mut ordered = [0u16; SYMBOLS.0];
+        for (symbol, length) in lengths.iter().enumerate() {
+            let place = &mut next[usize::from(*length) & LONGEST];
+            ordered[usize::from(*place)] = symbol as u16;
+            *place += 1;
         }
+        self.fill(&counts, longest, ordered[usize::from(unused)..lengths.len()].iter(), meanings);
         Some(left == 0)
     }
 
-    /// Puts an entry wherever the bits begin with its code; `free`: where the next further table may begin.
-    fn put(&mut self, code: usize, length: usize, entry: Entry, longest: usize, free: &mut usize) {
-        if length <= ROOT {
-            return self.0[..1 << ROOT].iter_mut().skip(code).step_by(1 << length).for_each(|place| *place = entry);
+    /// Puts each symbol's meaning wherever the bits begin with its code: codes of `bits` bits fill the first 2^`bits` entries,
+    /// which for one bit more are there twice. Codes come in their order; they are held with their first bit lowest.
+    fn fill<'a>(
+        &mut self,
+        counts: &[u16; LONGEST + 1],
+        longest: usize,
+        mut symbols: impl Iterator<Item = &'a u16>,
+        meanings: &[Entry],
+    ) {
+        let of = |bits: usize| usize::from(counts[bits]);
+        let mut code = 0usize;
+        self.0[0] = Entry::NONE;
+        for bits in 1..=ROOT {
+            self.0.copy_within(..1 << (bits - 1), 1 << (bits - 1));
+            for symbol in symbols.by_ref().take(of(bits)) {
+                self.0[code & ((1 << ROOT) - 1)] = meanings[usize::from(*symbol)].coded(bits);
+                code = following(code, bits);
+            }
         }
-        let root = code & ((1 << ROOT) - 1);
-        if !self.0[root].is_further() {
-            let place = Entry::base(*free, longest - ROOT).coded(ROOT);
-            self.0[root] = Entry(place.0 | SPECIAL | FURTHER);
-            *free += 1 << (longest - ROOT);
+        let (mut root, mut start) = (usize::MAX, 1 << ROOT);
+        let size = 1 << longest.saturating_sub(ROOT);
+        for bits in ROOT + 1..=longest {
+            for symbol in symbols.by_ref().take(of(bits)) {
+                if code & ((1 << ROOT) - 1) != root {
+                    start += if root == usize::MAX { 0 } else { size };
+                    root = code & ((1 << ROOT) - 1);
+                    let place = Entry::base(start, longest - ROOT).coded(ROOT);
+                    self.0[root] = Entry(place.0 | SPECIAL | FURTHER);
+                }
+                let entry = meanings[usize::from(*symbol)].coded(bits);
+                let further = &mut self.0[start..start + size];
+                further.iter_mut().skip(code >> ROOT).step_by(1 << (bits - ROOT)).for_each(|place| *place = entry);
+                code = following(code, bits);
+            }
         }
-        let start = self.0[root].least();
-        let further = &mut self.0[start..start + (1 << (longest - ROOT))];
-        further.iter_mut().skip(code >> ROOT).step_by(1 << (length - ROOT)).for_each(|place| *place = entry);
     }
+}
+
+/// The code behind this one, of as many bits or more; the last one has none.
+#[inline(always)]
+fn following(code: usize, bits: usize) -> usize {
+    let zeros = !code & ((1 << bits) - 1);
+    let highest = 1 << (usize::BITS - 1 - (zeros | 1).leading_zeros());
+    code & (highest - 1) | highest
 }

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use icecore_chunk::Scratch;
-use icecore_grid::{Cut, Error, ErrorKind, Request, Result, Span};
+use icecore_chunk::{Job, Scratch, decode_two};
+use icecore_grid::{Cut, Cuts, Error, ErrorKind, Request, Result, Span};
 
 use super::cache::{chunk_key, chunks};
 use super::locate::{Located, Piece, State};
@@ -15,8 +15,36 @@ use crate::pool::for_each;
 #[derive(Default)]
 struct Worker {
     scratch: Scratch,
+    /// Of the chunks that are decoded at once.
+    desks: [Desk; 2],
+}
+
+/// What one chunk needs.
+#[derive(Default)]
+struct Desk {
     cut: Cut,
     chunk: Vec<u8>,
+    kept: Option<Arc<[u8]>>,
+}
+
+/// Where a chunk is decoded to.
+#[derive(Clone, Copy)]
+enum Landing {
+    /// To where it belongs in the target, from this byte on.
+    Target(usize),
+    /// Into what the cache keeps.
+    Kept,
+    /// Beside, and part of it is copied.
+    Beside,
+}
+
+/// A chunk's stored bytes on their way.
+struct Task<'a> {
+    query: &'a Query<'a>,
+    planes: usize,
+    stored: &'a [u8],
+    landing: Landing,
+    bytes: usize,
 }
 
 thread_local!(static WORKER: Cell<Option<Box<Worker>>> = const { Cell::new(None) });
@@ -60,115 +88,190 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// All pieces of one request.
+    /// All pieces of one request; those that take less time in pairs wait for the next one.
     pub fn request(&self, request: &Request, bytes: &[u8]) -> Result<()> {
         with_worker(|worker| {
+            let mut waiting: Option<(&Piece, &[u8])> = None;
             for span in request.spans.iter().filter_map(|i| self.located.spans.get(*i as usize)) {
                 let Some(piece) = self.located.pieces.get(span.tag as usize) else { continue };
                 let bytes = fetch::part(request, span, bytes)?;
                 match prefix::longer(self.queries, self.located, span, bytes)? {
                     Some(span) => self.short.lock().unwrap_or_else(PoisonError::into_inner).push(span),
-                    None => self.piece(piece, Some(bytes), worker)?,
+                    None if !self.goes_in_pairs(piece) => self.piece(piece, Some(bytes), worker)?,
+                    None => match waiting.take() {
+                        None => waiting = Some((piece, bytes)),
+                        Some(first) => self.two([first, (piece, bytes)], worker)?,
+                    },
                 }
             }
-            Ok(())
+            waiting.map_or(Ok(()), |(piece, bytes)| self.piece(piece, Some(bytes), worker))
         })
     }
 
-    fn piece(&self, piece: &Piece, stored: Option<&[u8]>, worker: &mut Worker) -> Result<()> {
-        let (Some(query), Some(cuts)) =
-            (self.queries.get(piece.query as usize), self.located.cuts.get(piece.query as usize))
-        else {
+    fn goes_in_pairs(&self, piece: &Piece) -> bool {
+        let query = self.queries.get(piece.query as usize);
+        query.is_some_and(|query| !query.dtype().is_vlen() && query.array.meta().chain.goes_in_pairs())
+    }
+
+    /// Two stored pieces at once.
+    fn two(&self, pieces: [(&Piece, &[u8]); 2], worker: &mut Worker) -> Result<()> {
+        let Worker { scratch, desks } = worker;
+        let [one, other] = desks;
+        let [(first, bytes), (second, more)] = pieces;
+        let tasks = [self.task(first, bytes, one)?, self.task(second, more, other)?];
+        let jobs = [tasks[0].job(one)?, tasks[1].job(other)?];
+        let [done, next] = decode_two(jobs, scratch);
+        tasks[0].end(done, one).map_err(|e| named(tasks[0].query, &one.cut, e))?;
+        tasks[1].end(next, other).map_err(|e| named(tasks[1].query, &other.cut, e))
+    }
+
+    fn task<'t>(&'t self, piece: &Piece, stored: &'t [u8], desk: &mut Desk) -> Result<Task<'t>> {
+        let (query, cuts, planes) = self.parts(piece)?;
+        cuts.cut_into(piece.cut as usize, &mut desk.cut);
+        self.landing(query, planes, stored, &desk.cut).map_err(|e| named(query, &desk.cut, e))
+    }
+
+    /// What a piece is of.
+    fn parts(&self, piece: &Piece) -> Result<(&Query<'_>, &Cuts, usize)> {
+        let at = piece.query as usize;
+        let (Some(query), Some(cuts)) = (self.queries.get(at), self.located.cuts.get(at)) else {
             return Err(Error::new(ErrorKind::Internal, "a piece names no query"));
         };
-        let planes = self.located.depths.get(piece.query as usize).map_or(usize::MAX, |depth| depth.planes);
-        let mut cut = std::mem::take(&mut worker.cut);
-        cuts.cut_into(piece.cut as usize, &mut cut);
+        Ok((query, cuts, self.located.depths.get(at).map_or(usize::MAX, |depth| depth.planes)))
+    }
+
+    fn piece(&self, piece: &Piece, stored: Option<&[u8]>, worker: &mut Worker) -> Result<()> {
+        let (query, cuts, planes) = self.parts(piece)?;
+        let Worker { scratch, desks: [desk, _] } = worker;
+        cuts.cut_into(piece.cut as usize, &mut desk.cut);
         let result = match (&piece.state, stored) {
-            (State::Missing, _) => self.fill(query, &cut),
-            (State::Cached(chunk), _) => self.copy(query, &cut, chunk),
-            (State::Inline(bytes), _) => self.decode(query, planes, &cut, bytes, worker),
-            (State::Stored, Some(bytes)) => self.decode(query, planes, &cut, bytes, worker),
+            (State::Missing, _) => fill(query, &desk.cut),
+            (State::Cached(chunk), _) => copy(query, &desk.cut, chunk),
+            (State::Inline(bytes), _) => self.decode(query, planes, bytes, desk, scratch),
+            (State::Stored, Some(bytes)) => self.decode(query, planes, bytes, desk, scratch),
             (State::Stored, None) => Err(Error::new(ErrorKind::Internal, "a piece came without its bytes")),
         };
-        let result = result.map_err(|e| named(query, &cut, e));
-        worker.cut = cut;
-        result
+        result.map_err(|e| named(query, &desk.cut, e))
     }
 
-    fn fill(&self, query: &Query<'_>, cut: &Cut) -> Result<()> {
-        let fill = &query.array.meta().fill;
+    fn decode(
+        &self,
+        query: &Query<'_>,
+        planes: usize,
+        stored: &[u8],
+        desk: &mut Desk,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         if query.dtype().is_vlen() {
-            let view = view(query.blobs.keep(fill.as_slice().into())?, 0, fill.len() as u32);
-            // SAFETY: see `place`.
-            unsafe { cut.copy.fill(&view, query.target.pointer()) };
-        } else {
-            // SAFETY: see `place`.
-            unsafe { cut.copy.fill(fill, query.target.pointer()) };
+            return decode_vlen(query, stored, desk, scratch);
         }
-        Ok(())
+        let task = self.landing(query, planes, stored, &desk.cut)?;
+        let done = task.job(desk)?.alone(scratch);
+        task.end(done, desk)
     }
 
-    fn copy(&self, query: &Query<'_>, cut: &Cut, chunk: &[u8]) -> Result<()> {
-        let itemsize = query.itemsize();
-        if chunk.len() != chunk_bytes(cut, itemsize)? {
-            return Err(Error::new(ErrorKind::Internal, "a cached chunk has the wrong size"));
-        }
-        self.place(query, cut, chunk);
-        Ok(())
-    }
-
-    fn decode(&self, query: &Query<'_>, planes: usize, cut: &Cut, stored: &[u8], worker: &mut Worker) -> Result<()> {
-        let chain = &query.array.meta().chain;
-        if query.dtype().is_vlen() {
-            return self.decode_vlen(query, cut, stored, worker);
-        }
+    fn landing<'t>(&self, query: &'t Query<'t>, planes: usize, stored: &'t [u8], cut: &Cut) -> Result<Task<'t>> {
         let itemsize = query.itemsize();
         let bytes = chunk_bytes(cut, itemsize)?;
-        if let Some(at) = cut.copy.whole() {
-            let at = usize::try_from(at).ok().and_then(|a| a.checked_mul(itemsize)).unwrap_or(usize::MAX);
-            if at.checked_add(bytes).is_none_or(|end| end > query.target.bytes()) {
-                return Err(Error::new(ErrorKind::Internal, "a chunk lies outside of the target"));
+        let landing = match cut.copy.whole() {
+            Some(at) => {
+                let at = usize::try_from(at).ok().and_then(|a| a.checked_mul(itemsize)).unwrap_or(usize::MAX);
+                if at.checked_add(bytes).is_none_or(|end| end > query.target.bytes()) {
+                    return Err(Error::new(ErrorKind::Internal, "a chunk lies outside of the target"));
+                }
+                Landing::Target(at)
             }
-            // SAFETY: in bounds by the check above; cuts of one selection never overlap in the target, and the query
-            // has exclusive use of it.
-            let out = unsafe { std::slice::from_raw_parts_mut(query.target.pointer().add(at), bytes) };
-            return chain.decode_top(stored, planes, &cut.shape, (0, bytes as u64), out, &mut worker.scratch);
-        }
-        if self.located.keep && chunks().takes(bytes) {
-            let mut chunk: Arc<[u8]> = std::iter::repeat_n(0u8, bytes).collect();
-            if let Some(out) = Arc::get_mut(&mut chunk) {
-                chain.decode_top(stored, planes, &cut.shape, (0, bytes as u64), out, &mut worker.scratch)?;
+            None if self.located.keep && chunks().takes(bytes) => Landing::Kept,
+            None => Landing::Beside,
+        };
+        Ok(Task { query, planes, stored, landing, bytes })
+    }
+}
+
+impl Task<'_> {
+    /// What has to be decoded; `desk` has the chunk's cut, and room for it.
+    fn job<'j>(&'j self, desk: &'j mut Desk) -> Result<Job<'j>> {
+        let Desk { cut, chunk, kept } = desk;
+        let mut wanted = (0, self.bytes as u64);
+        let out = match self.landing {
+            // SAFETY: in bounds, as was checked when the landing was chosen; cuts of one selection never overlap in the
+            // target, and the query has exclusive use of it.
+            Landing::Target(at) => unsafe {
+                std::slice::from_raw_parts_mut(self.query.target.pointer().add(at), self.bytes)
+            },
+            Landing::Kept => {
+                let new = kept.insert(std::iter::repeat_n(0u8, self.bytes).collect());
+                Arc::get_mut(new).ok_or_else(|| Error::new(ErrorKind::Internal, "a new chunk is in use"))?
             }
-            self.place(query, cut, &chunk);
-            let key = chunk_key(query.array.number(), planes, query.array.grid().flat(&cut.chunk));
-            chunks().put(key, chunk, bytes);
-            return Ok(());
-        }
-        let (low, high) = cut.copy.source_span();
-        let wanted = (low * itemsize as u64, high * itemsize as u64);
-        let out = room(&mut worker.chunk, bytes)?;
-        chain.decode_top(stored, planes, &cut.shape, wanted, out, &mut worker.scratch)?;
-        self.place(query, cut, out);
-        Ok(())
+            Landing::Beside => {
+                let (low, high) = cut.copy.source_span();
+                wanted = (low * self.query.itemsize() as u64, high * self.query.itemsize() as u64);
+                room(chunk, self.bytes)?
+            }
+        };
+        let chain = &self.query.array.meta().chain;
+        Ok(Job { chain, stored: self.stored, planes: self.planes, shape: &cut.shape, wanted, out })
     }
 
-    fn decode_vlen(&self, query: &Query<'_>, cut: &Cut, stored: &[u8], worker: &mut Worker) -> Result<()> {
-        let (blob, parts) = query.array.meta().chain.decode_vlen(stored, &cut.shape, &mut worker.scratch)?;
-        let number = query.blobs.keep(blob.into())?;
-        let out = room(&mut worker.chunk, chunk_bytes(cut, query.itemsize())?)?;
-        for (slot, (offset, length)) in out.chunks_exact_mut(16).zip(parts) {
-            slot.copy_from_slice(&view(number, offset, length));
+    /// Puts what was decoded where it belongs.
+    fn end(&self, done: Result<()>, desk: &mut Desk) -> Result<()> {
+        let Desk { cut, chunk, kept } = desk;
+        let kept = kept.take();
+        done?;
+        match (self.landing, kept) {
+            (Landing::Target(_), _) => {}
+            (Landing::Beside, _) => place(self.query, cut, &chunk[..self.bytes]),
+            (Landing::Kept, kept) => {
+                let Some(kept) = kept else {
+                    return Err(Error::new(ErrorKind::Internal, "a chunk that was kept is gone"));
+                };
+                place(self.query, cut, &kept);
+                let array = &self.query.array;
+                chunks().put(chunk_key(array.number(), self.planes, array.grid().flat(&cut.chunk)), kept, self.bytes);
+            }
         }
-        self.place(query, cut, out);
         Ok(())
     }
+}
 
-    fn place(&self, query: &Query<'_>, cut: &Cut, chunk: &[u8]) {
-        // SAFETY: the chunk has the cut's shape, the target the selection's (checked when the query was made: `Query::bytes`),
-        // and the cuts of one selection never overlap in it.
-        unsafe { cut.copy.place(chunk.as_ptr(), query.target.pointer(), query.itemsize()) };
+fn fill(query: &Query<'_>, cut: &Cut) -> Result<()> {
+    let fill = &query.array.meta().fill;
+    if query.dtype().is_vlen() {
+        let view = view(query.blobs.keep(fill.as_slice().into())?, 0, fill.len() as u32);
+        // SAFETY: see `place`.
+        unsafe { cut.copy.fill(&view, query.target.pointer()) };
+    } else {
+        // SAFETY: see `place`.
+        unsafe { cut.copy.fill(fill, query.target.pointer()) };
     }
+    Ok(())
+}
+
+fn copy(query: &Query<'_>, cut: &Cut, chunk: &[u8]) -> Result<()> {
+    let itemsize = query.itemsize();
+    if chunk.len() != chunk_bytes(cut, itemsize)? {
+        return Err(Error::new(ErrorKind::Internal, "a cached chunk has the wrong size"));
+    }
+    place(query, cut, chunk);
+    Ok(())
+}
+
+fn decode_vlen(query: &Query<'_>, stored: &[u8], desk: &mut Desk, scratch: &mut Scratch) -> Result<()> {
+    let Desk { cut, chunk, .. } = desk;
+    let (blob, parts) = query.array.meta().chain.decode_vlen(stored, &cut.shape, scratch)?;
+    let number = query.blobs.keep(blob.into())?;
+    let out = room(chunk, chunk_bytes(cut, query.itemsize())?)?;
+    for (slot, (offset, length)) in out.chunks_exact_mut(16).zip(parts) {
+        slot.copy_from_slice(&view(number, offset, length));
+    }
+    place(query, cut, out);
+    Ok(())
+}
+
+fn place(query: &Query<'_>, cut: &Cut, chunk: &[u8]) {
+    // SAFETY: the chunk has the cut's shape, the target the selection's (checked when the query was made: `Query::bytes`),
+    // and the cuts of one selection never overlap in it.
+    unsafe { cut.copy.place(chunk.as_ptr(), query.target.pointer(), query.itemsize()) };
 }
 
 /// A variable-length element on its way: which blob, where in it, how long.

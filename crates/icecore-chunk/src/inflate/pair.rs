@@ -1,0 +1,100 @@
+//! Two whole streams into their outputs, at once.
+
+use super::call::{Pause, Place};
+use super::lane::Turn;
+use super::{Inflate, Stage, fast, lane};
+
+/// What two streams are decoded with; kept, because its tables are large.
+#[derive(Default)]
+pub(crate) struct Pair([Inflate; 2]);
+
+impl Pair {
+    /// Decodes the stream that each of `inputs` begins with, side by side; how many bytes it has, where it is sound and fills
+    /// its output exactly.
+    pub fn inflate(&mut self, inputs: [&[u8]; 2], outs: [&mut [u8]; 2]) -> [Option<usize>; 2] {
+        let ([input, second], [out, other]) = (inputs, outs);
+        let mut places = [Place { input, from: 0, out, at: 0 }, Place { input: second, from: 0, out: other, at: 0 }];
+        self.0.iter_mut().for_each(Inflate::begin);
+        loop {
+            let ready = [0, 1].map(|i| self.0[i].up_to_symbols(&mut places[i]));
+            let turns = match ready {
+                [true, true] if places.iter().all(|place| lane::room(place, false)) => {
+                    fast::two(&mut self.0, &mut places)
+                }
+                [true, _] => [fast::one(&mut self.0[0], &mut places[0]), Turn::Next],
+                [false, true] => [Turn::Next, fast::one(&mut self.0[1], &mut places[1])],
+                [false, false] => break,
+            };
+            for (stream, turn) in self.0.iter_mut().zip(turns) {
+                if stream.take(turn).is_err() {
+                    stream.stage = Stage::Bad;
+                }
+            }
+        }
+        [0, 1].map(|i| {
+            let (stream, place) = (&mut self.0[i], &mut places[i]);
+            stream.bits.give_back(&mut place.from);
+            (stream.stage == Stage::End && place.at == place.out.len()).then_some(place.from)
+        })
+    }
+}
+
+impl Inflate {
+    /// Forgets the stream before.
+    fn begin(&mut self) {
+        self.stage = Stage::Block;
+        self.bits = Default::default();
+        self.history.clear();
+    }
+
+    /// Goes on by single steps until there is room for quick ones; false where there will be none.
+    fn up_to_symbols(&mut self, place: &mut Place<'_>) -> bool {
+        while self.stage != Stage::Bad && self.stage != Stage::End {
+            if self.quick(place) {
+                return true;
+            }
+            match self.step(place) {
+                Ok(()) => {}
+                Err(Pause::Input | Pause::Output | Pause::Bad(_)) => self.stage = Stage::Bad,
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::DeflateEncoder;
+
+    use super::Pair;
+
+    fn deflated(text: &[u8]) -> Vec<u8> {
+        let mut stream = DeflateEncoder::new(Vec::new(), Compression::new(6));
+        stream.write_all(text).unwrap();
+        stream.finish().unwrap()
+    }
+
+    #[test]
+    fn each_stream_fills_its_output_whatever_the_other_is() {
+        let long: Vec<u8> = (0..30_000u32).flat_map(|i| (f64::from(i) * 0.37).sqrt().to_le_bytes()).collect();
+        let short: Vec<u8> = (0..5000u32).flat_map(|i| format!("{},", i * i % 977).into_bytes()).collect();
+        let (a, b) = (deflated(&long), deflated(&short));
+        let mut cut = a.clone();
+        cut.truncate(a.len() - 40);
+        let mut pair = Pair::default();
+        let (mut out, mut other) = (vec![0; long.len()], vec![0; short.len()]);
+        for _ in 0..2 {
+            let used = pair.inflate([&[&a[..], b"behind"].concat(), &b], [&mut out, &mut other]);
+            assert_eq!(used, [Some(a.len()), Some(b.len())]);
+            assert!(out == long && other == short);
+            assert_eq!(pair.inflate([&b, &cut], [&mut other, &mut out]), [Some(b.len()), None]);
+            assert!(other == short);
+            // Too little room, or too much.
+            assert_eq!(pair.inflate([&a, &b], [&mut out[1..], &mut [0; 1 << 16]]), [None; 2]);
+        }
+    }
+}
