@@ -68,11 +68,22 @@ impl<'a> Decoder<'a> {
                 let bytes = fetch::part(request, span, bytes)?;
                 match prefix::longer(self.queries, self.located, span, bytes)? {
                     Some(span) => self.short.lock().unwrap_or_else(PoisonError::into_inner).push(span),
-                    None => self.piece(piece, Some(bytes), worker)?,
+                    None => self.piece(piece, Some(bytes), worker).map_err(|e| self.placed(span, e))?,
                 }
             }
             Ok(())
         })
+    }
+
+    /// Says which file damaged bytes lie in: an array may be linked from thousands.
+    fn placed(&self, span: &Span, error: Error) -> Error {
+        match self.located.sources.get(span.object as usize) {
+            Some(source) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Codec) => {
+                let (from, to, name) = (span.offset, span.offset.saturating_add(span.length), source.name());
+                Error { message: format!("{} (bytes {from}..{to} of {name})", error.message), ..error }
+            }
+            _ => error,
+        }
     }
 
     fn piece(&self, piece: &Piece, stored: Option<&[u8]>, worker: &mut Worker) -> Result<()> {
