@@ -83,6 +83,13 @@ class Assembly:
     skipped: list[tuple[str, ArrayEntry, str]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
+    def anything(self, repo: Repo | None) -> bool:
+        """Whether there is something to write: arrays, or groups (with attributes) without any."""
+        if self.steps or self.failures:
+            return bool(self.steps)
+        known = repo._nodes if repo is not None else {}
+        return any(path not in known for path in self.groups)
+
 
 def assemble(
     sources: Sequence[Source],

@@ -28,11 +28,13 @@ def typed(node: Node) -> dict[str, Any]:
 
 
 def _typed(value: Any, dtype: str) -> Any:
+    # straight to its type: on the way through NumPy's guess integers of both halves of u64 become floats
+    many = isinstance(value, (list, tuple))
     try:
-        array = np.array(np.atleast_1d(value).tolist(), dtype)
+        array = np.array(value if many else [value], dtype)
     except (TypeError, ValueError, OverflowError):
         return value
-    return array if isinstance(value, (list, tuple)) else array[0]
+    return array if many else array[0]
 
 
 def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str:

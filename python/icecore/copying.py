@@ -39,6 +39,7 @@ def copy_new(
     allows it; of a sparse one only boxes that hold something, in chunks of the source (``held``).
     """
     entry, path = step.entry, step.path
+    entry.check()
     kept = ours(entry) | ({"codec": planned.record} if planned.record else {})
     document = layout.document(
         entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
@@ -107,6 +108,7 @@ def at_once(entry: ArrayEntry, read: Reader) -> Reader:
 def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> None:
     """Write the new part of an array that exists, with its own chunks and codecs."""
     assert step.old is not None
+    step.entry.check()
     array = ArrayWriter(writer, step.old, step.entry.dtype)
     array.resize(step.shape)
 

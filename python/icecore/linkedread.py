@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from icecore import references
+from icecore import errors, references
 from icecore.linkplan import writable
 from icecore.repo import create
 from icecore.sources.arraymap import ArrayEntry, Reader
@@ -40,7 +40,8 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
         view = writer._pending()
         writer.abort()
     return [
-        partial(_read, view.array(f"/{i}")) if i in chosen else _own(entry) for i, entry in enumerate(entries)
+        partial(_read, view.array(f"/{i}"), entry.path) if i in chosen else _own(entry)
+        for i, entry in enumerate(entries)
     ]
 
 
@@ -58,8 +59,13 @@ def _choose(entries: Sequence[ArrayEntry]) -> set[int]:
     return chosen
 
 
-def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
-    return native.read(tuple(region), None, False, None)
+def _read(native: Any, path: str, region: Sequence[slice]) -> np.ndarray:
+    try:
+        return native.read(tuple(region), None, False, None)
+    except errors.Error as error:
+        message = error.message.replace(f"{native.path}:", f"{path}:", 1)
+        hint = "compare the file with its original" if error.kind == "corrupt" else error.hint
+        raise errors.make(error.kind, message, hint) from error
 
 
 def _own(entry: ArrayEntry) -> Reader:

@@ -79,7 +79,7 @@ def link(
     rows += [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     rows.sort(key=lambda row: row.path)
     report = Report(rows, failures + assembly.failures, notes(indexed), dry_run=dry_run)
-    if not dry_run and may_commit(report, bool(plans), keep_going):
+    if not dry_run and may_commit(report, assembly.anything(repo), keep_going):
         with writing(writer, into, storage, why) as writer:
             groups(writer, assembly, replace)
             linked = [plan.step.entry for plan in plans if plan.how != "copied"]

@@ -129,7 +129,7 @@ def pack(
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
-    if may_commit(report, bool(assembly.steps or tables.jobs), keep_going):
+    if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
         with writing(writer, into, storage, why, 2 * budget) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)

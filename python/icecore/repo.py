@@ -376,7 +376,10 @@ class Repo:
 
         if branch is None:
             branch = self.ref if self.ref in self.branches else "main"
-            if branch != self.ref and self.snapshot_id != self.branches.get("main"):
+            # a tag stays what it is, even where the branch is still there
+            if branch != self.ref and (
+                self.ref in self.tags or self.snapshot_id != self.branches.get("main")
+            ):
                 raise errors.make(
                     "read-only",
                     f"{self.ref} is not a branch, so nothing can be committed to it",

@@ -300,3 +300,15 @@ def test_numpy_and_globs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(repo["/a/a"][...], np.load(tmp_path / "a.npy"))
     np.testing.assert_array_equal(repo["/b/b"][...], np.load(tmp_path / "b.npy"))
     assert repo["/a/a"].linked
+
+
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+def test_groups_and_attributes_need_no_arrays(tmp_path: Path, verb: Any) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file.attrs["title"] = "no data yet"
+        file.create_group("g").attrs["station"] = 7
+    assert verb(tmp_path / "f.h5", tmp_path / "r").snapshot is not None
+    repo = icecore.open(tmp_path / "r")
+    assert repo["/f"].attrs == {"title": "no data yet"}
+    assert repo["/f/g"].attrs == {"station": 7}
+    assert verb(tmp_path / "f.h5", tmp_path / "r").snapshot is None

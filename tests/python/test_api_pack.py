@@ -221,3 +221,33 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     packed = icecore.open(tmp_path / "r.icecore")["/big/x"]
     np.testing.assert_array_equal(packed[450:460], block + 450)
     assert packed[499, 3, 7] == block[9, 3, 7] + 490
+
+
+def test_damage_is_named_by_file_and_array(tmp_path: Path) -> None:
+    """Of the files that an array is made of, and not by where a pack keeps its references meanwhile."""
+    files = [tmp_path / f"{i}.h5" for i in range(3)]
+    for path in files:
+        with h5py.File(path, "w") as file:
+            file["other"] = np.arange(3)
+            scale = file.create_dataset("time", data=np.arange(20.0), chunks=(10,), maxshape=(None,))
+            scale.make_scale()
+            a = file.create_dataset("g/a", data=np.arange(40).reshape(20, 2), chunks=(10, 2), fletcher32=True)
+            a.dims[0].attach_scale(scale)
+            info = a.id.get_chunk_info(1)
+    with files[1].open("r+b") as file:
+        file.seek(info.byte_offset)
+        file.write(b"x")
+    icecore.link(files, tmp_path / "links", group="/", concat="time")
+    calls = [
+        lambda: icecore.pack(files[1], tmp_path / "one"),
+        lambda: icecore.pack(files, tmp_path / "all", group="/", concat="time"),
+        icecore.open(tmp_path / "links")["/g/a"].read,
+    ]
+    for call in calls:
+        with pytest.raises(icecore.Error) as caught:
+            call()
+        assert caught.value.kind == "corrupt"
+        assert caught.value.message.startswith("/g/a: chunk [")
+        where = f"(bytes {info.byte_offset}..{info.byte_offset + info.size} of {files[1]})"
+        assert where in caught.value.message
+    assert not (tmp_path / "one").exists()

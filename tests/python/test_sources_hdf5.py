@@ -439,6 +439,7 @@ def test_compound_types(tmp_path):
                 data["in"]["y"] = 1.5
             file.create_dataset(name, data=data, chunks=(6,), compression="gzip")
         file.create_dataset("text", (3,), text)
+        file.create_dataset("empty", (2, 0), arrays, maxshape=(2, None))
         file.create_dataset("complex", data=rng.normal(size=9) + 1j, chunks=(4,))
 
     path, amap = indexed(tmp_path, fill)
@@ -452,6 +453,8 @@ def test_compound_types(tmp_path):
     for found in (entry.read((slice(0, 20),)), through_zarr(amap, "/arrays")):
         assert same(found["a"], wanted["a"])
         assert same(np.stack([found["v"][str(i)] for i in range(4)], axis=1), wanted["v"].reshape(20, 4))
+    entry = amap.arrays["/empty"]
+    assert entry.read(everything(entry)).shape == (2, 0)
     assert "/text" not in amap.arrays
     assert [(n.path, n.kind) for n in amap.dropped] == [("/text", "unsupported")]
     assert "complex128" in str(check(path, amap, "/complex").data_type)

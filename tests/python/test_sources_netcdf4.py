@@ -129,6 +129,21 @@ def test_variables_shorter_than_the_unlimited_dimension_are_filled_up(tmp_path):
     check_xarray(path, amap)
 
 
+def test_coordinates_of_several_axes_are_filled_up_too(tmp_path):
+    def fill(file):
+        file.createDimension("station", None)
+        file.createDimension("character", 4)
+        names = file.createVariable("station", "S1", ("station", "character"))
+        names.set_auto_chartostring(False)
+        names[:1] = np.array([list("abcd")], "S1")
+        file.createGroup("g").createVariable("v", "f4", ("station",))[:] = np.arange(3)
+
+    path, amap = written(tmp_path, fill)
+    assert amap.arrays["/station"].shape == (3, 4)
+    check_xarray(path, amap)
+    check_xarray(path, amap, "/g")
+
+
 @pytest.mark.parametrize("word", [None, "NA"])
 @pytest.mark.parametrize("chunk", [1, 2, 7])
 def test_words_that_were_never_written(tmp_path, word, chunk):
@@ -171,6 +186,7 @@ def test_attributes_that_are_no_numbers_in_json_stay_numbers(tmp_path):
         variable[:] = [1, 2, 3]
         variable.missing_value = np.nan
         variable.range = np.array([-np.inf, 5.0])
+        variable.large = np.array([2**63 + 2049, 2**53 + 1], "u8")
 
     path, _ = written(tmp_path, fill)
     link(path, into=tmp_path / "r.icecore", group="/")

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from icecore import errors
+from icecore import errors, pack
 from icecore.sources import open_source
 from sources_kit import everything, same, through_zarr
 
@@ -128,6 +128,21 @@ def test_npz_local_headers_have_lengths_of_their_own(tmp_path):
     ):
         np.lib.format.write_array(file, wanted)
     assert same(through_zarr(open_source(tmp_path / "x.npz"), "/a"), wanted)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_pack_checks_what_a_zip_says_of_its_members(tmp_path, save):
+    path = tmp_path / "x.npz"
+    save(path, good=np.arange(5), wrong=np.arange(1000.0))
+    raw = bytearray(path.read_bytes())
+    at = raw.index(np.float64(700).tobytes()) + 6 if save is np.savez else raw.index(b"wrong.npy") + 400
+    raw[at] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(errors.Error) as caught:
+        pack(path, tmp_path / "r.icecore")
+    assert caught.value.kind == "corrupt"
+    assert f"{path}:wrong.npy" in str(caught.value)
+    assert not (tmp_path / "r.icecore").exists()
 
 
 def test_other_zips_are_refused(tmp_path):

@@ -167,3 +167,16 @@ def test_replace_with_another_form(tmp_path: Path) -> None:
     array = icecore.open(into)["/run/t2m"]
     assert (array.dtype, array.shape) == (np.dtype("f8"), (3, 20, 30))
     np.testing.assert_array_equal(array.read(), values[:3].astype("f8"))
+
+
+def test_nothing_is_committed_by_the_name_of_a_tag(repo_path: str) -> None:
+    """Not even while the branch is still where the tag is: the commit would not be found under that name."""
+    repo = icecore.create(repo_path)
+    with repo.writer("first") as writer:
+        writer.group("/g")
+    repo = icecore.open(repo_path)
+    repo.tag("v1")
+    with pytest.raises(icecore.Error) as caught:
+        icecore.open(f"{repo_path}@v1").writer()
+    assert caught.value.kind == "read-only"
+    assert icecore.open(repo_path).snapshot_id == repo.snapshot_id

@@ -69,7 +69,8 @@ def _text(done: str, report: Report, into: str) -> str:
     stored = report.bytes_stored + sum(row.bytes for row in report.rows if row.how in ("linked", "mixed"))
     counts = [f"{report.count(how)} {how}" for how in ("linked", "mixed", "copied", "packed", "skipped")]
     counts = [count for count in counts if not count.startswith("0 ")]
-    lines = [shown, "", f"{text.plural(len(report.rows), 'array')}: {', '.join(counts) or 'nothing to do'}"]
+    nothing = "groups only" if report.snapshot else "nothing to do"
+    lines = [shown, "", f"{text.plural(len(report.rows), 'array')}: {', '.join(counts) or nothing}"]
     if report.dry_run:
         lines.append(f"dry run: nothing was written to {into}")
     else:

@@ -35,6 +35,10 @@ class Note:
     message: str
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass
 class Links:
     """References to chunks that stay in their source files, columnar.
@@ -110,6 +114,8 @@ class ArrayEntry:
             array, for the chunks of a linked array that can't be linked themselves.
         read: a region (one ``slice(start, stop)`` with step 1 per axis) → C-contiguous array of ``dtype``.
         held: which chunks there are (None: unknown); ``links`` on a regular grid say it themselves.
+        check: raises where a checksum of the whole array, which reads of parts can't look at, is wrong; asked
+            by copies.
         unlimited: axes that the source says can grow.
         note: why it isn't linked, or what a reader should know about it.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
@@ -131,6 +137,7 @@ class ArrayEntry:
     native: dict[int, Callable[[], np.ndarray]] = field(default_factory=dict)
     read: Reader | None = None
     held: Callable[[], Held | None] | None = None
+    check: Callable[[], None] = _nothing
     unlimited: tuple[int, ...] = ()
     note: str = ""
     attr_types: dict[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ import io
 import zipfile
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ _FAULTS = (
     NotImplementedError,
     RuntimeError,
 )
-_HEADER = 1 << 16
+_HEADER, _BLOCK = 1 << 16, 1 << 20
 
 
 def open(source: str) -> ArrayMap:
@@ -81,6 +82,7 @@ def _member(
             shape, dtype, fortran, offset = read_header(data, start, member.file_size, label)
             available = start + member.file_size - offset
             entry = raw_entry(path, source, ident, offset, available, shape, dtype, fortran)
+            entry.check = partial(_intact, source, member.filename)
         else:
             entry = _compressed(path, source, ident, archive, member, label)
     except errors.Error as error:
@@ -185,6 +187,19 @@ class MemberReader:
                 "corrupt", f"{self.source}:{self.member} ends {length - len(block)} bytes early"
             )
         return block
+
+
+def _intact(source: str, member: str) -> None:
+    """Read a member from end to end, as its CRC-32 is of all its bytes."""
+    data = open_bytes(source)
+    try:
+        with _archive(data, source).open(member) as file:
+            while file.read(_BLOCK):
+                pass
+    except _FAULTS as error:
+        raise errors.make("corrupt", f"{source}:{member}: {error}", "test it with unzip -t") from error
+    finally:
+        data.close()
 
 
 class _Prefix:

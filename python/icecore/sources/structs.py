@@ -100,8 +100,9 @@ def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         elif values.dtype[name].subdtype is None:
             out[name] = pack(field, dtype[name])
         else:
-            flat = field.reshape((*values.shape, -1))
-            for i, part in enumerate(dtype[name].names or ()):
+            parts = dtype[name].names or ()
+            flat = field.reshape((*values.shape, len(parts)))  # not -1: there may be no records
+            for i, part in enumerate(parts):
                 item = flat[..., i]
                 inner = dtype[name][part]
                 out[name][part] = item if inner.names is None else pack(item, inner)

@@ -91,21 +91,36 @@ impl<'a> Decoder<'a> {
     /// All pieces of one request; those that take less time in pairs wait for the next one.
     pub fn request(&self, request: &Request, bytes: &[u8]) -> Result<()> {
         with_worker(|worker| {
-            let mut waiting: Option<(&Piece, &[u8])> = None;
+            let mut waiting: Option<(&Piece, &Span, &[u8])> = None;
             for span in request.spans.iter().filter_map(|i| self.located.spans.get(*i as usize)) {
                 let Some(piece) = self.located.pieces.get(span.tag as usize) else { continue };
                 let bytes = fetch::part(request, span, bytes)?;
                 match prefix::longer(self.queries, self.located, span, bytes)? {
                     Some(span) => self.short.lock().unwrap_or_else(PoisonError::into_inner).push(span),
-                    None if !self.goes_in_pairs(piece) => self.piece(piece, Some(bytes), worker)?,
+                    None if !self.goes_in_pairs(piece) => self.stored(piece, span, bytes, worker)?,
                     None => match waiting.take() {
-                        None => waiting = Some((piece, bytes)),
-                        Some(first) => self.two([first, (piece, bytes)], worker)?,
+                        None => waiting = Some((piece, span, bytes)),
+                        Some(first) => self.two([first, (piece, span, bytes)], worker)?,
                     },
                 }
             }
-            waiting.map_or(Ok(()), |(piece, bytes)| self.piece(piece, Some(bytes), worker))
+            waiting.map_or(Ok(()), |(piece, span, bytes)| self.stored(piece, span, bytes, worker))
         })
+    }
+
+    fn stored(&self, piece: &Piece, span: &Span, bytes: &[u8], worker: &mut Worker) -> Result<()> {
+        self.piece(piece, Some(bytes), worker).map_err(|e| self.placed(span, e))
+    }
+
+    /// Says which file damaged bytes lie in: an array may be linked from thousands.
+    fn placed(&self, span: &Span, error: Error) -> Error {
+        match self.located.sources.get(span.object as usize) {
+            Some(source) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Codec) => {
+                let (from, to, name) = (span.offset, span.offset.saturating_add(span.length), source.name());
+                Error { message: format!("{} (bytes {from}..{to} of {name})", error.message), ..error }
+            }
+            _ => error,
+        }
     }
 
     fn goes_in_pairs(&self, piece: &Piece) -> bool {
@@ -114,15 +129,16 @@ impl<'a> Decoder<'a> {
     }
 
     /// Two stored pieces at once.
-    fn two(&self, pieces: [(&Piece, &[u8]); 2], worker: &mut Worker) -> Result<()> {
+    fn two(&self, pieces: [(&Piece, &Span, &[u8]); 2], worker: &mut Worker) -> Result<()> {
         let Worker { scratch, desks } = worker;
         let [one, other] = desks;
-        let [(first, bytes), (second, more)] = pieces;
+        let [(first, span, bytes), (second, next_span, more)] = pieces;
         let tasks = [self.task(first, bytes, one)?, self.task(second, more, other)?];
         let jobs = [tasks[0].job(one)?, tasks[1].job(other)?];
         let [done, next] = decode_two(jobs, scratch);
-        tasks[0].end(done, one).map_err(|e| named(tasks[0].query, &one.cut, e))?;
-        tasks[1].end(next, other).map_err(|e| named(tasks[1].query, &other.cut, e))
+        let told = |e, task: &Task<'_>, desk: &Desk, span| self.placed(span, named(task.query, &desk.cut, e));
+        tasks[0].end(done, one).map_err(|e| told(e, &tasks[0], one, span))?;
+        tasks[1].end(next, other).map_err(|e| told(e, &tasks[1], other, next_span))
     }
 
     fn task<'t>(&'t self, piece: &Piece, stored: &'t [u8], desk: &mut Desk) -> Result<Task<'t>> {

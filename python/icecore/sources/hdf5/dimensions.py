@@ -101,24 +101,40 @@ def extended_shapes(datasets: list[Labels]) -> dict[str, tuple[int, ...]]:
     """Path → shape, for datasets that are shorter than the unlimited dimension they hang on: netCDF fills the
     rest.
     """
-    lengths: dict[str, int] = {}
-    scales = {
-        item.path: item for item in datasets if item.is_scale and item.unlimited and len(item.shape) == 1
-    }
+    ids: dict[int, str] = {}
     for item in datasets:
-        for size, scale in zip(item.shape, item.scales, strict=False):
-            if scale in scales:
-                lengths[scale] = max(lengths.get(scale, scales[scale].shape[0]), size)
+        if item.is_scale and item.dim_id is not None:
+            ids.setdefault(item.dim_id, item.path)
+    growing = {item.path for item in datasets if item.unlimited and _names_an_axis(item)}
+    lengths: dict[str, int] = {}
+    axes = {item.path: _axes(item, ids) for item in datasets}
+    for item in datasets:
+        for size, scale in zip(item.shape, axes[item.path], strict=False):
+            if scale in growing:
+                lengths[scale] = max(lengths.get(scale, 0), size)
     longer: dict[str, tuple[int, ...]] = {}
     for item in datasets:
-        own = [item.path] if item.path in lengths and not any(item.scales) else item.scales
+        scales = axes[item.path] or [None] * len(item.shape)
         shape = tuple(
-            max(size, lengths.get(scale, size)) if scale else size
-            for size, scale in zip(item.shape, own or [None] * len(item.shape), strict=False)
+            lengths.get(scale, size) if scale else size
+            for size, scale in zip(item.shape, scales, strict=False)
         )
         if len(shape) == len(item.shape) and shape != item.shape:
             longer[item.path] = shape
     return longer
+
+
+def _names_an_axis(item: Labels) -> bool:
+    """Whether a scale is a dimension's: one-dimensional, or a netCDF variable over that and others."""
+    return item.is_scale and (len(item.shape) == 1 or item.coordinates is not None)
+
+
+def _axes(item: Labels, ids: dict[int, str]) -> list[str | None]:
+    """Per axis the path of its scale; a dimension's own variable has no list of them."""
+    if any(item.scales) or not _names_an_axis(item):
+        return item.scales
+    others = [ids.get(i) for i in item.coordinates or ()][1:]
+    return [item.path, *others]
 
 
 def scale_paths(value: Any, rank: int, name_of: Any) -> list[str | None]:
