@@ -186,3 +186,45 @@ def test_pack_and_link_with_summaries(repo: str, run: Any, tmp_path: Path) -> No
         assert "summary" not in run("ls", into)[1]
         report = json.loads(run("query", into, "/t", "--where", "x > 19000", "--explain", "--json")[1])
         assert (report["rows_out"], report["zones"], report["zones_pruned"]) == (999, 5, 4)
+
+
+def test_a_clause_that_is_no_utf8(repo: str, run: Any) -> None:
+    status, _, err = query(run, repo, "--where", "name = '\udcff'")
+    assert (status, "error[invalid]: character 9" in err) == (2, True)
+
+
+def test_explain_of_a_reduction_that_summaries_tell(repo: str, run: Any) -> None:
+    out = query(run, repo, "--reduce", "mean:lon", "--explain")[1]
+    assert "the summaries of lon tell" in out
+    assert "nothing was pruned" not in out
+
+
+def test_times_beyond_those_of_python(tmp_path: Path, run: Any, capsys: Any, monkeypatch: Any) -> None:
+    """JSON and the terminal show them as CSV does."""
+    far = np.array(["29349-01-26", "-0768-02-04", "NaT", "2020-01-01"], "M8[D]")
+    with icecore.create(tmp_path / "far.icecore").writer() as w:
+        w.array("/t/day", far.dtype, far.shape)[...] = far
+        w.array("/t/pair", "M8[s]", (4, 2))[...] = np.stack([far, far], axis=1)
+    rows = json.loads(run("query", tmp_path / "far.icecore", "/t", "--json")[1])
+    days = ["29349-01-26 00:00:00", "-0768-02-04 00:00:00", None, "2020-01-01 00:00:00"]
+    assert [row["day"] for row in rows] == days
+    assert [row["pair"] for row in rows] == [[day, day] for day in days]
+    with icecore.create(tmp_path / "deep.icecore").writer() as w:
+        w.array("/t/s", "M8[s]", (2,))[...] = np.array([2**41, -1]).view("M8[s]")
+    rows = json.loads(run("query", tmp_path / "deep.icecore", "/t", "--json")[1])
+    assert [row["s"] for row in rows] == ["71654-04-10 01:12:32", "1969-12-31 23:59:59"]
+
+
+@pytest.mark.parametrize("null", [-9, "N/A"])
+def test_nulls_of_a_single_column_are_no_empty_lines(tmp_path: Path, run: Any, null: Any) -> None:
+    """Which readers of CSV skip."""
+    pd = pytest.importorskip("pandas")
+    values = np.array([null, *["a\n\n", "b", "", "c"][: 4 * isinstance(null, str)], null, null]).astype(
+        "S4" if isinstance(null, str) else "i4"
+    )
+    with icecore.create(tmp_path / "one.icecore").writer() as w:
+        w.array("/t/a", values.dtype, values.shape, attrs={"_FillValue": null})[...] = values
+    out = run("query", tmp_path / "one.icecore", "/t")[1]
+    assert len(pd.read_csv(io.StringIO(out))) == len(values)
+    wanted = ["" if value == values[0] else value.decode() for value in values]
+    assert [row for row in csv.reader(io.StringIO(out))] == [["a"], *([text] for text in wanted)]

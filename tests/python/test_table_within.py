@@ -186,3 +186,18 @@ def test_coordinates_that_make_no_sense(tmp_path: Path, bad: float) -> None:
     with pytest.raises(Error) as caught:
         rows(of, shapely.Polygon([(0, 0), (bad, 0), (1, 1)]))
     assert (caught.value.kind, bool(caught.value.hint)) == ("invalid", True)
+
+
+def test_mistakes_in_a_clause_beside_a_polygon_are_shown_in_that_clause(tmp_path: Path) -> None:
+    of = table(tmp_path / "r.icecore", -180)
+    for clause in ("rwo > 1", "row > 1) or (row < 5"):
+        alone, beside = "", ""
+        try:
+            of.scan(["row"], clause)
+        except Error as error:
+            alone = str(error)
+        with pytest.raises(Error) as caught:
+            of.scan(["row"], clause, within=shapely.box(0, 0, 1, 1))
+        beside = str(caught.value)
+        assert beside == alone
+        assert clause in alone

@@ -117,3 +117,22 @@ def test_a_label_with_a_byte_order_mark(tmp_path: Path) -> None:
     repo, _, again = round_trip(label, tmp_path)
     assert again == text
     assert list(repo.table("/t")) == ["NAME", "COUNT", "VALUE"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["12345678.123456789"],
+        ["0.02009231224656105"] * 4,
+        ["0.1234567890123456", "-0.5"],
+        ["0.02009231224656105", "1.02009231224656105"],
+        ["0.00000000000000000001"],
+        ["68.9", "82.67716535433071"],  # of 82.67716535433070 and …71 the nearest double is the same
+        ["8.2", "82.67716535433071", "82.67716535433072", "82.6771653543307"] * 700,
+    ],
+)
+def test_a_column_of_nothing_but_long_fractions(tmp_path: Path, values: list[str]) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i},{v}\n" for i, v in enumerate(values)))
+    repo, _, restored = round_trip(tmp_path / "t.csv", tmp_path)
+    assert repo.table("/t").to_numpy()["b"].tolist() == [float(value) for value in values]
+    assert restored == (tmp_path / "t.csv").read_bytes()

@@ -72,8 +72,8 @@ fn too_long(numbers: &[Loose]) -> bool {
 /// The numbers that are multiples of 10^-scale as doubles have them, and that scale.
 fn decimals(numbers: &[Loose]) -> (Vec<Loose>, u8) {
     let multiple = |n: &Loose, scale: u8| {
-        n.digits.is_some_and(|d| {
-            let more = 10i64.checked_pow(u32::from(scale.saturating_sub(n.places)));
+        n.digits.zip(scale.checked_sub(n.places)).is_some_and(|(d, more)| {
+            let more = 10i64.checked_pow(u32::from(more));
             more.and_then(|m| d.checked_mul(m)).is_some_and(|k| scale == 0 || to_double(k, scale).is_some())
         })
     };

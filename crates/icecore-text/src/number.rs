@@ -140,8 +140,12 @@ fn digits(mut magnitude: u64, places: usize, least: usize, buffer: &mut Buffer) 
 pub fn to_double(value: i64, scale: u8) -> Option<f64> {
     let power = *POW10.get(scale as usize)?;
     // Up to 2^53 both numbers are exact, so that the quotient is the nearest double.
-    (value.unsigned_abs() <= 1 << 53 && scale <= 15).then(|| value as f64 / power as f64)
+    let double = (value.unsigned_abs() <= 1 << 53 && scale <= 15).then(|| value as f64 / power as f64);
+    double.filter(|double| value.unsigned_abs() <= SURE || from_double(*double, scale) == Some(value))
 }
+
+/// Beyond it the nearest double of two decimals may be the same one.
+const SURE: u64 = 1 << 52;
 
 /// What [`to_double`] gives for each of `wholes`, all at once; false where one of them has no double.
 #[inline]
@@ -152,7 +156,7 @@ pub fn to_doubles(wholes: &[i64], scale: u8, values: &mut [f64]) -> bool {
     let both = wholes.iter().zip(values);
     both.fold(true, |all, (whole, value)| {
         *value = *whole as f64 / power;
-        all & (whole.unsigned_abs() <= 1 << 53)
+        all & (whole.unsigned_abs() <= SURE)
     })
 }
 

@@ -95,18 +95,68 @@ impl<'a> Binder<'a> {
         match (&left.kind, &right.kind) {
             (Kind::Column(name), _) if is_constant(right) => self.test(op, name, left.place, right),
             (_, Kind::Column(name)) if is_constant(left) => self.test(op.mirrored(), name, right.place, left),
+            (Kind::Column(a), Kind::Column(b))
+                if let Some(pair) = self.pair(op, (a, left.place), (b, right.place))? =>
+            {
+                Ok(pair)
+            }
             _ => {
                 let (a, b) = (self.number(left)?, self.number(right)?);
-                let ints = |n: &Number| match n {
-                    Number::Column(c) => {
-                        self.columns.get(*c).filter(|c| domain(&c.dtype) == Some(Domain::Int)).map(|_| *c)
-                    }
-                    _ => None,
-                };
-                Ok(match (ints(&a), ints(&b)) {
-                    (Some(a), Some(b)) => Condition::CompareInts(op, a, b),
-                    _ => Condition::Compare(op, a, b),
-                })
+                self.check_durations(&a, &b, left.place.to(right.place))?;
+                Ok(Condition::Compare(op, a, b))
+            }
+        }
+    }
+
+    /// Two columns that are not compared as floats.
+    fn pair(&mut self, op: Op, left: (&str, Place), right: (&str, Place)) -> Result<Option<Condition>> {
+        let ((a, first), (b, second)) = (self.column(left.0, left.1)?, self.column(right.0, right.1)?);
+        let (of_a, of_b) = (self.domain(first, left.1)?, self.domain(second, right.1)?);
+        let time = |column: &ColumnType| matches!(column.dtype, DType::DateTime64 { .. });
+        if time(first) != time(second) || (of_a == Domain::Text) != (of_b == Domain::Text) {
+            let other = format!("{} {}", second.name, label(&second.dtype));
+            return Err(self.mismatch(first, &other, left.1.to(right.1)));
+        }
+        Ok(match (of_a, of_b) {
+            (Domain::Text, _) => Some(Condition::CompareTexts(op, a, b)),
+            (Domain::Int, Domain::Int) => {
+                let (x, y) = self.units(first, second, left.1.to(right.1))?;
+                Some(Condition::CompareInts(op, (a, x), (b, y)))
+            }
+            _ => None,
+        })
+    }
+
+    /// What the whole numbers of two columns are to be multiplied with to count the same.
+    fn units(&self, a: &ColumnType, b: &ColumnType, place: Place) -> Result<(i128, i128)> {
+        let tick = |dtype: &DType| match dtype {
+            DType::DateTime64 { unit, scale } | DType::TimeDelta64 { unit, scale } => Some(time::tick(unit, *scale)),
+            _ => None,
+        };
+        match (tick(&a.dtype), tick(&b.dtype)) {
+            (Some(Some(x)), Some(Some(y))) => Ok((x, y)),
+            (Some(_), Some(_)) if a.dtype != b.dtype => {
+                let message = format!("{} and {} count time in units that have no common measure", a.name, b.name);
+                Err(self.error(ErrorKind::Unsupported, place, &message).hint("compare each with a constant"))
+            }
+            _ => Ok((1, 1)),
+        }
+    }
+
+    /// Arithmetic sees the numbers that are stored, and those of durations of several units don't belong together.
+    fn check_durations(&self, a: &Number, b: &Number, place: Place) -> Result<()> {
+        let mut numbers = Vec::new();
+        a.columns(&mut numbers);
+        b.columns(&mut numbers);
+        let is_duration = |c: &&ColumnType| matches!(c.dtype, DType::TimeDelta64 { .. });
+        let mut durations = numbers.iter().filter_map(|n| self.columns.get(*n)).filter(is_duration);
+        let Some(first) = durations.next() else { return Ok(()) };
+        match durations.find(|other| other.dtype != first.dtype) {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!("{} and {} hold durations in different units", first.name, other.name);
+                let hint = "without arithmetic they are compared as what they are";
+                Err(self.error(ErrorKind::Dtype, place, &message).hint(hint))
             }
         }
     }
@@ -147,9 +197,16 @@ impl<'a> Binder<'a> {
                 return Ok(Ranges::Int(ticks.related(op, &INT)));
             }
             (Kind::Text(text), _) => match (column.epoch, time::parse(text)) {
-                (Some((unit, zero)), Some(ns)) => Constant::Float((ns as f64 - zero) / unit),
+                (Some(epoch), Some(ns)) => match time::counts(ns, epoch) {
+                    Some(counts) if domain == Domain::Int => return Ok(Ranges::Int(counts.related(op, &INT))),
+                    _ => Constant::Float(time::since(ns, epoch)),
+                },
                 (Some(_), None) => return Err(self.no_time(column, text, constant.place)),
-                (None, _) => return Err(self.mismatch(column, &format!("'{text}' is a text"), constant.place)),
+                (None, _) => {
+                    return Err(self
+                        .mismatch(column, &format!("'{text}' is a text"), constant.place)
+                        .hint("numbers stand without quotes, names of columns without or in double ones"));
+                }
             },
             (_, DType::DateTime64 { .. }) => {
                 return Err(self
@@ -372,12 +429,14 @@ fn nearest(name: &str, columns: &[ColumnType]) -> Vec<String> {
         .map(|c| {
             let other = c.name.to_lowercase();
             let part = !lower.is_empty() && (other.contains(&lower) || lower.contains(&other));
-            (if part { 1 } else { distance(&lower, &other) }, c.name.as_str())
+            let apart = if part { 1 } else { distance(&lower, &other) };
+            (if lower == other { 0 } else { apart }, c.name.as_str())
         })
         .filter(|(d, other)| *d <= 1 + other.chars().count().min(lower.chars().count()) / 3)
         .collect();
     near.sort();
-    near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    let best = near.first().map_or(0, |(apart, _)| *apart);
+    near.into_iter().take_while(|(apart, _)| best > 0 || *apart == 0).take(3).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Levenshtein's distance: letters to change, add or leave out.

@@ -21,8 +21,9 @@ pub(crate) enum Condition {
     NullNumber(Number),
     /// In float64.
     Compare(Op, Number, Number),
-    /// Two columns of whole numbers, exactly.
-    CompareInts(Op, usize, usize),
+    /// Two columns of whole numbers or times, exactly; each beside what its unit is worth.
+    CompareInts(Op, (usize, i128), (usize, i128)),
+    CompareTexts(Op, usize, usize),
     Not(Box<Condition>),
     And(Vec<Condition>),
     Or(Vec<Condition>),
@@ -79,6 +80,21 @@ impl Function {
     }
 }
 
+impl Number {
+    /// Adds the columns in it to `found`.
+    pub fn columns(&self, found: &mut Vec<usize>) {
+        match self {
+            Self::Column(number) => found.push(*number),
+            Self::Value(_) => {}
+            Self::Negative(inner) | Self::Call(_, inner) => inner.columns(found),
+            Self::Arithmetic(_, a, b) => {
+                a.columns(found);
+                b.columns(found);
+            }
+        }
+    }
+}
+
 impl Arithmetic {
     /// The remainder has the sign of the divisor, as in Python and NumPy.
     pub fn of(self, a: f64, b: f64) -> f64 {
@@ -89,7 +105,10 @@ impl Arithmetic {
             Self::Divide => a / b,
             Self::Remainder => {
                 let rest = a % b;
-                if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+                if rest == 0.0 {
+                    return rest.copysign(b); // what is divided by it may become either infinity
+                }
+                if (rest < 0.0) == (b < 0.0) { rest } else { rest + b }
             }
         }
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use icecore_chunk::{DType, NOT_A_TIME, Number as Element, VIEW, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::ast::Op;
 use crate::clause::{Condition, Filter, Number};
 use crate::ranges::Ranges;
-use crate::text::TextTest;
+use crate::text::{TextTest, decoded};
 use crate::truth::{FALSE, TRUE, UNKNOWN};
 
 /// Consecutive rows of one column.
@@ -62,13 +63,14 @@ fn condition(node: &Condition, rows: &Rows<'_>) -> Result<Vec<u8>> {
             a.iter().zip(&b).map(|(a, b)| u8::from(op.holds(*a, *b)) << 1 & keep(a, b) | unknown(a, b)).collect()
         }
         Condition::CompareInts(op, a, b) => {
-            let (a, b) = (ints(&column(rows, *a)?), ints(&column(rows, *b)?));
-            let truth = |pair| match pair {
-                (Some(a), Some(b)) => u8::from(op.holds::<i128>(a, b)) << 1,
+            let (left, right) = (ints(&column(rows, a.0)?), ints(&column(rows, b.0)?));
+            let truth = |pair: (Option<i128>, Option<i128>)| match pair {
+                (Some(x), Some(y)) => u8::from(op.holds(x.saturating_mul(a.1), y.saturating_mul(b.1))) << 1,
                 _ => UNKNOWN,
             };
-            a.into_iter().zip(b).map(truth).collect()
+            left.into_iter().zip(right).map(truth).collect()
         }
+        Condition::CompareTexts(op, a, b) => compare_texts(*op, &column(rows, *a)?, &column(rows, *b)?)?,
         Condition::Not(inner) => {
             let mut truth = condition(inner, rows)?;
             truth.iter_mut().for_each(|t| *t = TRUE - *t);
@@ -195,6 +197,20 @@ fn texts(values: &Values<'_>, check: &TextTest) -> Result<Vec<u8>> {
         truth.push(if null { UNKNOWN } else { u8::from(check.holds(text)) << 1 });
     }
     Ok(truth)
+}
+
+fn compare_texts(op: Op, a: &Values<'_>, b: &Values<'_>) -> Result<Vec<u8>> {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let pairs = a.bytes.chunks_exact(a.dtype.size().max(1)).zip(b.bytes.chunks_exact(b.dtype.size().max(1)));
+    let truth = |(x, y): (&[u8], &[u8])| {
+        if a.nulls.iter().any(|n| n == x) || b.nulls.iter().any(|n| n == y) {
+            return Ok(UNKNOWN);
+        }
+        let x = decoded(text_of(a.dtype, x, a.blobs, &mut left)?);
+        let y = decoded(text_of(b.dtype, y, b.blobs, &mut right)?);
+        Ok(u8::from(op.holds(x.as_bytes(), y.as_bytes())) << 1)
+    };
+    pairs.map(truth).collect()
 }
 
 /// An element's text as UTF-8. Padding zeros at the end are no part of it.

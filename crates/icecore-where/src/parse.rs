@@ -73,7 +73,8 @@ impl Parser<'_> {
             Token::Int(_) | Token::Float(_) => format!("a number is not expected: {wanted}"),
             Token::Symbol(s) => format!("{s} is not expected: {wanted}"),
         };
-        error(ErrorKind::Invalid, self.clause, self.place(), &what).hint(HINT)
+        let hint = if self.is_word("null") { "x is null, or x is not null" } else { HINT };
+        error(ErrorKind::Invalid, self.clause, self.place(), &what).hint(hint)
     }
 
     fn expect(&mut self, symbol: &str) -> Result<()> {
@@ -83,7 +84,8 @@ impl Parser<'_> {
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEEPEST {
             let message = format!("more than {DEEPEST} levels of nesting");
-            return Err(error(ErrorKind::Invalid, self.clause, self.place(), &message));
+            let hint = "join with and / or without parentheses: a or b or c; many values: x in (1, 2, 3)";
+            return Err(error(ErrorKind::Invalid, self.clause, self.place(), &message).hint(hint));
         }
         self.depth += 1;
         let result = parse(self);

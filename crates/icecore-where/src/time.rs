@@ -100,7 +100,19 @@ pub(crate) fn ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<
         let per = scale * if unit == "Y" { 12 } else { 1 };
         return Some(fitted(months.div_euclid(per), exact && months.rem_euclid(per) == 0));
     }
-    let (factor, divisor): (i128, i128) = match unit {
+    let (factor, divisor) = length(unit)?;
+    let (count, per) = (nanoseconds * factor, divisor * scale);
+    Some(fitted(count.div_euclid(per), count.rem_euclid(per) == 0))
+}
+
+/// Nanoseconds of one tick of `scale` × `unit`; None where they are no whole number.
+pub(crate) fn tick(unit: &str, scale: u64) -> Option<i128> {
+    length(unit).filter(|(factor, _)| *factor == 1).map(|(_, divisor)| divisor * i128::from(scale.max(1)))
+}
+
+/// A unit in nanoseconds, as a fraction upside down.
+fn length(unit: &str) -> Option<(i128, i128)> {
+    Some(match unit {
         "W" => (1, 7 * 86_400_000_000_000),
         "D" => (1, 86_400_000_000_000),
         "h" => (1, 3_600_000_000_000),
@@ -113,9 +125,21 @@ pub(crate) fn ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<
         "fs" => (1_000_000, 1),
         "as" => (1_000_000_000, 1),
         _ => return None,
-    };
-    let (count, per) = (nanoseconds * factor, divisor * scale);
-    Some(fitted(count.div_euclid(per), count.rem_euclid(per) == 0))
+    })
+}
+
+/// A time as counts of whole nanoseconds `unit` since `zero`; None where these are no whole numbers.
+pub(crate) fn counts(nanoseconds: i128, (unit, zero): (f64, f64)) -> Option<Fitted<i128>> {
+    let whole = |x: f64| (x.fract() == 0.0 && x.abs() < 2f64.powi(96)).then_some(x as i128);
+    let (unit, zero) = (whole(unit).filter(|unit| *unit > 0)?, whole(zero)?);
+    let since = nanoseconds - zero;
+    Some(fitted(since.div_euclid(unit), since.rem_euclid(unit) == 0))
+}
+
+/// The same as a float.
+pub(crate) fn since(nanoseconds: i128, (unit, zero): (f64, f64)) -> f64 {
+    let exact = zero.fract() == 0.0 && zero.abs() < 2f64.powi(96);
+    (if exact { (nanoseconds - zero as i128) as f64 } else { nanoseconds as f64 - zero }) / unit
 }
 
 fn fitted(floor: i128, exact: bool) -> Fitted<i128> {

@@ -49,7 +49,7 @@ fn condition(node: &Condition, zones: Zones<'_>) -> Possible {
             };
             Possible::of(values, false, zone.nulls)
         }),
-        Condition::Text(..) | Condition::CompareInts(..) => Possible::ANY,
+        Condition::Text(..) | Condition::CompareInts(..) | Condition::CompareTexts(..) => Possible::ANY,
         Condition::NullNumber(_) => Possible::of(true, false, true),
         Condition::Compare(op, a, b) => match (hull(a, zones), hull(b, zones)) {
             (Some(a), Some(b)) => compare(*op, a, b),

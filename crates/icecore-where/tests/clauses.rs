@@ -215,3 +215,106 @@ fn times_of_day_are_compared_with_durations() {
         assert!(error.to_string().contains("holds durations"), "{error}");
     }
 }
+
+/// The rows of columns for which a clause is true.
+#[allow(clippy::unwrap_used)] // a part of tests
+fn hits(clause: &str, columns: &[ColumnType], bytes: &[Vec<u8>]) -> Vec<u32> {
+    let held: Vec<_> = (columns.iter().zip(bytes))
+        .map(|(c, bytes)| Some(Values { dtype: &c.dtype, bytes, nulls: &[], blobs: &[] }))
+        .collect();
+    let (mut hits, count) = (Vec::new(), bytes[0].len() / columns[0].dtype.size());
+    filter(clause, columns).unwrap().hits(&Rows { count, columns: &held }, &mut hits).unwrap();
+    hits
+}
+
+fn ticks(of: &[i64]) -> Vec<u8> {
+    of.iter().flat_map(|t| t.to_ne_bytes()).collect()
+}
+
+#[test]
+fn columns_of_times_are_compared_in_one_unit() {
+    let duration = |unit: &str| DType::TimeDelta64 { unit: unit.to_owned(), scale: 1 };
+    let time = |unit: &str| DType::DateTime64 { unit: unit.to_owned(), scale: 1 };
+    let column = |name: &str, dtype| ColumnType { name: name.to_owned(), dtype, epoch: None };
+    let columns = [
+        column("ms", duration("ms")),
+        column("s", duration("s")),
+        column("day", time("D")),
+        column("ns", time("ns")),
+        column("name", DType::Bytes(8)),
+        column("other", DType::Utf32(2)),
+        column("month", time("M")),
+    ];
+    let texts = b"ab\0\0\0\0\0\0b\0\0\0\0\0\0\0a\0\0\0\0\0\0\0".to_vec();
+    let points = [['a', 'b'], ['a', 'b'], ['a', '\0']].as_flattened().iter().flat_map(|c| u32::from(*c).to_ne_bytes());
+    let day = 86_400_000_000_000;
+    let bytes = [
+        ticks(&[2000, 2001, i64::MIN]),
+        ticks(&[2, 2, 2]),
+        ticks(&[1, 1, 1]),
+        ticks(&[day, day - 1, day + 1]),
+        texts,
+        points.collect(),
+        ticks(&[0, 0, 0]),
+    ];
+    for (clause, wanted) in [
+        ("ms = s", vec![0]),
+        ("ms > s", vec![1]),
+        ("s between '00:00:01' and ms", vec![0, 1]),
+        ("day <= ns", vec![0, 2]),
+        ("day in ('2020-01-01', ns)", vec![0]),
+        ("name = other", vec![0, 2]),
+        ("name > other", vec![1]),
+        ("not name >= other", vec![]),
+    ] {
+        assert_eq!(hits(clause, &columns, &bytes), wanted, "{clause}");
+    }
+    for (wrong, message) in [
+        ("ms + 1 > s", "different units"),
+        ("day = ms", "day holds times, ms durations"),
+        ("name = ms", "name holds texts, ms durations"),
+        ("day = month", "no common measure"),
+    ] {
+        let error = filter(wrong, &columns).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn times_in_whole_numbers_are_found_to_the_last_digit() {
+    let column = |name: &str, epoch| ColumnType { name: name.to_owned(), dtype: DType::Int64, epoch: Some(epoch) };
+    // nanoseconds since 1970, microseconds since 2018-01-01
+    let columns = [column("ns", (1.0, 0.0)), column("us", (1e3, 1_514_764_800e9))];
+    let first = 1_555_407_551_123_457_000;
+    let bytes = [ticks(&[first - 1, first, first + 1]), ticks(&[40_642_751_123_456, 40_642_751_123_457, 0])];
+    for (clause, wanted) in [
+        ("ns = '2019-04-16T09:39:11.123457000'", vec![1]),
+        ("ns >= '2019-04-16T09:39:11.123457000'", vec![1, 2]),
+        ("ns < '2019-04-16T09:39:11.123457000'", vec![0]),
+        ("us = '2019-04-16T09:39:11.123457'", vec![1]),
+        ("us < '2019-04-16T09:39:11.1234565'", vec![0, 2]),
+        ("us = '2019-04-16T09:39:11.1234565'", vec![]),
+    ] {
+        assert_eq!(hits(clause, &columns, &bytes), wanted, "{clause}");
+    }
+}
+
+#[test]
+fn a_remainder_of_nothing_has_the_sign_of_the_divisor() {
+    let columns = [ColumnType { name: "n".to_owned(), dtype: DType::Int64, epoch: None }];
+    let bytes = [ticks(&[-8, 8, 0])];
+    assert_eq!(hits("1 / (n % 8) > 0", &columns, &bytes), [0, 1, 2]);
+    assert_eq!(hits("1 / (n % -8) < 0", &columns, &bytes), [0, 1, 2]);
+}
+
+#[test]
+fn mistakes_are_told_with_a_remedy() {
+    for (clause, hint) in
+        [("lon = null", "is null"), ("lon = 'x'", "without quotes"), ("LON > 1", "did you mean lon? (")]
+    {
+        let error = filter(clause, &columns()).unwrap_err();
+        assert!(error.hint.contains(hint), "{error:?}");
+    }
+    let error = filter(&format!("{}lon > 1{}", "(".repeat(200), ")".repeat(200)), &columns()).unwrap_err();
+    assert!(!error.hint.is_empty());
+}

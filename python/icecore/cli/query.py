@@ -149,7 +149,9 @@ def _explained(report: dict[str, Any], json: bool) -> None:
 
     summed = report.get("from_summaries")
     lines = [f"{report['rows_out']:,} of {report['rows']:,} rows"]
-    if report["zones"]:
+    if summed and not report["zones"]:
+        lines.append(f"zones    wanted as a whole: the summaries of {', '.join(summed)} tell")
+    elif report["zones"]:
         lines.append(
             f"zones    {report['zones']:,}: {report['zones_pruned']:,} pruned, "
             f"{report['zones_whole']:,} wanted as a whole"

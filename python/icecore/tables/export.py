@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.landing import landing
-from icecore.tables.printed import cells, clocks
+from icecore.tables.printed import cells, clocks, times
 from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
@@ -79,9 +80,28 @@ def _csv(scan: Rows, sink: Any) -> int:
     rows, batches = 0, cells(clocks(flat(scan.reader())))
     with pc.CSVWriter(sink, batches.schema) as writer:
         for batch in batches:
-            writer.write_batch(batch)
+            if batch.num_columns == 1 and batch[0].null_count:
+                _lone(pc, sink, batch)
+            else:
+                writer.write_batch(batch)
             rows += batch.num_rows
     return rows
+
+
+def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
+    """One column with nulls, which are "" here: readers skip empty lines."""
+    import pyarrow as pa
+
+    if pa.types.is_large_string(batch[0].type):
+        text = batch.set_column(0, batch.schema[0].name, batch[0].fill_null(""))
+    else:
+        text = batch
+    made = io.BytesIO()
+    pc.write_csv(text, made, pc.WriteOptions(include_header=False))
+    lines = made.getvalue()
+    if text is batch:  # no text, so that every empty line is a null
+        lines = b"".join(line if line != b"\n" else b'""\n' for line in lines.splitlines(keepends=True))
+    sink.write(lines)
 
 
 def _csv_file(scan: Rows, path: str) -> int:
@@ -128,7 +148,7 @@ def _json(scan: Rows, sink: TextIO) -> int:
 
     rows = 0
     sink.write("[")
-    for batch in clocks(scan.reader()):
+    for batch in times(scan.reader()):
         for row in batch.to_pylist():
             sink.write(("," if rows else "") + "\n " + json.dumps(_plain(row), default=str))
             rows += 1
@@ -165,7 +185,7 @@ def _show(scan: Rows, shown: int) -> int:
     pretty, rows = Pretty(box=None, header_style="bold"), 0
     for name in scan.columns:
         pretty.add_column(name, justify="right")
-    for batch in clocks(scan.reader()):
+    for batch in times(scan.reader()):
         for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
             pretty.add_row(*("" if value is None else str(value) for value in row.values()))
         rows += batch.num_rows

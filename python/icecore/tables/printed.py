@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +20,14 @@ def clocks(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """The same rows with durations, also those in lists, as times of day: ``00:05:00.123``, ``-01:00:00``,
     ``49:00:00``; as many digits as the unit has, like the times that Arrow prints.
     """
-    return _changed(batches, _clock_type, _clock)
+    return _changed(batches, partial(_text_type, "is_duration"), partial(_within_lists, _clock))
+
+
+def times(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows with times and durations, also those in lists, as text: Python has none beyond the years
+    1 to 9999.
+    """
+    return _changed(clocks(batches), partial(_text_type, "is_timestamp"), partial(_within_lists, _time))
 
 
 def cells(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
@@ -52,12 +62,32 @@ def _changed(
     return pa.RecordBatchReader.from_batches(made, each())
 
 
-def _clock_type(of: Any) -> Any:
+def _text_type(is_one: str, of: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_fixed_size_list(of):
-        return pa.list_(_clock_type(of.value_type), of.list_size)
-    return pa.large_string() if pa.types.is_duration(of) else of
+        return pa.list_(_text_type(is_one, of.value_type), of.list_size)
+    return pa.large_string() if getattr(pa.types, is_one)(of) else of
+
+
+def _within_lists(change: Callable[[Any], Any], column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(column.type):
+        return pa.FixedSizeListArray.from_arrays(change(column.flatten()), column.type.list_size)
+    return change(column)
+
+
+def _time(column: Any) -> Any:
+    """A column of times as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = column.cast(pa.large_string())
+    if not pc.any(pc.starts_with(texts, "<")).as_py():  # "<value out of range: 1099511627776>"
+        return texts
+    every = np.char.replace(np.datetime_as_string(column.to_numpy(zero_copy_only=False)), "T", " ")
+    return pa.array(every.tolist(), pa.large_string(), mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
 def _clock(column: Any) -> Any:
@@ -65,8 +95,6 @@ def _clock(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_fixed_size_list(column.type):
-        return pa.FixedSizeListArray.from_arrays(_clock(column.flatten()), column.type.list_size)
     unit, ticks = column.type.unit, column.cast(pa.int64())
     ends = pc.min_max(ticks).as_py()
     second, digits = _TICKS[unit]

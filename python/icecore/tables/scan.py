@@ -46,6 +46,8 @@ class Scan:
         if limit is not None and limit < 0:
             raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
         self._limit = limit
+        if where is not None:
+            _check(table, where)
         if within is not None:
             from icecore.tables.region import Region
 
@@ -137,6 +139,16 @@ class Scan:
     def _schema(self, columns: Sequence[str]) -> pa.Schema:
         pa = arrow()
         return pa.schema([pa.field(name, arrow_type(pa, *self._table._kind(name))) for name in columns])
+
+
+def _check(table: Table, where: str) -> None:
+    """A clause by itself, before others are joined to it: so that its error points at what was written."""
+    try:
+        where.encode()
+    except UnicodeEncodeError as error:
+        message = f"character {error.start + 1} of the where-clause is not encoded in UTF-8"
+        raise errors.make("invalid", message, "write the clause in UTF-8") from None
+    table._native.columns_of(where)
 
 
 def arrow() -> Any:

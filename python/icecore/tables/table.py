@@ -30,7 +30,8 @@ class Table:
     ``in (…)``, ``is [not] null``, ``like 'abc%'``, ``and``, ``or``, ``not``, parentheses, arithmetic on
     columns in float64, ``wrap(lon, 350, 10)`` for longitudes from 350 eastwards to 10. Texts, ISO times and
     durations, times of day above all (``'00:05:00.25'``), stand in single quotes, names that are no plain
-    words in double quotes.
+    words in double quotes. Columns are compared with columns too: texts with texts, times with times,
+    whatever their units; arithmetic sees the numbers that are stored.
 
     NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null:
     comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
