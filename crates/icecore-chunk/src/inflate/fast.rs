@@ -19,7 +19,7 @@ pub(super) fn symbols(
     place: &mut Place<'_>,
 ) -> Result<bool, Pause> {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("bmi2") {
+    if crate::processor::has_bmi() {
         // SAFETY: the processor has these instructions.
         return unsafe { symbols_bmi2(lengths, distances, bits, history, place) };
     }
