@@ -204,3 +204,18 @@ def test_diff_of_branches_that_grew_and_shrank(repo_path: str) -> None:
     repo = icecore.open(repo_path)
     assert repo.diff("main", "wide")["chunks"]["/x"]["boxes"] == [([0, 0], [10, 10]), ([20, 60], [30, 65])]
     assert repo.diff("main", "short")["chunks"]["/x"]["boxes"] == [([0, 0], [10, 10])]
+
+
+def test_diff_of_a_table_with_summaries(repo_path: str, tmp_path: Path) -> None:
+    """What icecore keeps beside a table is none of the user's arrays."""
+    grid(repo_path)
+    icecore.open(repo_path).tag("old")
+    text = tmp_path / "t.csv"
+    text.write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(9000)))
+    icecore.pack(text, into=repo_path, group="/t")
+    found = icecore.open(repo_path).diff("old", values=True)
+    assert (found["new_groups"], found["new_arrays"]) == (["/t"], ["/t/a", "/t/b"])
+    assert {path: written["differ"] for path, written in found["chunks"].items()} == {
+        "/t/a": 9000,
+        "/t/b": 9000,
+    }
