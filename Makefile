@@ -35,6 +35,7 @@ $(VENV)/.built: $(VENV)/.python pyproject.toml $(SOURCES)
 
 test-rust: $(VENV)/.python  ## the engine's tests
 	cargo test --release --workspace --exclude icecore-python -q
+	ICECORE_PORTABLE=1 cargo test --release -p icecore-chunk -q
 
 # A file's tests stay together: they share what they set up.
 test-python: build  ## the package's tests

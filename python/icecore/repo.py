@@ -283,13 +283,17 @@ class Repo:
             values: read what was written in both versions, and count the elements that really differ.
 
         Returns:
-            ``new_groups``, ``new_arrays``, ``deleted_…`` and ``updated_…`` (metadata): sorted paths;
+            ``new_groups``, ``new_arrays``, ``deleted_…`` and ``updated_…`` (metadata): sorted paths, without
+            those that icecore keeps for itself (summaries);
             ``chunks``: path → ``chunks`` that were written, the ``boxes`` they make up as (first element, one
             behind the last) along each axis, clipped to the newer shape, the ``elements`` in them, and with
             ``values`` how many ``differ``, bit for bit.
         """
         b = b if b is not None else self.snapshot_id
         found = self._native.diff(a, b)
+        for what, paths in found.items():
+            seen = [path for path in paths if not hidden(path)]
+            found[what] = {path: paths[path] for path in seen} if what == "chunks" else seen
         if values:
             from icecore.changes import differing
 

@@ -40,7 +40,7 @@ fn sample_chunks(chunks: u64, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u6
 /// Measures on `blocks` (arrays of one type, each a whole chunk) and chooses for each goal.
 ///
 /// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`), `portable`,
-/// `adaptive`, `threads`, `seconds`, `report`; `only`: a list of {label, codecs} instead of the candidates.
+/// `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of {label, codecs} instead of the candidates.
 /// Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
 #[pyfunction]
 fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>, options: &str) -> PyResult<String> {
@@ -82,11 +82,15 @@ fn measuring(wanted: &Value) -> Options {
         _ => None,
     };
     Options {
-        threads: wanted["threads"].as_u64().unwrap_or(1) as usize,
+        threads: wanted["threads"].as_u64().map_or_else(threads, |threads| threads as usize),
         budget: Duration::from_secs_f64(wanted["seconds"].as_f64().unwrap_or(3600.0).clamp(0.0, 1e6)),
         goals: wanted["goals"].as_array().into_iter().flatten().filter_map(goal).collect(),
         prune_slow_only: wanted["report"].as_bool().unwrap_or(false),
     }
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(2)
 }
 
 fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,12 @@ def test_a_new_array_in_place_of_another_has_its_codecs_chosen(tmp_path: Path) -
                 w.delete("/x")
             w.array("/x", "f4", values.shape, codec="auto")[...] = values
         assert kept(same(path, values))
+
+
+def test_systems_that_bind_no_process_to_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS has no list of the cores that a process may use."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    repo = icecore.create("memory://")
+    with repo.writer() as w:
+        w.array("/x", "i4", (100_000,))[...] = np.arange(100_000)
+    assert repo.at("main")["/x"].nbytes_stored < 40_000

@@ -22,6 +22,9 @@ VERBS = [
     "ls",
     "info",
     "read",
+    "query",
+    "restore",
+    "assay",
     "explain",
     "plot",
     "log",
@@ -41,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [sys.executable, "-m", "icecore", "demo"], cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "45 of 45 arrays are the same" in done.stdout
+    assert "79 of 79 arrays and tables are the same" in done.stdout
     return folder
 
 
@@ -49,7 +52,7 @@ def test_json_and_running_twice(folder: Path, capsys: pytest.CaptureFixture[str]
     assert cli.run(["demo", str(folder / "icecore-demo"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["passed"] is True
-    assert len(facts["checks"]) == 45
+    assert len(facts["checks"]) == 79
     assert icecore.open(facts["repository"]).verify(deep=True) == []
 
 

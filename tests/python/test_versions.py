@@ -180,3 +180,55 @@ def test_nothing_is_committed_by_the_name_of_a_tag(repo_path: str) -> None:
         icecore.open(f"{repo_path}@v1").writer()
     assert caught.value.kind == "read-only"
     assert icecore.open(repo_path).snapshot_id == repo.snapshot_id
+
+
+def test_diff_of_an_array_made_anew(repo_path: str) -> None:
+    """A path that was deleted and made again between two commits: the chunks of both don't get mixed up."""
+    first = np.arange(60.0)
+    with icecore.create(repo_path).writer() as w:
+        w.array("/x", "f8", (60,), chunks=(20,))[...] = first
+    v1 = icecore.open(repo_path).snapshot_id
+    with icecore.open(repo_path).writer() as w:
+        w.delete("/x")
+        w.array("/x", "f8", (90,), chunks=(9,), shards=(9,))[...] = np.concatenate(
+            [first[:10], -first, np.zeros(20)]
+        )
+    repo = icecore.open(repo_path)
+    found = repo.diff(v1, values=True)
+    assert (found["updated_arrays"], found["new_arrays"], found["deleted_arrays"]) == (["/x"], [], [])
+    # nothing but the first ten is as it was
+    # the zeros at the end are no chunks
+    assert found["chunks"] == {"/x": {"chunks": 8, "elements": 90, "boxes": [([0], [90])], "differ": 80}}
+
+
+def test_diff_of_branches_that_grew_and_shrank(repo_path: str) -> None:
+    """Chunks have other numbers then, and are still the same."""
+    grid(repo_path)
+    repo = icecore.open(repo_path)
+    repo.branch("wide")
+    repo.branch("short")
+    with icecore.open(f"{repo_path}@wide").writer() as w:
+        w["/x"].resize((60, 65))
+        w["/x"][20:30, 60:65] = 1.0
+    with icecore.open(f"{repo_path}@short").writer() as w:
+        w["/x"].resize((30, 40))
+    with repo.writer() as w:
+        w["/x"][0:10, 0:10] = 2.0
+    repo = icecore.open(repo_path)
+    assert repo.diff("main", "wide")["chunks"]["/x"]["boxes"] == [([0, 0], [10, 10]), ([20, 60], [30, 65])]
+    assert repo.diff("main", "short")["chunks"]["/x"]["boxes"] == [([0, 0], [10, 10])]
+
+
+def test_diff_of_a_table_with_summaries(repo_path: str, tmp_path: Path) -> None:
+    """What icecore keeps beside a table is none of the user's arrays."""
+    grid(repo_path)
+    icecore.open(repo_path).tag("old")
+    text = tmp_path / "t.csv"
+    text.write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(9000)))
+    icecore.pack(text, into=repo_path, group="/t")
+    found = icecore.open(repo_path).diff("old", values=True)
+    assert (found["new_groups"], found["new_arrays"]) == (["/t"], ["/t/a", "/t/b"])
+    assert {path: written["differ"] for path, written in found["chunks"].items()} == {
+        "/t/a": 9000,
+        "/t/b": 9000,
+    }

@@ -7,6 +7,7 @@ use icechunk::format::{Path, SnapshotId};
 use icechunk::repository::VersionInfo;
 use icechunk::session::SessionErrorKind;
 use icecore_grid::Result;
+use serde_json::Value;
 
 use crate::node::{HIDDEN_GROUP, Node, is_within};
 use crate::repo::Repo;
@@ -28,13 +29,16 @@ pub struct Diff {
     pub updated_groups: Vec<String>,
     /// With changed metadata.
     pub updated_arrays: Vec<String>,
-    /// Paths of arrays with the coordinates of their chunks that were written, moved or deleted.
+    /// With other chunks, elements or fill value than before: all of their elements count as written.
+    pub remade_arrays: Vec<String>,
+    /// Paths of the other arrays with the coordinates of their chunks that were written, moved or deleted.
     pub chunks: Vec<(String, Vec<Vec<u64>>)>,
 }
 
 impl Repo {
     /// What changed from `a` to `b`. Where `a` is an ancestor of `b` this is what the commits in between recorded;
-    /// otherwise the two trees are compared.
+    /// otherwise the two trees are compared, also where an array was deleted and made again in between: the
+    /// records of the two then stand under one path, and say nothing about either.
     ///
     /// # Errors
     /// NotFound when a reference names nothing; Network, Io, Corrupt.
@@ -47,8 +51,8 @@ impl Repo {
             return Ok(Diff::default());
         }
         match run(recorded(shared, from.clone(), to.clone()))? {
-            Some(diff) => Ok(diff),
-            None => self.compared(from, to),
+            Some(diff) if !diff.deleted_arrays.iter().any(|path| diff.new_arrays.contains(path)) => Ok(diff),
+            _ => self.compared(from, to),
         }
     }
 
@@ -64,7 +68,11 @@ impl Repo {
             match from.node(&node.path).filter(|old| old.is_array == node.is_array) {
                 None if node.is_array => {
                     diff.new_arrays.push(node.path.clone());
-                    diff.chunks.extend(changed(node, &ChunkTable::default(), &*to.table(&node.path)?));
+                    diff.chunks.extend(changed(
+                        &node.path,
+                        (&[], &ChunkTable::default()),
+                        (counts(node), &*to.table(&node.path)?),
+                    ));
                 }
                 None => diff.new_groups.push(node.path.clone()),
                 Some(old) => compare(&mut diff, (&from, old), (&to, node))?,
@@ -99,20 +107,39 @@ fn compare(diff: &mut Diff, (from, old): (&Snapshot, &Node), (to, new): (&Snapsh
         if new.is_array { &mut diff.updated_arrays } else { &mut diff.updated_groups }.push(new.path.clone());
     }
     let (Some(was), Some(is)) = (&old.array, &new.array) else { return Ok(()) };
-    if was.manifests != is.manifests {
-        diff.chunks.extend(changed(new, &*from.table(&old.path)?, &*to.table(&new.path)?));
+    if is_remade(&old.zarr_json, &new.zarr_json) {
+        diff.remade_arrays.push(new.path.clone());
+    } else if was.manifests != is.manifests {
+        let (before, now) = (from.table(&old.path)?, to.table(&new.path)?);
+        diff.chunks.extend(changed(&new.path, (&was.counts, &*before), (&is.counts, &*now)));
     }
     Ok(())
 }
 
+/// Whether an array's chunks mean something else than before, wherever they lie.
+fn is_remade(old: &[u8], new: &[u8]) -> bool {
+    let members = |zarr_json| {
+        let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
+        ["chunk_grid", "data_type", "fill_value"].map(|name| document.get(name).cloned())
+    };
+    members(old) != members(new)
+}
+
+/// Chunks along each axis of the grid, and where they lie.
+type Chunks<'a> = (&'a [u32], &'a ChunkTable);
+
 /// The chunks of an array that lie elsewhere in the two tables; None if there are none.
-fn changed(node: &Node, was: &ChunkTable, is: &ChunkTable) -> Option<(String, Vec<Vec<u64>>)> {
-    let counts: Vec<u64> =
-        node.array.as_ref().map(|a| a.counts.iter().map(|n| u64::from(*n)).collect()).unwrap_or_default();
-    let flats: BTreeSet<u64> = was.iter().chain(is.iter()).map(|(flat, _)| flat).collect();
-    let moved = flats.into_iter().filter(|flat| !same(was, &was.get(*flat), is, &is.get(*flat)));
-    let coords: Vec<Vec<u64>> = moved.map(|flat| coordinates(flat, &counts)).collect();
-    (!coords.is_empty()).then(|| (node.path.clone(), coords))
+fn changed(path: &str, was: Chunks<'_>, is: Chunks<'_>) -> Option<(String, Vec<Vec<u64>>)> {
+    // The same chunk has another number where the array grew along any axis but the first.
+    let elsewhere = |(a, one): Chunks<'_>, (b, other): Chunks<'_>, flat: u64, place: &Place| {
+        let coords = coordinates(flat, a);
+        let there = number(&coords, b).map_or(Place::Missing, |flat| other.get(flat));
+        (!same(one, place, other, &there)).then_some(coords)
+    };
+    let now = is.1.iter().filter_map(|(flat, place)| elsewhere(is, was, flat, &place));
+    let gone = was.1.iter().filter_map(|(flat, place)| elsewhere(was, is, flat, &place));
+    let coords: BTreeSet<Vec<u64>> = now.chain(gone).collect();
+    (!coords.is_empty()).then(|| (path.to_owned(), coords.into_iter().collect()))
 }
 
 fn same(was: &ChunkTable, a: &Place, is: &ChunkTable, b: &Place) -> bool {
@@ -124,18 +151,34 @@ fn same(was: &ChunkTable, a: &Place, is: &ChunkTable, b: &Place) -> bool {
     }
 }
 
-fn coordinates(mut flat: u64, counts: &[u64]) -> Vec<u64> {
+fn counts(node: &Node) -> &[u32] {
+    node.array.as_ref().map_or(&[], |array| &array.counts)
+}
+
+fn coordinates(mut flat: u64, counts: &[u32]) -> Vec<u64> {
     let mut coords: Vec<u64> = counts
         .iter()
         .rev()
         .map(|count| {
-            let (index, rest) = (flat % (*count).max(1), flat / (*count).max(1));
-            flat = rest;
+            let count = u64::from(*count).max(1);
+            let index = flat % count;
+            flat /= count;
             index
         })
         .collect();
     coords.reverse();
     coords
+}
+
+/// The number of a chunk; None outside of the grid.
+fn number(coords: &[u64], counts: &[u32]) -> Option<u64> {
+    if coords.len() != counts.len() {
+        return None;
+    }
+    coords.iter().zip(counts).try_fold(0, |flat: u64, (c, n)| {
+        let n = u64::from(*n);
+        (*c < n).then_some(flat.checked_mul(n)?.checked_add(*c)?)
+    })
 }
 
 impl From<IcechunkDiff> for Diff {
@@ -160,6 +203,7 @@ impl From<IcechunkDiff> for Diff {
             deleted_arrays: paths(diff.deleted_arrays),
             updated_groups: paths(diff.updated_groups),
             updated_arrays: paths(diff.updated_arrays),
+            remade_arrays: Vec::new(),
             chunks,
         }
     }

@@ -1,5 +1,8 @@
 //! Everything inside a chunk: data types, codec chains, shard indexes, array metadata. Pure CPU: bytes in, bytes out.
 
+#[cfg(not(unix))]
+compile_error!("icecore needs Linux or macOS; on Windows it runs in WSL");
+
 mod block;
 mod buffer;
 mod candidates;
@@ -27,6 +30,8 @@ mod measure;
 mod measured;
 mod meta;
 mod number;
+#[cfg(target_arch = "x86_64")]
+mod processor;
 mod refuse;
 mod sample;
 mod scratch;

@@ -9,8 +9,10 @@ use std::marker::PhantomData;
 /// So many units before its turn the output's memory is asked for: it answers later than a unit takes to copy.
 const AHEAD: isize = 6;
 /// Bytes of a cache line.
+#[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 /// Longer units keep the memory busy by themselves.
+#[cfg(target_arch = "x86_64")]
 const LONG: usize = 2048;
 
 /// Source, output and what it takes to turn element offsets into bytes.

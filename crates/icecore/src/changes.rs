@@ -19,7 +19,7 @@ pub struct Change {
 /// The boxes of the chunks in `diff`; `to` is its newer version.
 ///
 /// # Errors
-/// What an array's metadata may bring.
+/// What an array's metadata and its table of references may bring.
 pub fn changes(diff: &Diff, to: &Snapshot) -> Result<Vec<Change>> {
     let mut found = Vec::new();
     for (path, chunks) in &diff.chunks {
@@ -30,6 +30,13 @@ pub fn changes(diff: &Diff, to: &Snapshot) -> Result<Vec<Change>> {
         let boxes = join_boxes(boxes);
         let elements = boxes.iter().fold(0, |sum: u64, of| sum.saturating_add(of.elements()));
         found.push(Change { path: path.clone(), chunks: chunks.len() as u64, boxes, elements });
+    }
+    for path in &diff.remade_arrays {
+        let Some(node) = to.node(path).filter(|node| node.is_array) else { continue };
+        let whole = Region::whole(&ArrayMeta::parse(&node.zarr_json)?.shape);
+        let (chunks, elements) = (to.table(path)?.len() as u64, whole.elements());
+        let boxes = if whole.is_empty() { Vec::new() } else { vec![whole] };
+        found.push(Change { path: path.clone(), chunks, boxes, elements });
     }
     Ok(found)
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
@@ -168,7 +167,7 @@ def measure(
         and kind.dtype.kind not in "OT",  # the list is of fixed-size chunks
         "seconds": seconds,
         "report": report,
-        "threads": threads or min(len(os.sched_getaffinity(0)), 2),
+        "threads": threads,
     }
     if only is not None:
         options["only"] = list(only)

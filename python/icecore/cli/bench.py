@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "icecore bench pds -o figures",
-            "icecore bench pds 200908010000_RDR.TAB --json",
-            "icecore bench pstore model.nc",
+            "icecore bench pds icecore-demo/diviner.tab --json",
+            "icecore bench pstore icecore-demo/grid.nc",
         )
     )(bench)

@@ -47,17 +47,13 @@ def _written(path: str, written: dict[str, Any]) -> list[str]:
 
 
 def _text(changes: dict[str, Any]) -> str:
-    from icecore import nodes
-
     lines = []
     for what, sign in _SIGNS.items():
         for kind in ("groups", "arrays"):
-            paths = [path for path in changes.get(f"{what}_{kind}", []) if not nodes.hidden(path)]
             tail = "/" if kind == "groups" else ""
-            lines += [f"{sign} {path.rstrip('/')}{tail}" for path in sorted(paths)]
-    for path, chunks in sorted(changes.get("chunks", {}).items()):
-        if not nodes.hidden(path):
-            lines += _written(path, chunks)
+            lines += [f"{sign} {path.rstrip('/')}{tail}" for path in sorted(changes[f"{what}_{kind}"])]
+    for path, chunks in sorted(changes["chunks"].items()):
+        lines += _written(path, chunks)
     return "\n".join(lines) or "no difference"
 
 

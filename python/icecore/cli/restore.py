@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(
         epilog=examples(
-            "icecore restore moon.icecore /diviner -o original.tab",
-            "icecore restore moon.icecore /diviner --source 200908010000_RDR.TAB -o original.tab",
+            "icecore restore icecore-demo/demo.icecore /diviner -o original.tab",
+            "icecore restore icecore-demo/demo.icecore /diviner --source diviner.tab -o original.tab --json",
         )
     )(restore)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,22 +20,24 @@ from icecore.linking import link
 from icecore.packing import pack
 from icecore.repo import Repo, open
 from icecore.report import Report
+from icecore.tables.restore import restore
 
 REPO = "demo.icecore"
 #: bytes that sample files and repository take together, and some to spare
-_SIZE = 40_000_000
+_SIZE = 45_000_000
 #: groups of the repository → the sample file, and what is done with it
 _PLAN = {
     "/photons": ("photons.h5", "linked"),
     "/grid": ("grid.nc", "packed"),
     "/stations": ("stations.nc", "linked"),
     "/terrain": ("terrain.npy", "packed"),
+    "/diviner": ("diviner.tab", "packed"),
 }
 
 
 @dataclass(frozen=True)
 class Check:
-    """One array, compared element by element with its source."""
+    """One array, compared element by element with its source; or the text of a table, byte by byte."""
 
     path: str
     same: bool
@@ -48,7 +52,7 @@ class Outcome:
         folder: where the files are.
         rows: per sample: file, arrays by what was done, bytes of the file, raw bytes, bytes in the
             repository, seconds to write, to read all of it with icecore, and with the field's own library.
-        checks: one per array.
+        checks: one per array, and one per table of text.
     """
 
     folder: Path
@@ -131,6 +135,16 @@ def _compare(repo: Repo, group: str, source: Path, row: dict[str, object], check
     row["seconds_reference"] = time.perf_counter() - began
     for path in sorted({*ours, *(group + inside for inside in theirs)}):
         checks.append(_check(path, ours.get(path), theirs.get(path[len(group) :])))
+    if source.suffix == ".tab":
+        checks.append(_restored(repo, group, source))
+
+
+def _restored(repo: Repo, table: str, source: Path) -> Check:
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder, source.name)
+        restore(repo, table, str(text))
+        same = text.read_bytes() == source.read_bytes()
+    return Check(table, same, "" if same else "its text comes out differently")
 
 
 def _check(path: str, ours: np.ndarray | None, theirs: np.ndarray | None) -> Check:
@@ -152,6 +166,8 @@ def _reference(source: Path) -> Iterator[tuple[str, np.ndarray]]:
         yield f"/{source.stem}", np.load(source)
     elif source.name == "stations.nc":
         yield from _classic(source)
+    elif source.suffix == ".tab":
+        yield from _columns(source)
     else:
         found: list[tuple[str, np.ndarray]] = []
 
@@ -174,6 +190,23 @@ def _classic(source: Path) -> Iterator[tuple[str, np.ndarray]]:
     yield "/rain", np.ascontiguousarray(records["rain"])
 
 
+def _columns(source: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """The columns of the table: a date, a time of day, numbers."""
+    with source.open(encoding="ascii") as file:
+        header = [next(file) for _ in range(4)][-1]
+    cells = np.char.strip(np.loadtxt(source, str, delimiter=","), ' "')
+    for name, column in zip(header.strip("# \n").split(","), cells.T, strict=True):
+        match name.strip():
+            case "date":
+                days = [datetime.datetime.strptime(cell, "%d-%b-%Y").date() for cell in column]
+                values = np.array(days, "M8[D]")
+            case "utc":
+                values = np.char.add("1970-01-01T", column).astype("M8[ms]").astype("m8[ms]")
+            case _:
+                values = column.astype("f8" if "." in column[0] else "i8")
+        yield f"/{name.strip()}", values
+
+
 def describe(outcome: Outcome) -> str:
     """The outcome as text."""
     cells = [
@@ -194,9 +227,8 @@ def describe(outcome: Outcome) -> str:
     wrong = [check for check in outcome.checks if not check.same]
     lines += [f"WRONG {check.path}: {check.detail}" for check in wrong]
     right = len(outcome.checks) - len(wrong)
-    lines.append(
-        f"{right} of {len(outcome.checks)} arrays are the same as in their source, element by element"
-    )
+    count = f"{right} of {len(outcome.checks)}"
+    lines.append(f"{count} arrays and tables are the same as in their source, element by element")
     return "\n".join(lines)
 
 

@@ -1,5 +1,5 @@
 """Small realistic sample files, made here: a photon granule, a gridded time series, a netCDF-3 station
-file, NumPy arrays.
+file, NumPy arrays, a table of text.
 """
 
 from __future__ import annotations
@@ -9,21 +9,26 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from icecore.demo import rdr
 from icecore.demo.netcdf3 import write_netcdf3
 
 #: the shape of the stations file
 DAYS, STATIONS = 365, 1500
 _PHOTONS = 400_000
+#: of 189 rows each
+_SAMPLES = 60
 _SEED = 20240611
 
 
 def make(folder: Path) -> list[Path]:
     """Write the sample files into ``folder``; the same bytes of data every time."""
-    files = [folder / "photons.h5", folder / "grid.nc", folder / "stations.nc", folder / "terrain.npy"]
+    names = ["photons.h5", "grid.nc", "stations.nc", "terrain.npy", "diviner.tab"]
+    files = [folder / name for name in names]
     photons(files[0])
     grid(files[1])
     stations(files[2])
     np.save(files[3], terrain(512, 512))
+    rdr.write(files[4], _SAMPLES)
     return files
 
 

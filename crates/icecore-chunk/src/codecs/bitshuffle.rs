@@ -30,7 +30,7 @@ pub(super) fn bitunshuffle(size: usize, src: &[u8], dst: &mut [u8], tmp: &mut Bu
 /// Eight rows of bits to one plane of bytes.
 fn join_plane(rows: &[u8], plane: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has AVX2.
         let done = unsafe { super::bitshuffle_x86::join_wide(rows, plane) };
         return join_columns(rows, plane, done);

@@ -155,7 +155,7 @@ fn fill(unit: usize, pattern: Pattern, out: &mut [u8]) {
 /// `unit` bytes each.
 pub(crate) fn merge(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has the instructions.
         return unsafe { merge_avx2(unit, layers, pattern, range, out) };
     }
@@ -225,7 +225,7 @@ fn bytes_4<const N: usize>(parts: [(&[u8], u32); N], out: &mut [u8]) {
 /// One plane of numbers of `unit` bytes: `width` bytes each, `shift` bits up.
 pub(crate) fn split(unit: usize, numbers: &[u8], width: usize, shift: u32, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has the instructions.
         return unsafe { split_avx2(unit, numbers, width, shift, out) };
     }
@@ -278,7 +278,7 @@ pub(crate) fn any_alike(unit: usize, value: u64, low: u32, numbers: &[u8]) -> bo
 /// Puts `value` in place of each number that differs from it in the lowest `low` bits only.
 pub(crate) fn restore(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has the instructions.
         return unsafe { restore_avx2(unit, value, low, numbers) };
     }

@@ -44,7 +44,7 @@ mod tests {
     /// All 65,536 upper halves, in numbers of any count: the same as one number at a time.
     #[test]
     fn all_upper_halves() {
-        if !is_x86_feature_detected!("avx2") {
+        if !crate::processor::has_avx2() {
             return;
         }
         let of = |byte: u32| (0..=u16::MAX).map(|top| top.to_be_bytes()[byte as usize]).collect::<Vec<u8>>();

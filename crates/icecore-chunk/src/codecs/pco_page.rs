@@ -11,6 +11,7 @@ use icecore_grid::Result;
 use super::pco_table::{Node, Table};
 use super::scan::add_up;
 use super::word::Word;
+use crate::processor;
 use crate::refuse::corrupt;
 
 const BATCH: usize = 256;
@@ -68,8 +69,7 @@ struct Batch<W> {
 impl<W: Word> Page<W> {
     /// Whether this decoder takes such a page.
     pub fn fits(&self) -> bool {
-        let has = std::arch::is_x86_feature_detected!("bmi2") && std::arch::is_x86_feature_detected!("avx2");
-        has && self.table.most <= LOADED && self.table.nodes.len() > 1
+        processor::has_bmi() && processor::has_avx2() && self.table.most <= LOADED && self.table.nodes.len() > 1
     }
 
     /// Bytes in front of the body.

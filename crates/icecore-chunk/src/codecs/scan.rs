@@ -6,7 +6,7 @@ use super::word::Word;
 #[inline(always)]
 pub(in crate::codecs) fn add_up<W: Word>(words: &mut [W], sum: W) -> W {
     #[cfg(target_arch = "x86_64")]
-    if W::BITS == 32 && is_x86_feature_detected!("avx2") {
+    if W::BITS == 32 && crate::processor::has_avx2() {
         // SAFETY: words of 32 bits are `u32`.
         let plain = unsafe { words.align_to_mut::<u32>() }.1;
         // SAFETY: the processor has the instructions.

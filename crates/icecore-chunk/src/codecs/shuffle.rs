@@ -127,7 +127,7 @@ fn unshuffle_simd(size: usize, count: usize, src: &[u8], dst: &mut [u8], lo: usi
     let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
     // SAFETY: both slices hold `count` elements of `size` bytes, `hi` is at most `count`; SSE2 is part of x86_64.
     unsafe {
-        match (size, std::arch::is_x86_feature_detected!("avx2")) {
+        match (size, crate::processor::has_avx2()) {
             (2, true) => avx2::unshuffle2(from, to, count, lo, hi),
             (4, true) => avx2::unshuffle4(from, to, count, lo, hi),
             (8, true) => avx2::unshuffle8(from, to, count, lo, hi),

@@ -64,7 +64,7 @@ fn swap_fields(bytes: &mut [u8], units: &[(usize, usize)], itemsize: usize) {
 
 fn swap_uniform(bytes: &mut [u8], unit: usize) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has AVX2.
         return unsafe { swap_avx2(bytes, unit) };
     }

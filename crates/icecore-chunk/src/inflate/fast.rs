@@ -17,7 +17,7 @@ macro_rules! with_bmi2 {
                 fn $bmi2($($arg: $type),*) -> $result {
                     $plain($($arg),*)
                 }
-                if std::arch::is_x86_feature_detected!("bmi2") {
+                if crate::processor::has_bmi() {
                     // SAFETY: the processor has these instructions.
                     return unsafe { $bmi2($($arg),*) };
                 }

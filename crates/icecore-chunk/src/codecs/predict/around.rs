@@ -8,7 +8,7 @@ use crate::codecs::word::Word;
 /// the integers that are predicted from.
 pub(super) fn folded<W: Word>(plan: &Straight, words: &[W], mask: &Mask<W>, filled: &mut [W], out: &mut [W]) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has the instructions.
         return unsafe { folded_avx2(plan, words, mask, filled, out) };
     }

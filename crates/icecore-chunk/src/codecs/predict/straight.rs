@@ -88,7 +88,7 @@ impl Straight {
     /// The folded residuals of one band in `every`, one after the other; their number.
     pub fn folded<W: Word>(&self, words: &[W], every: usize, out: &mut [W]) -> usize {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if crate::processor::has_avx2() {
             // SAFETY: the processor has the instructions.
             return unsafe { folded_avx2(self, words, every, out) };
         }

@@ -21,7 +21,7 @@ pub(super) struct Ends {
 /// The inverse of `forward`, in place.
 pub(super) fn inverse<W: Word>(kind: Kind, words: &mut [W], shape: &[u64], steps: &[Step], ends: Ends) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if crate::processor::has_avx2() {
         // SAFETY: the processor has the instructions.
         return unsafe { inverse_avx2(kind, words, shape, steps, ends) };
     }
