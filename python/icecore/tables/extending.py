@@ -154,7 +154,11 @@ class Extending:
                 continue
             old = stored.repo._array(f"{path}/{name}")
             attrs = dict(old.attrs)
-            if old.dtype.kind == "i" and attrs.get("_FillValue") == np.iinfo(old.dtype).min:
+            if (
+                i in self.changed
+                and old.dtype.kind == "i"
+                and attrs.get("_FillValue") == np.iinfo(old.dtype).min
+            ):
                 del attrs["_FillValue"]  # which stood for no value
             self._delete(old.path)
             values = first[i] if i in first else np.empty(0, codecs.dtype(column))

@@ -321,6 +321,7 @@ class _TablePack:
             blank = self._growing.append(parsed["columns"])
             if parsed["escaped"]:
                 self._blank.update(blank)
+            self._blank.update(parsed.get("blank", ()))  # of records
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
             self._done.rows += parsed["rows"]
