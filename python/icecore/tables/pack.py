@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.nodes import OURS, Node
+from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import codecs, format, kinds, proof, stated
 from icecore.tables.converted import missing
@@ -78,6 +78,9 @@ class _TablePack:
         self._why: dict[int, str] = {}
         #: whether the text of the table that is extended must be parsed again
         self._reparsed = False
+        #: of the group, and what icecore keeps with them
+        self._attrs: dict[str, Any] = {}
+        self._ours: dict[str, Any] = {}
         self._stored = self._stored_table() if job.append else None
         if self._stored is not None:
             self._columns = [dict(column) for column in self._stored.columns]
@@ -91,7 +94,8 @@ class _TablePack:
     def _stored_table(self) -> Stored:
         """The table that is extended."""
         base, path = self._writer.base(), self._job.path
-        kept = base._nodes[path].ours.get("table", {})
+        self._attrs, self._ours = base._nodes[path].attrs, base._nodes[path].ours
+        kept = self._ours.get("table", {})
         if "text" not in kept and self._options.keep:
             raise errors.make(
                 "mismatch",
@@ -354,7 +358,8 @@ class _TablePack:
         """Make the group, and an array for each column."""
         path, writer = self._job.path, self._writer
         assert state.spec is not None
-        writer.group(path, state.spec.attrs)
+        self._attrs = state.spec.attrs
+        writer.group(path)
         for item, column, raw in zip(state.spec.fields, self._columns, parsed, strict=True):
             values = codecs.values(raw, column)
             whole = max(len(values), state.rows or 0) if state.small else None
@@ -411,8 +416,7 @@ class _TablePack:
         if self._options.keep or "text" in table:
             table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns)}
         self._blanks()
-        group = Node(path, False, self._document(path))
-        self._writer.attrs(path, {**group.attrs, OURS: {**group.ours, "table": table}})
+        self._writer.attrs(path, {**self._attrs, OURS: {**self._ours, "table": table}})
         first = len(self._sources) - len(self._job.files)
         if self._extending is not None and self._extending.changed:
             assert self._stored is not None
@@ -420,10 +424,6 @@ class _TablePack:
             proof.reprint(self._writer._view(), path, range(first))
         if self._options.keep:
             self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs)
-
-    def _document(self, path: str) -> str:
-        nodes = {node: text for node, is_array, text in self._writer._pending().nodes() if not is_array}
-        return nodes[path]
 
     def _blanks(self) -> None:
         """Where integers have blanks, their stand-in becomes ``_FillValue``."""
