@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class Event:
             "bytes_raw": report.bytes_raw,
             "bytes_stored": report.bytes_stored,
             "seconds": round(report.seconds, 3),
+            "notes": [asdict(note) for note in report.notes],
         }
 
 

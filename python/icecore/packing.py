@@ -85,7 +85,8 @@ def pack(
             probabilities; or a list of (lengths, probability). See :mod:`icecore.access`.
         measure: try the best layouts for ``access`` in memory, and take the fastest.
         memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
-        append: continue arrays that exist along ``concat``.
+        append: continue arrays that exist along ``concat``. Columns of a text table that have no room for
+            what comes are written anew, as packing all files in one go would have them; ``notes`` name them.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
         keep_going: commit what could be done even where some source failed.

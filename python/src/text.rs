@@ -172,10 +172,11 @@ fn raw_escapes<'py>(py: Python<'py>, text: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &escapes.encode())
 }
 
-/// (rows, bytes that they take) of the first escapes in `stored`.
+/// (rows, bytes that they take) of the escapes that begin at `at` in `stored`.
 #[pyfunction]
-fn read_escapes(stored: &[u8]) -> PyResult<(u32, usize)> {
-    let (escapes, used) = Escapes::decode(stored).or_raise()?;
+#[pyo3(signature = (stored, at=0))]
+fn read_escapes(stored: &[u8], at: usize) -> PyResult<(u32, usize)> {
+    let (escapes, used) = Escapes::decode(stored.get(at..).unwrap_or_default()).or_raise()?;
     Ok((escapes.rows, used))
 }
 

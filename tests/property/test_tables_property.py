@@ -120,6 +120,9 @@ TYPES = [
     ("SignedByte", 1),
     ("CHARACTER", 5),
     ("MSB_BIT_STRING", 3),
+    ("ASCII_REAL", 5),
+    ("ASCII_Integer", 3),
+    ("BITS 3 12 i <", 2),
 ]
 
 

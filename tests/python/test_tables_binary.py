@@ -143,3 +143,97 @@ def test_data_that_a_label_describes_are_a_known_format(
     else:
         with pytest.raises(icecore.Error, match="no known format"):
             icecore.pack("A.DAT", into="memory://described", group="/alone")
+
+
+def bits_and_digits() -> tuple[bytes, dict[str, np.ndarray]]:
+    """Records of four bytes of bits and numbers as text, of which some are none."""
+    rng = np.random.default_rng(2)
+    words = rng.integers(0, 2**32, 200, dtype="u8")
+    counts, values = rng.integers(-999, 9999, 200), rng.normal(size=200).round(3)
+    rows = [
+        int(word).to_bytes(4, "big") + (b"%6d" % count if i % 9 else b"      ") + b"%-10.3f" % value
+        for i, (word, count, value) in enumerate(zip(words, counts, values, strict=True))
+    ]
+    signed = (words >> np.uint64(20) & np.uint64(0x1FF)).astype("i8")
+    found = {
+        "FLAGS": words.astype("u4"),
+        "TOP": (words >> np.uint64(29)).astype("u1"),
+        "MIDDLE": np.where(signed >= 256, signed - 512, signed).astype("i2"),
+        "LAST": (words & np.uint64(1)).astype("u1"),
+        "N": np.where(np.arange(200) % 9, counts, np.iinfo("i8").min),
+        "X": values,
+    }
+    return b"".join(rows), found
+
+
+def same(folder: Path, label: str) -> None:
+    text, values = bits_and_digits()
+    repo, report, again = round_trip(folder / label, folder)
+    assert again == text
+    table = repo.table("/t")
+    assert list(table) == list(values)
+    for name, expected in values.items():
+        assert table[name].dtype == expected.dtype
+        np.testing.assert_array_equal(table[name][...], expected)
+    assert len(table.to_numpy(["X"], where="N is null")["X"]) == 23
+    assert not report.notes
+
+
+def test_pds3_bits_and_numbers_as_text(tmp_path: Path) -> None:
+    bits = (
+        ("TOP", 1, 3, "UNSIGNED_INTEGER"),
+        ("MIDDLE", 4, 9, "MSB_INTEGER"),
+        ("LAST", 32, 1, "BOOLEAN"),
+    )
+    packed = "".join(
+        f"OBJECT = BIT_COLUMN\nNAME = {name}\nBIT_DATA_TYPE = {kind}\nSTART_BIT = {first}\nBITS = {count}\n"
+        "END_OBJECT = BIT_COLUMN\n"
+        for name, first, count, kind in bits
+    )
+    columns = (
+        column("FLAGS", "MSB_BIT_STRING", 1, 4, packed)
+        + column("N", "ASCII_INTEGER", 5, 6)
+        + column("X", "ASCII_REAL", 11, 10)
+    )
+    (tmp_path / "d.dat").write_bytes(bits_and_digits()[0])
+    label = LABEL.format(rows=200, columns=columns).replace('"D.DAT", 8 <BYTES>', '"D.DAT", 1 <BYTES>')
+    label = label.replace("ROW_BYTES = 25", "ROW_BYTES = 20").replace("PREFIX_BYTES = 4", "PREFIX_BYTES = 0")
+    (tmp_path / "d.lbl").write_text(label.replace("SUFFIX_BYTES = 2", "SUFFIX_BYTES = 0"), newline="")
+    same(tmp_path, "d.lbl")
+
+
+def test_pds4_bits_and_numbers_as_text(tmp_path: Path) -> None:
+    def bit(name: str, kind: str, first: int, last: int) -> str:
+        places = (
+            f"<start_bit_location>{first}</start_bit_location><stop_bit_location>{last}</stop_bit_location>"
+        )
+        return f"<Field_Bit><name>{name}</name>{places}<data_type>{kind}</data_type></Field_Bit>"
+
+    def one(name: str, kind: str, start: int, length: int, inner: str = "") -> str:
+        place = f"<field_location>{start}</field_location><data_type>{kind}</data_type>"
+        size = f"<field_length>{length}</field_length>"
+        return f"<Field_Binary><name>{name}</name>{place}{size}{inner}</Field_Binary>"
+
+    bits = [
+        bit("TOP", "UnsignedBitString", 1, 3),
+        bit("MIDDLE", "SignedBitString", 4, 12),
+        bit("LAST", "UnsignedBitString", 32, 32),
+    ]
+    packed = "<Packed_Data_Fields><bit_fields>3</bit_fields>" + "".join(bits) + "</Packed_Data_Fields>"
+    fields = (
+        one("FLAGS", "UnsignedBitString", 1, 4, packed)
+        + one("N", "ASCII_Integer", 5, 6)
+        + one("X", "ASCII_Real", 11, 10)
+    )
+    label = (
+        '<?xml version="1.0"?><Product_Observational><File_Area_Observational>'
+        "<File><file_name>d.dat</file_name></File><Table_Binary><offset>0</offset><records>200</records>"
+        f"<Record_Binary><record_length>20</record_length>{fields}</Record_Binary></Table_Binary>"
+        "</File_Area_Observational></Product_Observational>"
+    )
+    (tmp_path / "d.dat").write_bytes(bits_and_digits()[0])
+    (tmp_path / "d.xml").write_text(label)
+    same(tmp_path, "d.xml")
+    (tmp_path / "d.xml").write_text(label.replace("<stop_bit_location>32<", "<stop_bit_location>33<"))
+    with pytest.raises(icecore.Error, match=r"bits 32 to 33 of FLAGS, which has 32"):
+        icecore.pack(tmp_path / "d.xml", into=tmp_path / "other")

@@ -4,7 +4,9 @@ import random
 import zipfile
 from pathlib import Path
 
+import icecore
 import pytest
+from icecore.errors import Error
 from icecore.sources.tables.zipmember import deflated
 
 TEXT = b"".join(b"%d,%f\n" % (i, random.Random(i).random()) for i in range(60_000))
@@ -57,3 +59,13 @@ def test_no_member_there(tmp_path: Path) -> None:
     info.header_offset = 5
     with pytest.raises(zipfile.BadZipFile, match="no header of 'a'"):
         deflated(str(path), info)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_path_that_an_archive_holds_twice(tmp_path: Path) -> None:
+    path = archive(tmp_path, {"a.csv": b"a,b\n1,2\n"})
+    with zipfile.ZipFile(path, "a") as more:
+        more.writestr("a.csv", b"a,b\n3,4\n")
+    with pytest.raises(Error, match=r"a\.zip holds a\.csv 2 times") as refused:
+        icecore.pack(path, into=tmp_path / "r")
+    assert refused.value.kind == "corrupt"

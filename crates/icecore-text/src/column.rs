@@ -10,7 +10,7 @@ use crate::loose::{POW10, loose};
 use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
 use crate::time::TimeStyle;
-use crate::words::WordStyle;
+use crate::words::{Quote, WordStyle};
 
 /// How the values of a column are printed inside their frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Column {
     pub name: String,
     pub frame: Frame,
     pub style: Style,
-    /// Of numbers: values are multiples of 10^-scale. 0: integers.
+    /// Of numbers: values are multiples of 10^-scale. 0: integers. Of times: ticks are 10^-scale seconds; 0: what the pattern has.
     #[serde(default)]
     pub scale: u8,
     /// Of integers: bits of the array's elements; of text: bytes.
@@ -217,7 +217,7 @@ impl Column {
             }
             Style::Real(style) => style.sound(),
             Style::Hex(digits) => *digits <= 15,
-            Style::Time(style) => style.sound(),
+            Style::Time(style) => style.sound() && self.ticks(style).is_some(),
             Style::Words(_) => (1..=LONGEST).contains(&self.size),
         };
         if sound && self.scale <= 15 && self.frame.width <= 1 << 20 {
@@ -251,6 +251,15 @@ impl Column {
     pub(crate) fn holds(&self, value: i64) -> bool {
         let half = 1i64 << (self.size.clamp(8, 64) - 1).min(62);
         value > self.blank() && (self.size >= 64 || value < half)
+    }
+
+    /// The array's ticks in one of a time's pattern, which may be coarser.
+    fn ticks(&self, style: &TimeStyle) -> Option<i64> {
+        if self.scale == 0 {
+            return Some(1);
+        }
+        let finer = u32::from(self.scale).checked_sub(style.digits()?)?;
+        10i64.checked_pow(finer)
     }
 
     /// Adds the value of `cell`.
@@ -326,21 +335,30 @@ impl Column {
 
     fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
         let body = self.frame.body(cell).unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
-        let value = match &self.style {
+        let read = match &self.style {
             Style::Time(style) => style.parse(body).or_else(|| style.parse(&style.filled(body)?)),
             _ => std::str::from_utf8(body).ok().filter(|b| b.len() <= 15).and_then(|b| i64::from_str_radix(b, 16).ok()),
         };
+        let value = match &self.style {
+            Style::Time(style) => read.and_then(|k| k.checked_mul(self.ticks(style)?)),
+            _ => read,
+        };
         let value = value.filter(|k| *k != i64::MIN);
         v.push(value.unwrap_or(i64::MIN));
-        let Some(value) = value else { return misfit(cell, false) };
+        let Some(value) = value else { return misfit(cell, read.is_some()) };
         let mut again = Vec::with_capacity(cell.len());
         if self.print_int(value, &mut again) && again == cell { Fit::Exact } else { Fit::Escape }
     }
 
     fn read_words(&self, style: &WordStyle, cell: &[u8], separator: u8, width: usize, bytes: &mut Vec<u8>) -> Fit {
         let start = bytes.len();
-        let framed = self.frame.body(cell);
-        style.read(framed.unwrap_or_else(|| cell.trim_ascii()), bytes);
+        match self.frame.body(cell) {
+            Some(body) => style.read(body, bytes),
+            None if self.frame.lead.contains(&b'"') => {
+                WordStyle { quote: Quote::Needed }.read(cell.trim_ascii(), bytes); // quotes are no part of the text
+            }
+            None => style.read(cell.trim_ascii(), bytes),
+        }
         let length = bytes.len() - start;
         let mut again = Vec::with_capacity(cell.len());
         self.print_words(style, bytes.get(start..).unwrap_or_default(), separator, &mut again);
@@ -386,7 +404,7 @@ impl Column {
         let mut text = Vec::new();
         match &self.style {
             Style::Number(style) => return self.print_number(style, value, out),
-            Style::Time(style) if style.print(value, &mut text) => {}
+            Style::Time(style) if self.print_time(style, value, &mut text) => {}
             Style::Hex(digits) if value >= 0 => {
                 let width = *digits as usize;
                 text.extend_from_slice(format!("{value:0width$X}").as_bytes());
@@ -395,6 +413,12 @@ impl Column {
         }
         self.frame.put(&text, out);
         true
+    }
+
+    /// False where it is no multiple of what the pattern shows.
+    fn print_time(&self, style: &TimeStyle, value: i64, out: &mut Vec<u8>) -> bool {
+        let ticks = self.ticks(style).unwrap_or(1);
+        value % ticks == 0 && style.print(value / ticks, out)
     }
 
     #[inline]

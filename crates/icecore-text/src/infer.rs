@@ -293,11 +293,11 @@ impl Sample<'_> {
             tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),
             ..Frame::default()
         };
-        let candidates = [(Quote::Never, &spaces), (Quote::Needed, &spaces), (Quote::Always, &spaces)]
-            .map(|(quote, frame)| self.column(frame, Style::Words(WordStyle { quote }), 0, size));
+        // Not never, where no cell has quotes: one that the sample lacks may, and they are no part of its text.
+        let [needed, always] = [Quote::Needed, Quote::Always]
+            .map(|quote| self.column(&spaces, Style::Words(WordStyle { quote }), 0, size));
         let quotes = self.cells.iter().any(|c| c.contains(&b'"'));
-        let [never, needed, always] = candidates;
-        let tried = if quotes { vec![needed, always] } else { vec![never] };
-        self.best(tried.clone()).or_else(|| tried.into_iter().next()).unwrap_or_else(|| self.integers(&spaces))
+        let best = if quotes { self.best(vec![needed.clone(), always]) } else { None };
+        best.unwrap_or(needed)
     }
 }

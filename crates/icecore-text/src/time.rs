@@ -115,13 +115,19 @@ impl TimeStyle {
         }
     }
 
-    fn ticks(&self) -> i64 {
+    /// Decimal places of a second that a tick is; `None` where it is a day.
+    pub fn digits(&self) -> Option<u32> {
         match self.unit() {
-            "ms" => 1000,
-            "us" => 1_000_000,
-            "ns" => 1_000_000_000,
-            _ => 1,
+            "D" => None,
+            "ms" => Some(3),
+            "us" => Some(6),
+            "ns" => Some(9),
+            _ => Some(0),
         }
+    }
+
+    fn ticks(&self) -> i64 {
+        10i64.pow(self.digits().unwrap_or(0))
     }
 
     /// The ticks that `body` stands for.

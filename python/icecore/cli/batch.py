@@ -51,10 +51,7 @@ def finish(done: str, report: Report, into: str, json: bool) -> None:
     """Print the report, name the failures, and leave with status 2 where there are any."""
     from icecore.into import about
 
-    for note in report.notes:
-        if note.kind == "dimension":
-            continue  # nothing is lost: its name and length are in the arrays; --json still lists it
-        talk(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
+    say_notes(report)
     for failure in report.failures:
         talk(f"icecore: error[{failure.kind}]: {about(failure)}")
         if failure.hint:
@@ -62,6 +59,14 @@ def finish(done: str, report: Report, into: str, json: bool) -> None:
     emit(report.as_dict(), json, _text(done, report, into))
     if report.failures:
         raise typer.Exit(2)
+
+
+def say_notes(report: Report) -> None:
+    """What a reader of the arrays should know."""
+    for note in report.notes:
+        if note.kind == "dimension":
+            continue  # nothing is lost: its name and length are in the arrays; --json still lists it
+        talk(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
 
 
 def _text(done: str, report: Report, into: str) -> str:

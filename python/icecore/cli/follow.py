@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from icecore import text
+from icecore.cli.batch import say_notes
 from icecore.cli.console import talk
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def _say(event: Event, as_json: bool) -> None:
         talk(f"{event.name} is not complete, and {text.plural(event.later, 'later file')} wait for it")
     else:
         report = event.report
+        say_notes(report)
         ratio = text.ratio(report.bytes_raw, report.bytes_stored)
         arrays = text.plural(report.count("packed"), "array")
         size = f"{text.size(report.bytes_raw)} raw, {text.size(report.bytes_stored)} stored ({ratio})"

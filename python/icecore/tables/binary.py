@@ -13,6 +13,7 @@ import numpy as np
 from icecore import errors
 from icecore.sources.tablefile import TableSpec
 from icecore.sources.tables.binary import Binary, binary
+from icecore.tables.converted import missing
 
 Format = dict[str, Any]
 
@@ -72,6 +73,9 @@ class BinaryFormat:
             "line": (rows, rest) if rest else None,
             "lost": [],
             "junk": [],
+            "blank": [
+                i for i, (_, item) in enumerate(self._cells) if item.blank and missing(columns[i]).any()
+            ],
         }
 
     def print(self, columns: list[np.ndarray], escapes: bytes) -> list[bytes]:
@@ -95,7 +99,8 @@ class BinaryFormat:
     def _records(self, columns: list[np.ndarray], rows: int) -> np.ndarray:
         records = np.zeros((rows, self._row), "u1")
         for (place, item), values in zip(self._cells, columns, strict=True):
-            records[:, place] = item.encode(values)
+            if not item.inside:
+                records[:, place] = item.encode(values)
         return records
 
     def _residue(self, records: np.ndarray, columns: list[np.ndarray]) -> bytes:

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+#: decimal places of a second that a tick of a unit is
+PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
 
 def dtype(column: dict[str, Any]) -> np.dtype[Any]:
     """The NumPy dtype of a column of a print format."""
@@ -19,7 +22,8 @@ def dtype(column: dict[str, Any]) -> np.dtype[Any]:
 
         return binary(how["type"], how["length"]).dtype
     if style == "time":
-        return np.dtype(f"{'M8' if '%Y' in how['pattern'] else 'm8'}[{_unit(how['pattern'])}]")
+        unit = next((unit for unit, places in PLACES.items() if places == column["scale"] > 0), None)
+        return np.dtype(f"{'M8' if '%Y' in how['pattern'] else 'm8'}[{unit or _unit(how['pattern'])}]")
     return np.dtype(f"i{column['size'] // 8}" if style == "number" else "i8")
 
 

@@ -39,7 +39,7 @@ class Growing:
         step = max(_STORED // max(array.dtype.itemsize, 1), 1)
         for first in range(start, array.shape[0], step):
             rows = slice(first, min(first + step, array.shape[0]))
-            self._elements(i, array, writer._pending().array(array.path).read((rows,)))
+            self.elements(i, writer._pending().array(array.path).read((rows,)))
 
     def append(self, columns: _icecore.Columns | list[np.ndarray]) -> list[int]:
         """Add a block of rows, as the parser of text gives them, or those of binary records.
@@ -51,14 +51,15 @@ class Growing:
             Error: what encoding and storing the blocks before may bring.
         """
         if isinstance(columns, list):
-            for i, (array, values) in enumerate(zip(self._arrays, columns, strict=True)):
-                self._elements(i, array, values)
+            for i, values in enumerate(columns):
+                self.elements(i, values)
             return []
         blank = self._native.append(columns)
         return [i for i in blank if self._arrays[i].dtype.kind == "i"]
 
-    def _elements(self, i: int, array: ArrayWriter, values: Any) -> None:
-        self._native.append_elements(i, np.ascontiguousarray(values, array.dtype).view("u1"))
+    def elements(self, i: int, values: Any) -> None:
+        """Add elements of one array."""
+        self._native.append_elements(i, np.ascontiguousarray(values, self._arrays[i].dtype).view("u1"))
 
     def sums(self) -> list[int]:
         """The CRC-32C of each column's elements, of the rows that were added since this was asked before."""

@@ -41,7 +41,8 @@ class TableJob:
 @dataclass
 class Done:
     """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, what
-    a reader should know, and by path the summaries of columns that were made on the way.
+    a reader should know, which of its columns were written anew to hold more, and by path the summaries of
+    columns that were made on the way.
     """
 
     path: str
@@ -50,4 +51,5 @@ class Done:
     columns: list[str] = field(default_factory=list)
     total: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)
     summaries: dict[str, Zones] = field(default_factory=dict)

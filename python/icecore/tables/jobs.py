@@ -187,3 +187,4 @@ def _report(writer: Writer, done: Done, report: Report) -> None:
         raw, stored, chunks, _ = written.get(path, (0, 0, 0, 0))
         report.rows.append(Row(path, "packed", "", chunks, stored, raw))
     report.notes += [Failure(name, "text", message) for name, message in done.notes]
+    report.notes += [Failure(done.path, "rewritten", message) for message in done.rewritten]

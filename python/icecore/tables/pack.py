@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
-from icecore.nodes import HIDDEN, OURS, Node
-from icecore.sources.tablefile import TableFile
-from icecore.tables import choice, codecs, format, kinds, proof, stated
+from icecore.nodes import OURS
+from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.tables import codecs, format, kinds, proof, stated
+from icecore.tables.converted import missing
+from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState
 from icecore.tables.growing import Growing
 from icecore.tables.job import Done, TableJob, TableOptions
+from icecore.tables.newarrays import column_array, escapes_array
 from icecore.tables.stream import BLOCK, TextStream
+from icecore.tables.widening import Beyond, Lost, Stored
 from icecore.text import plural
 
 if TYPE_CHECKING:
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from icecore.writer import Writer
 
 #: times that a table is begun anew because a column turned out to need more room
-_ATTEMPTS = 12
+_ATTEMPTS = 100
 #: escapes and lines that are no rows, per cent, above which a file gets a print format of its own
 _MANY = 0.02
 _NOTHING = np.empty(0, "u1")
@@ -48,8 +53,7 @@ def pack_table(
         try:
             return packing.run()
         except _Again:
-            if writer._native.exists(job.path):
-                writer.delete(job.path)
+            packing.take_back()
     raise errors.make(
         "unsupported",
         f"the columns of {job.path} change their nature again and again",
@@ -70,22 +74,42 @@ class _TablePack:
         #: by column: what its array holds, widened from attempt to attempt
         self._columns: list[dict[str, Any]] = []
         self._extra: dict[int, list[bytes]] = {}
-        self._kept = self._stored() if job.append else {}
+        #: by column: which cell or file it was widened for
+        self._why: dict[int, str] = {}
+        #: whether the text of the table that is extended must be parsed again
+        self._reparsed = False
+        #: of the group, and what icecore keeps with them
+        self._attrs: dict[str, Any] = {}
+        self._ours: dict[str, Any] = {}
+        self._stored = self._stored_table() if job.append else None
+        if self._stored is not None:
+            self._columns = [dict(column) for column in self._stored.columns]
         #: columns that only text can hold
-        self._words = {i for i, column in enumerate(self._columns) if "words" in column["style"]}
+        self._words = {
+            i
+            for i, column in enumerate(self._columns)
+            if "words" in column["style"] and "blank" not in column
+        }
 
-    def _stored(self) -> dict[str, Any]:
-        """The attributes of the table that is extended."""
-        node = self._writer.base()._nodes[self._job.path]
-        kept = node.ours.get("table", {})
+    def _stored_table(self) -> Stored:
+        """The table that is extended."""
+        base, path = self._writer.base(), self._job.path
+        self._attrs, self._ours = base._nodes[path].attrs, base._nodes[path].ours
+        kept = self._ours.get("table", {})
         if "text" not in kept and self._options.keep:
             raise errors.make(
                 "mismatch",
-                f"{self._job.path} was packed without its print format",
+                f"{path} was packed without its print format",
                 "append with --no-restore, or pack into another group",
             )
-        self._columns = stated.columns(kept)
-        return kept
+        return Stored(base, path, kept)
+
+    def take_back(self) -> None:
+        """Undo what an attempt wrote."""
+        if self._extending is not None:
+            self._extending.take_back(self._rows)
+        elif self._writer._native.exists(self._job.path):
+            self._writer.delete(self._job.path)
 
     def run(self) -> Done:
         self._done = Done(self._job.path)
@@ -97,24 +121,38 @@ class _TablePack:
         self._sources: list[dict[str, Any]] = []
         self._blank: set[int] = set()
         self._proofs: list[proof.Proof] = []
-        if self._kept:
-            self._continue()
-        for file in self._job.files:
-            self._file(file)
+        self._extending: Extending | None = None
+        if self._stored is not None:
+            self._continue(self._stored)
+        for number, file in enumerate(self._job.files):
+            self._file(number, file)
         self._finish()
         return self._done
 
-    def _continue(self) -> None:
-        path = self._job.path
-        self._arrays = [self._writer[f"{path}/{name}"] for name in self._kept["columns"]]
-        self._growing = Growing(self._writer, self._arrays)
-        self._rows = self._arrays[0].shape[0]
-        self._formats, self._sources = stated.formats(self._kept), list(self._kept.get("sources", []))
-        if self._options.keep:
-            self._escapes = self._writer[f"{path}/{HIDDEN[0]}/escapes"]
-            self._at = self._escapes.shape[0]
+    def _continue(self, stored: Stored) -> None:
+        """Go on behind the rows that are stored, once all columns have room for what comes."""
+        self._rows = stored.rows
+        self._extending = going = Extending(
+            self._writer, stored, self._columns, self._options, self._reparsed
+        )
+        self._columns, self._formats, self._sources = going.columns, going.formats, going.sources
+        self._reparsed = going.by_text  # from now on
+        try:
+            self._arrays, self._growing, self._escapes = going.run()
+        except Beyond as beyond:
+            if beyond.wider is self._columns[beyond.column]:
+                self._reparsed = True
+            else:
+                self._become(beyond.column, beyond.wider, f"what is stored of {self._job.path}")
+            raise _Again from None
+        except Lost as lost:
+            for column, _, row, cell in lost.cells:
+                self._widen(lost.spec, column, cell, f"row {row} of {lost.place}")
+            raise _Again from None
+        self._blank = going.blank
+        self._at = self._escapes.shape[0] if self._escapes is not None else 0
 
-    def _file(self, file: TableFile) -> None:
+    def _file(self, number: int, file: TableFile) -> None:
         """Stream one file into the columns."""
         stream = TextStream(file.place, file.open, self._options.keep)
         source: dict[str, Any] = {
@@ -139,7 +177,7 @@ class _TablePack:
                 self._keep(_raw(rest[:head]))
                 rest, head = rest[head:], 0
             if state.format is None and len(rest):
-                self._begin(state, rest, last)
+                self._begin(state, rest, last, self._job.files[number + 1 :])
                 limit = state.limit
             most = state.most
             while len(rest):
@@ -167,11 +205,38 @@ class _TablePack:
         self._note_file(state)
         self._sources.append(source)
 
-    def _begin(self, state: FileState, text: np.ndarray, last: bool) -> None:
+    def _begin(self, state: FileState, text: np.ndarray, last: bool, later: list[TableFile]) -> None:
         """Choose the print format of a file: the last one where it fits, else one of its own."""
         file = state.file
         assert file.spec is not None
         known = self._formats[-1] if self._formats else None
+        fmt, spec = self._infer(file, text)
+        if not self._agree(fmt["columns"], file):
+            # What is begun anew had better be so once.
+            for other in later:
+                if len(start := _start(other)):
+                    self._agree(self._infer(other, start)[0]["columns"], other)
+            raise _Again
+        both = zip(self._columns, fmt["columns"], strict=True)
+        fmt["columns"] = [kinds.fitted(old, new) for old, new in both]
+        if known is not None and _alike(known, fmt) and _prints(known, text):
+            fmt = known
+        if fmt not in self._formats:
+            self._formats.append(fmt)
+        state.source["format"] = self._formats.index(fmt)
+        state.begin(fmt, spec, text[: BLOCK >> 4].tobytes())
+        self._proofs[-1].format = fmt
+        # A label may say that more blocks are but one chunk.
+        state.rows = spec.rows if not last and spec.rows is not None else None
+        state.small = (last or state.rows is not None) and len(self._job.files) == 1 and self._stored is None
+        state.small = state.small and (state.rows is not None or len(text) <= state.most)
+
+    def _infer(self, file: TableFile, text: np.ndarray) -> tuple[dict[str, Any], TableSpec]:
+        """The print format of a file that begins with ``text``.
+
+        Raises:
+            Error: ``mismatch`` where its columns are others than the table's.
+        """
         fmt, spec = format.infer(file, text.tobytes(), self._options.trust, self._extra, self._words)
         names = [column["name"] for column in fmt["columns"]]
         if self._columns and names != [column["name"] for column in self._columns]:
@@ -181,119 +246,124 @@ class _TablePack:
                 f"{_few([c['name'] for c in self._columns])}",
                 "pack it into a group of its own",
             )
-        fmt["columns"] = self._agree(fmt["columns"], file)
-        if (
-            known is not None
-            and {**known, "columns": None} == {**fmt, "columns": None}
-            and _prints(known, text)
-        ):
-            fmt = known
-        if fmt not in self._formats:
-            self._formats.append(fmt)
-        state.source["format"] = self._formats.index(fmt)
-        state.begin(fmt, spec, text[: BLOCK >> 4].tobytes())
-        self._proofs[-1].format = fmt
-        # A label may say that more blocks are but one chunk.
-        state.rows = spec.rows if not last and spec.rows is not None else None
-        state.small = (last or state.rows is not None) and len(self._job.files) == 1 and not self._kept
-        state.small = state.small and (state.rows is not None or len(text) <= state.most)
+        return fmt, spec
 
-    def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> list[dict[str, Any]]:
-        """The columns with the data types of their arrays; begins anew where those must be widened."""
+    def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> bool:
+        """Widen what the arrays hold to what a file's columns do too; false where the table must be begun
+        anew.
+        """
         if not self._columns:
             self._columns = [kinds.stored(column) for column in columns]
-        again = False
+        agrees = True
         for i, (old, new) in enumerate(zip(self._columns, columns, strict=True)):
             merged = kinds.merge(old, new)
             if merged is not None and kinds.same_array(old, merged):
+                if "blank" not in new:
+                    self._columns[i].pop("blank", None)
                 continue
-            if self._kept:
-                raise errors.make(
-                    "mismatch",
-                    f"column {new['name']} of {file.place} needs {_about(merged or new)}, "
-                    f"in {self._job.path} it is {_about(old)}",
-                    "pack all files in one go, or this one into another group",
-                )
-            again = again or bool(self._arrays) or merged is None
-            self._become(i, merged)
-        if again:
-            raise _Again
-        return [kinds.fitted(old, new) for old, new in zip(self._columns, columns, strict=True)]
+            agrees = agrees and not self._arrays and merged is not None
+            self._become(i, merged, file.place, new)
+        return agrees
 
-    def _become(self, column: int, wider: dict[str, Any] | None) -> None:
-        """Let a column's array hold something else from the next attempt on: text where that is None."""
+    def _become(
+        self, column: int, wider: dict[str, Any] | None, why: str, new: dict[str, Any] | None = None
+    ) -> None:
+        """Let a column's array hold something else from the next attempt on: text where that is None.
+
+        Args:
+            column: its number.
+            wider: what the array holds then.
+            why: where that is needed.
+            new: the column there, for messages.
+
+        Raises:
+            Error: ``mismatch`` where no array holds both, or nothing says what the new one would.
+        """
+        old = self._columns[column]
         if wider is None:
+            wider = {"name": old["name"], "style": {"words": {"quote": "needed"}}, "scale": 0, "size": 1}
             self._words.add(column)
-            text = {"style": {"words": {"quote": "needed"}}, "scale": 0, "size": 8}
-            wider = {"name": self._columns[column]["name"], **text}
-        self._columns[column] = wider
+        stored = self._stored.columns[column] if self._stored is not None else None
+        is_binary = kinds.is_binary(old) and not kinds.is_binary(wider)
+        if is_binary or (new is not None and kinds.is_binary(new) and not kinds.is_binary(wider)):
+            hint = "pack it into another group"
+        elif stored is not None and not self._known(stored, wider):
+            hint = "its text was not kept: pack all files in one go, or this one into another group"
+        else:
+            self._columns[column] = wider
+            self._why[column] = why
+            return
+        message = f"column {old['name']} of {why} needs {kinds.about(new or wider)}"
+        raise errors.make(
+            "mismatch", f"{message}, in {self._job.path} it is {kinds.about(stored or old)}", hint
+        )
+
+    def _known(self, stored: dict[str, Any], wider: dict[str, Any]) -> bool:
+        """Whether something says what stored values are in another array."""
+        has_text = self._stored is not None and self._stored.has_text
+        return has_text or "blank" in stored or kinds.by_value(stored, wider)
 
     def _block(self, state: FileState, text: np.ndarray, last: bool) -> int:
         """Parse a block into the columns; the number of bytes that were taken."""
         assert state.native is not None
         parsed = state.native.parse(text, last, self._options.keep)
         # All of them, before the table is begun anew.
-        if any(
-            [
-                self._widen(state, item, count, self._rows + row, cell)
-                for item, count, row, cell in parsed["lost"]
-            ]
-        ):
+        again = False
+        assert state.spec is not None
+        for column, count, row, cell in parsed["lost"]:
+            if self._widen(state.spec, column, cell, f"row {self._rows + row} of {state.file.place}"):
+                again = True
+            else:
+                state.lost[column] = state.lost.get(column, 0) + count
+        if again:
             raise _Again
+        self._fill(parsed)
         if parsed["rows"] or parsed["lines"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
+            self._keep(parsed["escapes"])
             blank = self._growing.append(parsed["columns"])
             if parsed["escaped"]:
                 self._blank.update(blank)
-            self._keep(parsed["escapes"])
+            self._blank.update(parsed.get("blank", ()))  # of records
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
             self._done.rows += parsed["rows"]
         return int(parsed["used"])
 
-    def _widen(self, state: FileState, column: int, count: int, row: int, cell: bytes) -> bool:
+    def _fill(self, parsed: dict[str, Any]) -> None:
+        """Columns that begin without any value may have some later."""
+        junk = {column for column, *_ in parsed["junk"]}
+        for i, column in enumerate(self._columns):
+            if "blank" in column and parsed["rows"]:
+                values = codecs.values(parsed["columns"][i], column)
+                if i in junk or not missing(values).all():
+                    del column["blank"]
+
+    def _widen(self, spec: TableSpec, column: int, cell: bytes, where: str) -> bool:
         """Whether a column has another data type now, which holds a cell; where there is none the cell stays
         text.
         """
-        if cell not in self._extra.get(column, []):
-            self._extra.setdefault(column, []).append(cell)
-            if self._kept:
-                raise errors.make(
-                    "mismatch",
-                    f"row {row} of column {state.columns[column]['name']} in {state.file.place} is "
-                    f"{cell[:80]!r}, which {_about(state.columns[column])} can't hold",
-                    "pack all files in one go, or this one into another group",
-                )
-            assert state.spec is not None
-            sample = format.styled(state.spec, column, self._extra[column], column in self._words)
-            wider = kinds.wider(self._columns[column], sample)
-            if wider is not self._columns[column]:
-                self._become(column, wider)
-                return True
-        state.lost[column] = state.lost.get(column, 0) + count
-        return False
+        if cell in self._extra.get(column, []):
+            return False
+        self._extra.setdefault(column, []).append(cell)
+        sample = format.styled(spec, column, self._extra[column], column in self._words)
+        wider = kinds.wider(self._columns[column], sample)
+        if wider is self._columns[column]:
+            return False
+        self._become(column, wider, where, sample)
+        return True
 
     def _create(self, state: FileState, parsed: Sequence[np.ndarray]) -> Growing:
         """Make the group, and an array for each column."""
         path, writer = self._job.path, self._writer
-        columns = [codecs.values(raw, column) for raw, column in zip(parsed, state.columns, strict=True)]
         assert state.spec is not None
-        writer.group(path, state.spec.attrs)
-        rows = max(len(columns[0]), state.rows or 0)
-        for item, column, values in zip(state.spec.fields, self._columns, columns, strict=True):
-            whole = state.small and rows <= choice.WHOLE and rows * values.itemsize <= choice.WIDE
-            chunk, shard = (max(rows, 1),) * 2 if whole else choice.lengths(values.itemsize)
-            array = writer.array(
-                f"{path}/{column['name']}",
-                codecs.dtype(column),
-                dims=("row",),
-                chunks=(chunk,),
-                shards=(shard,),
-                codec=choice.codecs(column, values, whole, self._options),
-                fill=choice.constant(values),
-                attrs=item.attrs,
-            )
+        self._attrs = state.spec.attrs
+        writer.group(path)
+        for item, column, raw in zip(state.spec.fields, self._columns, parsed, strict=True):
+            values = codecs.values(raw, column)
+            whole = max(len(values), state.rows or 0) if state.small else None
+            array = column_array(writer, path, column, values, item.attrs, self._options, whole)
             self._arrays.append(array)
         return Growing(writer, self._arrays)
 
@@ -302,16 +372,7 @@ class _TablePack:
         if not self._options.keep:
             return
         if self._escapes is None:
-            path = f"{self._job.path}/{HIDDEN[0]}"
-            self._writer.group(path)
-            zstd = {"name": "zstd", "configuration": {"level": 15, "checksum": False}}
-            self._escapes = self._writer.array(
-                f"{path}/escapes",
-                "u1",
-                chunks=(1 << 20,),
-                shards=(1 << 20,),
-                codec=[{"name": "bytes"}, zstd, {"name": "crc32c"}],
-            )
+            self._escapes = escapes_array(self._writer, self._job.path)
         self._escapes.append(np.frombuffer(escapes, "u1"))
         self._proofs[-1].add_escapes(escapes)
         self._at += len(escapes)
@@ -346,24 +407,23 @@ class _TablePack:
             )
         self._growing.finish(self._rows)
         self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows
-        path, table = self._job.path, dict(self._kept)
+        path, table = self._job.path, dict(self._stored.kept) if self._stored is not None else {}
         table["columns"] = [column["name"] for column in self._columns]
         table["arrays"] = stated.arrays(self._columns)
         table["sources"] = self._sources
-        if self._options.keep:
-            assert self._escapes is not None
+        if self._escapes is not None:
             self._escapes.finish()
+        if self._options.keep or "text" in table:
             table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns)}
         self._blanks()
-        group = Node(path, False, self._document(path))
-        self._writer.attrs(path, {**group.attrs, OURS: {**group.ours, "table": table}})
+        self._writer.attrs(path, {**self._attrs, OURS: {**self._ours, "table": table}})
+        first = len(self._sources) - len(self._job.files)
+        if self._extending is not None and self._extending.changed:
+            assert self._stored is not None
+            self._done.rewritten += rewritten(self._extending, self._stored, self._why)
+            proof.reprint(self._writer._view(), path, range(first))
         if self._options.keep:
-            first = len(self._sources) - len(self._job.files)
             self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs)
-
-    def _document(self, path: str) -> str:
-        nodes = {node: text for node, is_array, text in self._writer._pending().nodes() if not is_array}
-        return nodes[path]
 
     def _blanks(self) -> None:
         """Where integers have blanks, their stand-in becomes ``_FillValue``."""
@@ -394,6 +454,11 @@ def _cut(state: FileState) -> list[str]:
     return [f.name for f in state.file.spec.fields if taken.get(f.name, f.length) != f.length]
 
 
+def _alike(known: dict[str, Any], fmt: dict[str, Any]) -> bool:
+    """Whether one of two formats may do for both, as no binary one does: it prints any records."""
+    return "binary" not in fmt["layout"] and {**known, "columns": None} == {**fmt, "columns": None}
+
+
 def _prints(fmt: dict[str, Any], text: np.ndarray) -> bool:
     """Whether a print format that exists fits the first rows of another file."""
     part = text[: min(len(text), BLOCK >> 4)]
@@ -402,9 +467,14 @@ def _prints(fmt: dict[str, Any], text: np.ndarray) -> bool:
     return not parsed["lost"] and parsed["escaped"] <= cells * _MANY and parsed["rows"] > parsed["lines"]
 
 
-def _about(column: dict[str, Any]) -> str:
-    kind = codecs.dtype(column)
-    return f"{kind} with {column['scale']} decimals" if column["scale"] else str(kind)
+def _start(file: TableFile) -> np.ndarray:
+    """The first rows of a file."""
+    assert file.spec is not None
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        text = next(blocks, _NOTHING)
+        while len(text) <= file.spec.offset and (more := next(blocks, None)) is not None:
+            text = np.concatenate((text, more))
+        return text[file.spec.offset :]
 
 
 def _few(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ their checksums tell. Binary records are printed again as a whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -83,12 +83,34 @@ def check(repo: Repo, path: str, first: int, proofs: Sequence[Proof]) -> dict[st
             elif not proof.agrees(_format(table, source), of, restore.escapes(repo, path, source)):
                 raise errors.make("corrupt", "what is stored is not what was parsed")
     except errors.Error as error:
-        raise errors.make(
-            "internal",
-            f"{name} could not be printed again as it was: {error.message}",
-            "please report it; --no-restore packs its values alone",
-        ) from error
+        raise _unlike(name, error) from error
     return made
+
+
+def reprint(repo: Repo, path: str, sources: Iterable[int]) -> None:
+    """Print sources again whose columns were written anew, and compare their hashes.
+
+    Raises:
+        Error: ``internal`` where one is not what was packed once.
+    """
+    table = repo._nodes[path].ours["table"]
+    for i in sources:
+        source = table["sources"][i]
+        if "text" not in table or "sha256" not in source:
+            continue
+        try:
+            for _ in restore.blocks(repo, path, table, i):
+                pass
+        except errors.Error as error:
+            raise _unlike(source["name"], error) from error
+
+
+def _unlike(name: str, error: errors.Error) -> errors.Error:
+    return errors.make(
+        "internal",
+        f"{name} could not be printed again as it was: {error.message}",
+        "please report it; --no-restore packs its values alone",
+    )
 
 
 def _format(table: dict[str, Any], source: dict[str, Any]) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ _WINDOW = 1 << 16
 
 def printed(
     repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], fmt: dict[str, Any], stored: bytes
-) -> Iterator[bytes]:
+) -> Iterator[list[bytes]]:
     """A source's records, block by block; ``stored`` are its escapes, which hold the residues.
 
     Raises:
@@ -29,10 +29,10 @@ def printed(
     records = BinaryFormat(fmt)
     row, at = source["rows"][0], 0
     while at < len(stored):
-        rows, used = _icecore.read_escapes(stored[at:])
+        rows, used = _icecore.read_escapes(stored, at)
         if row + rows > source["rows"][1]:
             raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
-        yield from records.print(window.columns(row, row + rows), stored[at : at + used])
+        yield records.print(window.columns(row, row + rows), stored[at : at + used])
         row, at = row + rows, at + used
 
 

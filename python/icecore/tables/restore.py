@@ -7,7 +7,7 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -124,10 +124,11 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     source = table["sources"][i]
     digest, size = _Digest(), 0
     try:
-        for text in _printed(repo, path, table, source):
-            digest.update(text)
-            size += len(text)
-            yield text
+        for parts in _printed(repo, path, table, source):
+            for text in parts:
+                digest.update(text)
+                size += len(text)
+                yield text
     finally:
         sha256 = digest.end()
     if size != source["bytes"] or sha256 != source["sha256"]:
@@ -168,7 +169,21 @@ def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
     return repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
 
 
-def _printed(repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> Iterator[Buffer]:
+def stretches(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """The rows of each stretch of a source, its escapes and its text."""
+    from icecore import _icecore
+
+    source = table["sources"][i]
+    stored, at = escapes(repo, path, source), 0
+    for parts in _printed(repo, path, table, source, stored):
+        rows, used = _icecore.read_escapes(stored, at)
+        yield rows, stored[at : at + used], b"".join(bytes(part) for part in parts)
+        at += used
+
+
+def _printed(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes | None = None
+) -> Iterator[Sequence[Buffer]]:
     """A source's text by its escapes, which say how its rows are followed by lines that are none."""
     from icecore import _icecore
 
@@ -176,15 +191,16 @@ def _printed(repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any
     if "binary" in fmt["layout"]:
         from icecore.tables import records
 
-        yield from records.printed(repo, path, table, source, fmt, escapes(repo, path, source))
+        kept = escapes(repo, path, source) if stored is None else stored
+        yield from records.printed(repo, path, table, source, fmt, kept)
         return
     columns = [repo._array(f"{path}/{name}")._native for name in table["columns"]]
-    kept = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
+    array = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
     printing = _icecore.Restoring(
-        json.dumps(fmt), columns, tuple(source["rows"]), kept, tuple(source["escapes"])
+        json.dumps(fmt), columns, tuple(source["rows"]), array, tuple(source["escapes"])
     )
     while (parts := printing.next()) is not None:
-        yield from parts
+        yield parts
 
 
 def packed(repo: Repo, path: str) -> dict[str, Any]:

@@ -13,11 +13,20 @@ from icecore import errors
 Column = dict[str, Any]
 _STATED = ("style", "scale", "size")
 _DEFAULTS: Column = {"scale": 0, "size": 0}
+#: a column without any value so far, which may become one of any kind
+_BLANK = "blank"
 
 
 def arrays(columns: list[Column]) -> list[Column]:
     """What is kept of each column, beside its name."""
-    return [{key: column[key] for key in _STATED if column[key] != _DEFAULTS.get(key)} for column in columns]
+    return [
+        {
+            key: column[key]
+            for key in (*_STATED, _BLANK)
+            if column.get(key, False) != _DEFAULTS.get(key, False)
+        }
+        for column in columns
+    ]
 
 
 def columns(table: dict[str, Any]) -> list[Column]:
@@ -52,7 +61,7 @@ def formats(table: dict[str, Any]) -> list[dict[str, Any]]:
     kept = table.get("text", {}).get("formats", [])
     if not kept:
         return []
-    known = columns(table)
+    known = [{key: value for key, value in column.items() if key != _BLANK} for column in columns(table)]
     frame: Column = {"frame": {}}
     return [
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import IO
 
 import numpy as np
@@ -45,7 +45,7 @@ class TextStream:
         """Of what was read."""
         return self._digest.hexdigest() if self._digest is not None else ""
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Generator[np.ndarray]:
         thread = threading.Thread(target=self._run, name="icecore-table", daemon=True)
         thread.start()
         try:

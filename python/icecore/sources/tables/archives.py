@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -90,6 +91,12 @@ def _zipped(path: str) -> list[Member]:
     locked = next((info for info in infos if info.flag_bits & 1), None)
     if locked is not None:
         raise errors.make("unsupported", f"{path}: {locked.filename} is encrypted", "unpack it first")
+    names = Counter(info.filename for info in infos)
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise errors.make(
+            "corrupt", f"{path} holds {twice} {names[twice]} times", "unpack it, and keep the one that counts"
+        )
     return [Member(info.filename, f"{path}:{info.filename}", partial(_member, path, info)) for info in infos]
 
 

@@ -1,7 +1,7 @@
 """Binary values of PDS3 and PDS4 tables: which NumPy type each becomes, and their bytes both ways.
 
-Source: PDS Standards Reference 3.8, appendix C (data types); PDS4 Data Dictionary,
-``Field_Binary.data_type``.
+Source: PDS Standards Reference 3.8, appendix C (data types) and A.3 (BIT_COLUMN); PDS4 Data Dictionary,
+``Field_Binary.data_type`` and ``Field_Bit``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ from icecore.sources.tables import floats
 _LITTLE = ("LSB", "VAX", "PC")
 _TEXT = re.compile(r"CHARACTER|ASCII|UTF8|DATE|TIME|STRING")
 _BITS = re.compile(r"BIT_?STRING")
+_NUMBERS = {
+    "ASCII_REAL": np.dtype("f8"),
+    "ASCII_INTEGER": np.dtype("i8"),
+    "ASCII_NONNEGATIVE_INTEGER": np.dtype("i8"),
+}
+_PACKED = re.compile(r"BITS (\d+) (\d+) ([iu]) ([<>])")
+#: bits of the longest number that is packed among others
+_WORD = 64
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,16 @@ class Binary:
     dtype: np.dtype[Any]
     float: str = ""
 
+    @property
+    def blank(self) -> bool:
+        """Whether the least integer stands for a cell without a value."""
+        return False
+
+    @property
+    def inside(self) -> bool:
+        """Whether the bytes are those of another column, which prints them."""
+        return False
+
     def decode(self, cells: np.ndarray) -> np.ndarray:
         """Values of (rows, bytes) ``u1``."""
         stored = np.ascontiguousarray(cells).view(self.stored)[:, 0]
@@ -47,11 +65,85 @@ class Binary:
         return stored.view("u1").reshape(len(values), self.stored.itemsize)
 
 
+@dataclass(frozen=True)
+class Digits(Binary):
+    """Numbers written as text; a cell that is none has the value that stands for none."""
+
+    @property
+    def blank(self) -> bool:
+        """Whether the least integer stands for a cell without a value."""
+        return self.dtype.kind == "i"
+
+    def decode(self, cells: np.ndarray) -> np.ndarray:
+        """Values of (rows, bytes) ``u1``."""
+        texts = np.ascontiguousarray(cells).view(self.stored)[:, 0]
+        try:
+            return texts.astype(self.dtype)
+        except (ValueError, OverflowError):
+            return np.array([self._value(text) for text in texts.tolist()], self.dtype)
+
+    def _value(self, text: bytes) -> Any:
+        try:
+            return self.dtype.type(text.decode("ascii").strip())
+        except (ValueError, OverflowError):
+            return np.nan if self.dtype.kind == "f" else np.iinfo(self.dtype).min
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Nothing: how they were written is left to the residue."""
+        return np.zeros((len(values), self.stored.itemsize), "u1")
+
+
+@dataclass(frozen=True)
+class Packed(Binary):
+    """Some bits of a field, counted from its most significant one."""
+
+    first: int = 0
+    last: int = 0
+    little: bool = False
+
+    @property
+    def inside(self) -> bool:
+        """Whether the bytes are those of another column, which prints them."""
+        return True
+
+    def decode(self, cells: np.ndarray) -> np.ndarray:
+        """Values of (rows, bytes) ``u1``."""
+        ordered = np.ascontiguousarray(cells[:, ::-1] if self.little else cells)
+        bits = np.unpackbits(ordered, axis=1)[:, self.first : self.last]
+        filled = np.zeros((len(bits), _WORD), "u1")
+        if self.dtype.kind == "i":
+            filled |= bits[:, :1]
+        filled[:, _WORD - bits.shape[1] :] = bits
+        words = np.packbits(filled, axis=1).view(">u8")[:, 0]
+        return words.astype("u8").view("i8").astype(self.dtype)
+
+
+def packed(first: int, last: int, signed: bool, little: bool) -> str:
+    """The type of bits ``first`` to ``last`` (from 1) of a field."""
+    return f"BITS {first} {last} {'i' if signed else 'u'} {'<' if little else '>'}"
+
+
+def holds(length: int, first: int, last: int) -> bool:
+    """Whether a field of so many bytes has these bits, and a number can hold them."""
+    return 1 <= first <= last <= 8 * length and last - first < _WORD
+
+
+def _packed(found: re.Match[str], length: int) -> Binary:
+    first, last = int(found[1]), int(found[2])
+    size = next(size for size in (8, 16, 32, 64) if last - first < size)
+    dtype = np.dtype(f"{found[3]}{size // 8}")
+    return Packed(np.dtype(f"V{length}"), dtype, "", first - 1, last, found[4] == "<")
+
+
 def binary(data_type: str, length: int) -> Binary:
-    """What values of a PDS3 or PDS4 type become: integers and floats of their size, floats of VAX and IBM
-    float64, all else text.
+    """What values of a PDS3 or PDS4 type become: integers and floats of their size, floats of VAX and IBM and
+    those written as text float64, integers written as text int64, all else text.
     """
     name = data_type.upper()
+    if (found := _PACKED.fullmatch(data_type)) is not None and holds(length, int(found[1]), int(found[2])):
+        return _packed(found, length)
+    if name in _NUMBERS:
+        return Digits(np.dtype(f"S{length}"), _NUMBERS[name])
     order = "<" if any(word in name for word in _LITTLE) else ">"
     if _TEXT.search(name) and not _BITS.search(name):
         return _plain(f"S{length}")

@@ -13,6 +13,7 @@ from icecore import errors
 from icecore.sources.tablefile import Field, Kind, TableSpec
 from icecore.sources.tables import odl
 from icecore.sources.tables.archives import FAULTS, Member
+from icecore.sources.tables.binary import holds, packed
 from icecore.sources.tables.delimited import unique
 from icecore.sources.tables.pds3attributes import attributes
 
@@ -210,6 +211,30 @@ def _items(name: str, column: Any, base: int, binary: bool) -> Iterator[Field]:
             size or None,
             kind if binary else "",
         )
+    if binary and items == 1:
+        yield from _bits(name, title, column, start, size)
+
+
+def _bits(name: str, title: str, column: Any, start: int, size: int) -> Iterator[Field]:
+    """The numbers that are packed into a column; its first bit is the most significant one."""
+    little = str(column.get("DATA_TYPE", "")).upper().startswith(("LSB", "VAX", "PC"))
+    for key, value in column.items():
+        if key != "BIT_COLUMN" or not isinstance(value, Mapping):
+            continue
+        items = _few(name, _whole(name, value, "ITEMS", 1))
+        width = _whole(name, value, "ITEM_BITS", 0) or _whole(name, value, "BITS", 0) // max(items, 1)
+        step = _whole(name, value, "ITEM_OFFSET", width)
+        kind = str(value.get("BIT_DATA_TYPE", "")).upper()
+        signed = "INTEGER" in kind and "UNSIGNED" not in kind
+        label = str(value.get("NAME", f"{title}_bits"))
+        for i in range(items):
+            first = _whole(name, value, "START_BIT", 1) + i * step
+            if not holds(size, first, first + width - 1):
+                message = f"{name}: bits {first} to {first + width - 1} of {title}, which has {8 * size}"
+                raise errors.make("format", message, "repair the label")
+            stored = packed(first, first + width - 1, signed, little)
+            attrs = attributes(value, kind, size, False)
+            yield Field(f"{label}_{i}" if items > 1 else label, start, size, "number", attrs, binary=stored)
 
 
 def _kind(data_type: str) -> Kind:

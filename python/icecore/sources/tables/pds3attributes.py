@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from icecore.sources.tables.binary import binary
+from icecore.sources.tables.binary import Digits, binary
 from icecore.sources.tables.odl import Based
 
 _CONSTANTS = (
@@ -70,7 +70,7 @@ def _number(value: Any, quoted: bool) -> int | float | None:
 def _pattern(value: Any, data_type: str, size: int) -> Any:
     """The value of a pattern of bits (``16#FF7FFFFB#``), as labels state constants of binary columns."""
     how = binary(data_type, size)
-    if not isinstance(value, Based) or how.dtype.kind not in "iuf":
+    if not isinstance(value, Based) or how.dtype.kind not in "iuf" or isinstance(how, Digits):
         return value
     order = "little" if how.stored.str.startswith("<") else "big"
     try:

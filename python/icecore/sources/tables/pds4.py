@@ -11,6 +11,7 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources.tablefile import Field, Kind, TableSpec
+from icecore.sources.tables import binary
 from icecore.sources.tables.delimited import unique
 from icecore.sources.tables.pds3 import Finder
 
@@ -95,7 +96,7 @@ def _table(name: str, file: str, table: Any, about: dict[str, Any]) -> TableSpec
     )
 
 
-def _fields(name: str, record: Any, base: int, binary: bool, depth: int) -> Iterator[Field]:
+def _fields(name: str, record: Any, base: int, is_binary: bool, depth: int) -> Iterator[Field]:
     if depth > _DEEPEST:
         raise errors.make(
             "format", f"{name}: groups inside groups inside …", f"at most {_DEEPEST} levels are taken"
@@ -104,13 +105,16 @@ def _fields(name: str, record: Any, base: int, binary: bool, depth: int) -> Iter
     for element in record:
         if element.tag.startswith("Field_"):
             count += 1
-            yield _field(name, element, base, binary)
+            yield (field := _field(name, element, base, is_binary))
+            for bits in _bits(name, element, field) if is_binary else ():
+                count += 1
+                yield bits
         elif element.tag.startswith("Group_"):
             times = _whole(name, element, "repetitions", 1)
             size = _whole(name, element, "group_length", 0) // max(times, 1)
             start = base + _whole(name, element, "group_location", 1) - 1
             for i in range(times):
-                for inner in _fields(name, element, start + i * size, binary, depth + 1):
+                for inner in _fields(name, element, start + i * size, is_binary, depth + 1):
                     count += 1
                     label = f"{inner.name}_{i}" if times > 1 else inner.name
                     yield Field(
@@ -120,7 +124,7 @@ def _fields(name: str, record: Any, base: int, binary: bool, depth: int) -> Iter
         _few(name, count)
 
 
-def _field(name: str, field: Any, base: int, binary: bool) -> Field:
+def _field(name: str, field: Any, base: int, is_binary: bool) -> Field:
     data_type = (field.findtext("data_type") or "").strip()
     longest = _whole(name, field, "maximum_field_length", 0)
     return Field(
@@ -130,8 +134,24 @@ def _field(name: str, field: Any, base: int, binary: bool) -> Field:
         _kind(data_type),
         _attributes(field),
         longest or None,
-        data_type if binary else "",
+        data_type if is_binary else "",
     )
+
+
+def _bits(name: str, element: Any, field: Field) -> Iterator[Field]:
+    """The numbers packed into a field; its first bit is the most significant one of its first byte."""
+    for bit in element.iterfind("Packed_Data_Fields/Field_Bit"):
+        ends = [
+            _whole(name, bit, f"{end}_bit_location", _whole(name, bit, f"{end}_bit", 0))
+            for end in ("start", "stop")
+        ]
+        if not binary.holds(field.length, *ends):
+            message = f"{name}: bits {ends[0]} to {ends[1]} of {field.name}, which has {8 * field.length}"
+            raise errors.make("format", message, "repair the label")
+        signed = (bit.findtext("data_type") or "").strip().startswith("Signed")
+        title = (bit.findtext("name") or "bits").strip()
+        kind = binary.packed(ends[0], ends[1], signed, False)
+        yield Field(title, field.start, field.length, "number", _attributes(bit), binary=kind)
 
 
 def _kind(data_type: str) -> Kind:
