@@ -6,14 +6,8 @@ use std::ptr::NonNull;
 use icecore_grid::Result;
 use libdeflate_sys as sys;
 
-use super::Deflated;
+use super::deflated::{Deflated, Framing};
 use crate::buffer::{append, out_of_memory};
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Framing {
-    Zlib,
-    Gzip,
-}
 
 /// Why a stream did not decode.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,12 @@
 //! What stands around a DEFLATE stream.
 
-use super::Framing;
 use crate::codecs::crc32;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Framing {
+    Zlib,
+    Gzip,
+}
 
 /// A stream between its head and its sum.
 #[derive(Clone, Copy)]

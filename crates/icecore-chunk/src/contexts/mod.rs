@@ -4,6 +4,6 @@ mod deflate;
 mod deflated;
 mod zstd;
 
-pub(crate) use deflate::{Deflater, Framing, InflateError, Inflater};
-pub(crate) use deflated::Deflated;
+pub(crate) use deflate::{Deflater, InflateError, Inflater};
+pub(crate) use deflated::{Deflated, Framing};
 pub(crate) use zstd::{Compressor, Decompressor};

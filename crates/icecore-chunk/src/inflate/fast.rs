@@ -3,8 +3,8 @@
 //! What costs time is the wait for a table's entry, and bytes or repetitions that come otherwise than foreseen. Of two streams
 //! one goes on while the other waits: three quarters of the time, on HDF5's chunks of floats.
 
-use super::Inflate;
 use super::call::Place;
+use super::coded::Coded;
 use super::lane::{Lane, Limits, Turn};
 
 /// Each function as it is, and with shifts by any register where there are any, a sixth less time.
@@ -27,13 +27,13 @@ macro_rules! with_bmi2 {
     };
 }
 
-with_bmi2!(one, one_plain, one_bmi2, (stream: &mut Inflate, place: &mut Place<'_>) -> Turn);
-with_bmi2!(two, two_plain, two_bmi2, (streams: &mut [Inflate; 2], places: &mut [Place<'_>; 2]) -> [Turn; 2]);
+with_bmi2!(one, one_plain, one_bmi2, (stream: &mut Coded, place: &mut Place<'_>) -> Turn);
+with_bmi2!(two, two_plain, two_bmi2, (streams: [&mut Coded; 2], places: [&mut Place<'_>; 2]) -> [Turn; 2]);
 
 /// Goes on until a block ends, an end is near, a repetition doesn't fit or something is wrong; there must be room for a careful
 /// turn.
 #[inline(always)]
-fn one_plain(stream: &mut Inflate, place: &mut Place<'_>) -> Turn {
+fn one_plain(stream: &mut Coded, place: &mut Place<'_>) -> Turn {
     let limits = Limits::new(place);
     let mut lane = Lane::enter(stream, place);
     let mut ended = Turn::Next;
@@ -51,10 +51,10 @@ fn one_plain(stream: &mut Inflate, place: &mut Place<'_>) -> Turn {
 
 /// The same with two, until either of them ends so; there must be room for a turn in both.
 #[inline(always)]
-fn two_plain(streams: &mut [Inflate; 2], places: &mut [Place<'_>; 2]) -> [Turn; 2] {
-    let limits = [Limits::new(&places[0]), Limits::new(&places[1])];
-    let mut first = Lane::enter(&streams[0], &mut places[0]);
-    let mut second = Lane::enter(&streams[1], &mut places[1]);
+fn two_plain(streams: [&mut Coded; 2], places: [&mut Place<'_>; 2]) -> [Turn; 2] {
+    let limits = [Limits::new(places[0]), Limits::new(places[1])];
+    let mut first = Lane::enter(streams[0], places[0]);
+    let mut second = Lane::enter(streams[1], places[1]);
     let mut ended = [Turn::Next; 2];
     // Where the limits lie is read again for each turn: a register of its own each they are not worth.
     let limits = &limits;
@@ -70,7 +70,7 @@ fn two_plain(streams: &mut [Inflate; 2], places: &mut [Place<'_>; 2]) -> [Turn; 
             break;
         }
     }
-    first.leave(&mut streams[0], &mut places[0]);
-    second.leave(&mut streams[1], &mut places[1]);
+    first.leave(streams[0], places[0]);
+    second.leave(streams[1], places[1]);
     ended
 }

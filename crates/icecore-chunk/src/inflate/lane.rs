@@ -1,7 +1,7 @@
 //! A stream as its symbols are read: what registers hold.
 
-use super::Inflate;
 use super::call::Place;
+use super::coded::Coded;
 use super::copy::{self, BEYOND, LONGEST};
 use super::table::{Entry, Tables};
 
@@ -71,7 +71,7 @@ pub(super) fn room(place: &Place<'_>, careful: bool) -> bool {
 
 impl Lane {
     /// Takes over from `stream`; there must be room for one turn.
-    pub fn enter(stream: &Inflate, place: &mut Place<'_>) -> Self {
+    pub fn enter(stream: &Coded, place: &mut Place<'_>) -> Self {
         assert!(room(place, true));
         let (input, out) = (&place.input[place.from..], &mut place.out[place.at..]);
         let mut lane = Lane {
@@ -95,7 +95,7 @@ impl Lane {
     }
 
     /// Gives back to it.
-    pub fn leave(self, stream: &mut Inflate, place: &mut Place<'_>) {
+    pub fn leave(self, stream: &mut Coded, place: &mut Place<'_>) {
         place.from = self.from.addr() - place.input.as_ptr().addr();
         place.at = self.at.addr() - place.out.as_ptr().addr();
         stream.bits.count = self.counted();

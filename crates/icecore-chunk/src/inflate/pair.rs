@@ -1,8 +1,9 @@
 //! Two whole streams into their outputs, at once.
 
-use super::call::{Pause, Place};
-use super::lane::Turn;
-use super::{Inflate, Stage, fast, lane};
+use super::call::Place;
+use super::fast;
+use super::lane::room;
+use super::stream::Inflate;
 
 /// What two streams are decoded with; kept, because its tables are large.
 #[derive(Default)]
@@ -15,50 +16,20 @@ impl Pair {
         let ([input, second], [out, other]) = (inputs, outs);
         let mut places = [Place { input, from: 0, out, at: 0 }, Place { input: second, from: 0, out: other, at: 0 }];
         self.0.iter_mut().for_each(Inflate::begin);
+        let [one, two] = &mut self.0;
+        let [here, there] = &mut places;
         loop {
-            let ready = [0, 1].map(|i| self.0[i].up_to_symbols(&mut places[i]));
-            let turns = match ready {
-                [true, true] if places.iter().all(|place| lane::room(place, false)) => {
-                    fast::two(&mut self.0, &mut places)
+            match (one.up_to_symbols(here), two.up_to_symbols(there)) {
+                (true, true) if room(here, false) && room(there, false) => {
+                    let turns = fast::two([one.coded(), two.coded()], [here, there]);
+                    one.note(turns[0]);
+                    two.note(turns[1]);
                 }
-                [true, _] => [fast::one(&mut self.0[0], &mut places[0]), Turn::Next],
-                [false, true] => [Turn::Next, fast::one(&mut self.0[1], &mut places[1])],
-                [false, false] => break,
-            };
-            for (stream, turn) in self.0.iter_mut().zip(turns) {
-                if stream.take(turn).is_err() {
-                    stream.stage = Stage::Bad;
-                }
+                (true, _) => one.go_on(here),
+                (false, true) => two.go_on(there),
+                (false, false) => return [one.whole(here), two.whole(there)],
             }
         }
-        [0, 1].map(|i| {
-            let (stream, place) = (&mut self.0[i], &mut places[i]);
-            stream.bits.give_back(&mut place.from);
-            (stream.stage == Stage::End && place.at == place.out.len()).then_some(place.from)
-        })
-    }
-}
-
-impl Inflate {
-    /// Forgets the stream before.
-    fn begin(&mut self) {
-        self.stage = Stage::Block;
-        self.bits = Default::default();
-        self.history.clear();
-    }
-
-    /// Goes on by single steps until there is room for quick ones; false where there will be none.
-    fn up_to_symbols(&mut self, place: &mut Place<'_>) -> bool {
-        while self.stage != Stage::Bad && self.stage != Stage::End {
-            if self.quick(place) {
-                return true;
-            }
-            match self.step(place) {
-                Ok(()) => {}
-                Err(Pause::Input | Pause::Output | Pause::Bad(_)) => self.stage = Stage::Bad,
-            }
-        }
-        false
     }
 }
 

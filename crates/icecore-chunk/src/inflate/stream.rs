@@ -1,0 +1,261 @@
+//! A stream whose input and output come in pieces of any length.
+
+use icecore_grid::Result;
+
+use super::bits::Bits;
+use super::call::{Pause, Place};
+use super::coded::Coded;
+use super::header::Header;
+use super::lane::{self, Turn};
+use super::{copy, fast};
+use crate::refuse::corrupt;
+
+/// How far back a repetition may reach.
+const WINDOW: usize = 1 << 15;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    Block,
+    /// The length of a block of bytes as they are.
+    Plain,
+    Bytes(usize),
+    /// The lengths of a block's codes: how many, those of the codes of lengths, themselves.
+    Counts,
+    OfLengths,
+    Lengths,
+    Symbols,
+    Repeat {
+        length: usize,
+        distance: usize,
+    },
+    End,
+    /// It is no stream.
+    Bad(&'static str),
+}
+
+/// One stream.
+pub struct Inflate {
+    stage: Stage,
+    /// This block is the last one.
+    last: bool,
+    header: Header,
+    coded: Coded,
+    /// What was written last.
+    history: Vec<u8>,
+}
+
+impl Default for Inflate {
+    fn default() -> Self {
+        Inflate { stage: Stage::Block, last: false, header: Header::new(), coded: Coded::new(), history: Vec::new() }
+    }
+}
+
+impl Inflate {
+    /// Whether the stream's end was reached.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.stage == Stage::End
+    }
+
+    /// Goes on with `input` until it is used up, `out` is full or the stream ends; bytes taken and bytes written. Behind those
+    /// written anything may stand in `out`.
+    ///
+    /// # Errors
+    /// `corrupt` where the input is no such stream.
+    pub fn inflate(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
+        let mut place = Place { input, from: 0, out, at: 0 };
+        let pause = loop {
+            if self.quick(&place) {
+                self.go_on(&mut place);
+            } else if let Err(pause) = self.step(&mut place) {
+                break pause;
+            }
+        };
+        match pause {
+            Pause::Bad(what) => return Err(corrupt("deflate", what)),
+            Pause::Output => self.coded.bits.give_back(&mut place.from),
+            // What is held begins a number or a symbol that needs all of it.
+            Pause::Input => {}
+        }
+        let Place { from, at, out, .. } = place;
+        self.remember(&out[..at]);
+        Ok((from, at))
+    }
+
+    fn remember(&mut self, written: &[u8]) {
+        let written = &written[written.len().saturating_sub(WINDOW)..];
+        let kept = self.history.len().min(WINDOW - written.len());
+        self.history.drain(..self.history.len() - kept);
+        self.history.extend_from_slice(written);
+    }
+
+    /// Whether symbols come and there is room for some.
+    fn quick(&self, place: &Place<'_>) -> bool {
+        self.stage == Stage::Symbols && lane::room(place, true)
+    }
+
+    /// Quick turns; there must be room for one.
+    pub(super) fn go_on(&mut self, place: &mut Place<'_>) {
+        let turn = fast::one(&mut self.coded, place);
+        self.note(turn);
+    }
+
+    /// Takes note of what quick turns ended with.
+    pub(super) fn note(&mut self, turn: Turn) {
+        match turn {
+            Turn::Next => {}
+            Turn::End => self.stage = self.behind(),
+            Turn::Repeat { length, distance } => self.stage = Stage::Repeat { length, distance },
+            Turn::Bad => self.stage = Stage::Bad("bits that are no code"),
+        }
+    }
+
+    /// Forgets the stream before.
+    pub(super) fn begin(&mut self) {
+        self.stage = Stage::Block;
+        self.coded.bits = Bits::default();
+        self.history.clear();
+    }
+
+    /// What quick turns go on with.
+    pub(super) fn coded(&mut self) -> &mut Coded {
+        &mut self.coded
+    }
+
+    /// Goes on by single steps, with all of the input and the output, until there is room for quick ones; false where there
+    /// will be none.
+    pub(super) fn up_to_symbols(&mut self, place: &mut Place<'_>) -> bool {
+        while !self.quick(place) {
+            if self.step(place).is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// How many bytes the stream had, where it is one and filled its output.
+    pub(super) fn whole(&mut self, place: &mut Place<'_>) -> Option<usize> {
+        self.coded.bits.give_back(&mut place.from);
+        (self.ended() && place.at == place.out.len()).then_some(place.from)
+    }
+
+    fn step(&mut self, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
+        self.coded.bits.fill(place.input, &mut place.from);
+        match self.stage {
+            Stage::Block => return self.block(),
+            Stage::Plain => {
+                self.coded.bits.drop(self.coded.bits.count % 8);
+                let both = self.coded.bits.take(32).ok_or(Pause::Input)?;
+                if both & 0xffff != !both >> 16 & 0xffff {
+                    return Err(Pause::Bad("a block whose length is not what it says twice"));
+                }
+                self.stage = Stage::Bytes(both & 0xffff);
+            }
+            Stage::Bytes(left) => return self.bytes(left, place),
+            Stage::Counts => {
+                self.header.begin(&mut self.coded.bits)?;
+                self.stage = Stage::OfLengths;
+            }
+            Stage::OfLengths => {
+                self.header.of_lengths(&mut self.coded.bits, place, &mut self.coded.tables.distances)?;
+                self.stage = Stage::Lengths;
+            }
+            Stage::Lengths => {
+                self.header.lengths(&mut self.coded.bits, place, &self.coded.tables.distances)?;
+                self.header.tables(&mut self.coded.tables)?;
+                self.stage = Stage::Symbols;
+            }
+            Stage::Symbols => return self.symbol(place),
+            Stage::Repeat { length, distance } => return self.repeat(length, distance, place),
+            Stage::End => return Err(Pause::Output),
+            Stage::Bad(what) => return Err(Pause::Bad(what)),
+        }
+        Ok(())
+    }
+
+    /// What follows a block.
+    fn behind(&self) -> Stage {
+        if self.last { Stage::End } else { Stage::Block }
+    }
+
+    fn block(&mut self) -> std::result::Result<(), Pause> {
+        let head = self.coded.bits.take(3).ok_or(Pause::Input)?;
+        self.last = head & 1 == 1;
+        self.stage = match head >> 1 {
+            0 => Stage::Plain,
+            1 => {
+                self.header.fixed(&mut self.coded.tables)?;
+                Stage::Symbols
+            }
+            2 => Stage::Counts,
+            _ => return Err(Pause::Bad("a block of a kind that there is none of")),
+        };
+        Ok(())
+    }
+
+    /// Bytes as they are, first those that are held already.
+    fn bytes(&mut self, mut left: usize, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
+        while left > 0
+            && let Some(to) = place.out.get_mut(place.at)
+            && let Some(byte) = self.coded.bits.take(8)
+        {
+            *to = byte as u8;
+            place.at += 1;
+            left -= 1;
+        }
+        let count = if self.coded.bits.count == 0 { left } else { 0 };
+        let count = count.min(place.out.len() - place.at).min(place.input.len() - place.from);
+        let input = &place.input[place.from..place.from + count];
+        place.out[place.at..place.at + count].copy_from_slice(input);
+        place.from += count;
+        place.at += count;
+        left -= count;
+        self.stage = if left == 0 { self.behind() } else { Stage::Bytes(left) };
+        match left {
+            0 => Ok(()),
+            _ if place.at == place.out.len() => Err(Pause::Output),
+            _ => Err(Pause::Input),
+        }
+    }
+
+    /// One symbol, wherever input or output end.
+    fn symbol(&mut self, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
+        let mut now = self.coded.bits;
+        let entry = self.coded.tables.lengths.find(now.held);
+        let held = now.held;
+        now.take(entry.bits()).ok_or(Pause::Input)?;
+        if let Some(byte) = entry.byte() {
+            *place.out.get_mut(place.at).ok_or(Pause::Output)? = byte;
+            place.at += 1;
+        } else if entry.is_end() {
+            self.stage = self.behind();
+        } else if entry.is_special() {
+            return Err(Pause::Bad("bits that are no code"));
+        } else {
+            let length = entry.value(held);
+            let (entry, held) = (self.coded.tables.distances.find(now.held), now.held);
+            now.take(entry.bits()).ok_or(Pause::Input)?;
+            if entry.is_special() {
+                return Err(Pause::Bad("bits that are no code"));
+            }
+            self.stage = Stage::Repeat { length, distance: entry.value(held) };
+        }
+        self.coded.bits = now;
+        Ok(())
+    }
+
+    fn repeat(&mut self, length: usize, distance: usize, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
+        let part = length.min(place.out.len() - place.at);
+        if !copy::exactly(&self.history, place.out, place.at, part, distance) {
+            return Err(Pause::Bad("a repetition of what was before the stream"));
+        }
+        place.at += part;
+        if part < length {
+            self.stage = Stage::Repeat { length: length - part, distance };
+            return Err(Pause::Output);
+        }
+        self.stage = Stage::Symbols;
+        Ok(())
+    }
+}
