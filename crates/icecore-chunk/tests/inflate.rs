@@ -1,5 +1,6 @@
 //! Streams inflated in pieces: the same bytes as zlib's descendant makes of them, and the same judgement of damaged ones. Two
 //! chunks at once: as each alone.
+#![allow(clippy::unwrap_used)]
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_two};
