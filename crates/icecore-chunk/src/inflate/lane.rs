@@ -44,7 +44,7 @@ pub(super) struct Limits {
     /// The last places in the input and the output where there is room for a turn.
     from: *const u8,
     at: *const u8,
-    /// The same for a careful one, which leaves out repetitions too long for the output; and its end.
+    /// The last place in the output for a careful one, and its end.
     careful: *const u8,
     end: *const u8,
 }
@@ -62,7 +62,7 @@ impl Limits {
     }
 }
 
-/// Whether there is room for a turn in both, for one that leaves out repetitions too long for the output at least.
+/// Whether input and output have room for a turn, or for a careful one: it leaves out a repetition too long for the output.
 pub(super) fn room(place: &Place<'_>, careful: bool) -> bool {
     let output = if careful { BYTES } else { OUTPUT + BEYOND };
     // The first word is read before the turn.
