@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import itertools
 import random
 import subprocess
 import sys
@@ -127,7 +128,10 @@ def test_killed_collections(repo_path: str) -> None:
         writer.array("/kept", dtype="f8", shape=(300,), codec="none")[...] = 1
     snapshots = Path(repo_path) / "snapshots"
     seconds, sizes = 0.0, []
-    for trial in range(TRIALS // 5):
+    # where the machine got faster since the first one was timed, all may end before they are killed
+    for trial in itertools.count():
+        if trial >= TRIALS // 5 and (max(sizes) > 2 or trial > 40):
+            break
         repo = icecore.open(repo_path)
         repo.branch("b")
         for i in range(8):
@@ -139,6 +143,8 @@ def test_killed_collections(repo_path: str) -> None:
         else:
             killed(rng.uniform(0, 1) * seconds, "collect", repo_path)
         sizes.append(len(list(snapshots.iterdir())))
+        if sizes[-1] == 2:
+            seconds *= 0.8
         assert icecore.open(repo_path).verify(deep=True, history=True) == []
     assert max(sizes) > 2
     icecore.open(repo_path).gc(time.time_ns() // 1000)
