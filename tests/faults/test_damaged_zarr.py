@@ -2,10 +2,9 @@
 
 import contextlib
 
+import icecore
 import numpy as np
 import pytest
-
-import icecore
 
 zarr = pytest.importorskip("zarr")
 
