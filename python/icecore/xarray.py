@@ -215,7 +215,7 @@ class _Store(AbstractDataStore):
             "chunks": array.chunks,
             "shards": array.shards,
             "preferred_chunks": {
-                dim: tuple(size) if isinstance(size, list) else min(size, max(n, 1))
+                dim: _clipped(size, n) if isinstance(size, list) else min(size, max(n, 1))
                 for dim, size, n in zip(dims, unit, array.shape, strict=True)
             },
             "source": array.repo.url,
@@ -259,6 +259,12 @@ class _Lazy(BackendArray):
             if doubt.any():
                 found[doubt] = self._array._read(key, None, True, None)[doubt]
         return found
+
+
+def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
+    """Chunk lengths of an axis, of which the last may stick out of the array."""
+    edges = np.minimum(np.cumsum(sizes), length)
+    return tuple(np.diff(edges, prepend=0).tolist())
 
 
 def _axes(group: Group) -> set[str]:

@@ -11,6 +11,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
+from icecore.sources import stitch
 
 xr = pytest.importorskip("xarray")
 netCDF4 = pytest.importorskip("netCDF4")
@@ -317,3 +318,17 @@ def test_groups_of_a_tree_have_dimensions_of_their_own(tmp_path):
     assert tree["packed/x"].dims == ("phony_dim_0", "phony_dim_1")
     assert tree["packed/g/x"].dims == ("phony_dim_2",)
     assert tree["packed/g/h/x"].dims == ("phony_dim_3", "phony_dim_4")
+
+
+def test_chunks_of_unlike_lengths_are_dask_chunks(tmp_path, monkeypatch):
+    """The last one may stick out of the array."""
+    monkeypatch.setattr(stitch, "SMALL", -1)
+    parts = [np.arange(10.0), np.arange(5.0)]
+    for n, part in enumerate(parts):
+        with netCDF4.Dataset(tmp_path / f"{n}.nc", "w") as nc:
+            nc.createDimension("time", None)
+            nc.createVariable("v", "f8", ("time",), zlib=True, chunksizes=(4,))[:] = part
+    icecore.link(tmp_path / "*.nc", into=tmp_path / "r.icecore", group="/", concat="time")
+    data = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", chunks={})
+    assert data.v.chunks == ((4, 4, 2, 4, 1),)
+    assert np.array_equal(data.v, np.concatenate(parts))
