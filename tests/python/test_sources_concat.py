@@ -177,6 +177,13 @@ def test_integers_beside_floats_are_exact_or_refused(tmp_path, kinds):
                 whole.read(tuple(slice(0, size) for size in whole.shape))
 
 
+def test_a_fill_value_in_a_form_of_others(tmp_path):
+    """As other programs write it into Zarr's attributes."""
+    maps = [netcdf(tmp_path, part) for part in fields(3, 3)]
+    maps[0].arrays["/v"].attrs["_FillValue"] = "NaN"
+    refused("mismatch", ["_FillValue", "'NaN'"], maps)
+
+
 def test_a_fill_value_that_is_no_number_says_nothing(tmp_path):
     """Xarray gives it to floats, not to the integers that the next file may have."""
     parts = [fields(3, dtype="i4")[0], fields(3, dtype="f8")[0]]
