@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ class _Store(AbstractDataStore):
             "chunks": array.chunks,
             "shards": array.shards,
             "preferred_chunks": {
-                dim: tuple(size) if isinstance(size, list) else min(size, max(n, 1))
+                dim: _clipped(size, n) if isinstance(size, list) else min(size, max(n, 1))
                 for dim, size, n in zip(dims, unit, array.shape, strict=True)
             },
             "source": array.repo.url,
@@ -260,6 +261,12 @@ class _Lazy(BackendArray):
         return found
 
 
+def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
+    """Chunk lengths of an axis, of which the last may stick out of the array."""
+    edges = np.minimum(np.cumsum(sizes), length)
+    return tuple(np.diff(edges, prepend=0).tolist())
+
+
 def _axes(group: Group) -> set[str]:
     """The variables that say where data are: coordinates of dimensions, times, and the bounds of both."""
     found = set()
@@ -287,17 +294,32 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
     """array → its dimension names; axes without one share ``phony_dim_N`` by length, as in netCDF-4's own
-    library.
+    library. Numbers count up from those of the groups above, which a tree's groups have to agree with.
     """
+    arrays = group.arrays
+    if all(dim is not None for array in arrays.values() for dim in array.dims):
+        return {name: tuple(map(str, array.dims)) for name, array in arrays.items()}
+    taken = {dim for array in arrays.values() for dim in array.dims} | _above(group)
+    free = (name for name in map("phony_dim_{}".format, count()) if name not in taken)
     phony: dict[tuple[int, int], str] = {}
     names = {}
-    for name, array in group.arrays.items():
+    for name, array in arrays.items():
         dims: list[str] = []
         for dim, length in zip(array.dims, array.shape, strict=True):
             if dim is None:
                 # The same length twice in one array makes two dimensions.
                 again = sum(known in dims for (n, _), known in phony.items() if n == length)
-                dim = phony.setdefault((length, again), f"phony_dim_{len(phony)}")
+                if (length, again) not in phony:
+                    phony[length, again] = next(free)
+                dim = phony[length, again]
             dims.append(dim)
         names[name] = tuple(dims)
     return names
+
+
+def _above(group: Group) -> set[str]:
+    """The dimensions of all groups above one."""
+    if group.path == "/":
+        return set()
+    parent = Group(group.repo, group.repo._nodes[group._node.parent])
+    return _above(parent) | {dim for dims in _dimension_names(parent).values() for dim in dims}

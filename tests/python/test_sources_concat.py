@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
 from icecore.sources import open_source, stitch
+from icecore.sources.attributes import fill_of_attribute
 from icecore.sources.concat import concat
 from icecore.sources.timeunits import conversion
 from sources_kit import everything, same, through_zarr
@@ -153,8 +154,40 @@ def test_wider_types_are_copied_or_refused(tmp_path):
     maps = [netcdf(tmp_path, p) for p in parts]
     entry = joined(parts, maps)
     assert entry.dtype == np.dtype("i4")
-    parts = [fields(3, dtype="i8")[0], fields(3, dtype="f8")[0]]
-    refused("mismatch", ["int64", "float64", "/v"], [netcdf(tmp_path, p) for p in parts])
+    parts = [fields(3, dtype="i8")[0], fields(3, dtype="u8")[0]]
+    refused("mismatch", ["int64", "uint64", "/v"], [netcdf(tmp_path, p) for p in parts])
+
+
+@pytest.mark.parametrize("kinds", [("i8", "f8"), ("f8", "i8"), ("f4", "f8"), ("i4", "f4"), ("u8", "f4")])
+def test_integers_beside_floats_are_exact_or_refused(tmp_path, kinds):
+    parts = [np.abs(fields(3)[0] * 9).astype(kind) for kind in kinds]
+    maps = [netcdf(tmp_path, p, fill_value=77) for p in parts]
+    entry = joined(parts, maps)
+    assert entry.dtype == np.dtype("f8")
+    assert fill_of_attribute(entry.attrs["_FillValue"], entry.dtype) == 77
+    assert len(entry.native) == (3 if "f8" in kinds else 0)
+    for n, kind in enumerate(kinds):
+        if kind in ("i8", "u8"):
+            parts[n][0] = 2**60 + 2**10
+            joined(parts, [netcdf(tmp_path, p, fill_value=77) for p in parts])
+            parts[n][0] = 2**63 - 1
+            maps = [netcdf(tmp_path, p, fill_value=77) for p in parts]
+            whole = concat(maps, "time").arrays["/v"]
+            with pytest.raises(errors.Error, match=f"{2**63 - 1}"):
+                whole.read(tuple(slice(0, size) for size in whole.shape))
+
+
+def test_a_fill_value_in_a_form_of_others(tmp_path):
+    """As other programs write it into Zarr's attributes."""
+    maps = [netcdf(tmp_path, part) for part in fields(3, 3)]
+    maps[0].arrays["/v"].attrs["_FillValue"] = "NaN"
+    refused("mismatch", ["_FillValue", "'NaN'"], maps)
+
+
+def test_a_fill_value_that_is_no_number_says_nothing(tmp_path):
+    """Xarray gives it to floats, not to the integers that the next file may have."""
+    parts = [fields(3, dtype="i4")[0], fields(3, dtype="f8")[0]]
+    joined(parts, [netcdf(tmp_path, parts[0]), netcdf(tmp_path, parts[1], fill_value=np.nan)])
 
 
 def refused(kind, words, maps, dim="time"):

@@ -519,6 +519,29 @@ def test_external_and_virtual_data_are_copied(tmp_path):
     assert "virtual" in check(path, amap, "/vds", linked=False).note
 
 
+def test_data_in_missing_files_are_left_out_by_name(tmp_path):
+    raw, part = tmp_path / "raw.bin", tmp_path / "part.h5"
+    with h5py.File(part, "w") as file:
+        file["x"] = np.arange(5.0)
+
+    def fill(file):
+        file.create_dataset("ext", (20,), "<i4", external=[(str(raw), 0, 80)])[...] = np.arange(20)
+        for name, source in (("vds", "part.h5"), ("own", ".")):
+            layout = h5py.VirtualLayout((5,), "f8")
+            layout[:] = h5py.VirtualSource(source, "kept", (5,))
+            file.create_virtual_dataset(name, layout, fillvalue=-1)
+        file["kept"] = np.arange(5.0)
+
+    assert not [note for note in indexed(tmp_path, fill)[1].dropped if note.kind == "unsupported"]
+    raw.unlink()
+    part.unlink()
+    amap = open_source(tmp_path / "x.h5")
+    assert set(amap.arrays) == {"/kept", "/own"}
+    lost = {note.path: note.message for note in amap.dropped}
+    assert str(raw) in lost["/ext"]
+    assert "part.h5" in lost["/vds"]
+
+
 def test_every_group_once_and_every_dataset_under_each_name(tmp_path):
     with h5py.File(tmp_path / "other.h5", "w") as other:
         other["far"] = np.arange(6)

@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import icecore
 import numpy as np
 import pytest
+from icecore.sources import stitch
 
 xr = pytest.importorskip("xarray")
 netCDF4 = pytest.importorskip("netCDF4")
@@ -298,3 +300,35 @@ def test_real_files(real_data: Path, tmp_path: Path) -> None:
                 xr.testing.assert_identical(xr.open_datatree(repo, engine="icecore"), theirs)
         compared += 1
     assert compared >= 15
+
+
+def test_groups_of_a_tree_have_dimensions_of_their_own(tmp_path):
+    """Axes without a name, and those of elements that are arrays, of other lengths below than above."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for path, n in (("x", 3), ("g/x", 5), ("g/h/x", 3)):
+            file.create_dataset(path, (4,), dtype=np.dtype((np.float32, (n,))))
+    repo = icecore.create(tmp_path / "r.icecore")
+    icecore.link(tmp_path / "x.h5", into=repo, group="/linked")
+    with repo.writer() as writer:
+        for path, shape in (("packed/x", (3, 4)), ("packed/g/x", (5,)), ("packed/g/h/x", (4, 7))):
+            writer.array(f"/{path}", dtype="f4", shape=shape)
+    tree = xr.open_datatree(icecore.open(tmp_path / "r.icecore"), engine="icecore")
+    assert tree["linked/g/x"].shape == (4, 5)
+    assert tree["linked/g/h/x"].shape == (4, 3)
+    assert tree["packed/x"].dims == ("phony_dim_0", "phony_dim_1")
+    assert tree["packed/g/x"].dims == ("phony_dim_2",)
+    assert tree["packed/g/h/x"].dims == ("phony_dim_3", "phony_dim_4")
+
+
+def test_chunks_of_unlike_lengths_are_dask_chunks(tmp_path, monkeypatch):
+    """The last one may stick out of the array."""
+    monkeypatch.setattr(stitch, "SMALL", -1)
+    parts = [np.arange(10.0), np.arange(5.0)]
+    for n, part in enumerate(parts):
+        with netCDF4.Dataset(tmp_path / f"{n}.nc", "w") as nc:
+            nc.createDimension("time", None)
+            nc.createVariable("v", "f8", ("time",), zlib=True, chunksizes=(4,))[:] = part
+    icecore.link(tmp_path / "*.nc", into=tmp_path / "r.icecore", group="/", concat="time")
+    data = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", chunks={})
+    assert data.v.chunks == ((4, 4, 2, 4, 1),)
+    assert np.array_equal(data.v, np.concatenate(parts))

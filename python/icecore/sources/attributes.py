@@ -112,11 +112,16 @@ def text_fill(value: Any, dtype: np.dtype) -> str | None:
 
 
 def fill_of_attribute(value: Any, dtype: np.dtype) -> Any:
-    """The number that :func:`fill_attribute` encoded, or None."""
+    """The number that :func:`fill_attribute` encoded, or None; text of another form, that others wrote, stays
+    as it is.
+    """
     if value is None or dtype.kind not in "iuf":
         return None
     if isinstance(value, str):
-        return struct.unpack("<d", base64.standard_b64decode(value))[0]
+        try:
+            return struct.unpack("<d", base64.standard_b64decode(value))[0]
+        except (ValueError, struct.error):
+            return value
     return value
 
 

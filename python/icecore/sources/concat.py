@@ -11,6 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Reader, Region
+from icecore.sources.attributes import fill_attribute, fill_of_attribute
 from icecore.sources.dtypes import copy_codecs, data_type
 from icecore.sources.held import Held
 from icecore.sources.meaning import Sourced, compare, same, sourced
@@ -28,8 +29,10 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
     (rectilinear where lengths are no multiples of the chunk); every source has to have them. Arrays without
     it have to be equal where they are, and need not be in every source, as in :func:`xarray.concat`.
-    Times in other units than the first source's, and the bounds of their cells, are converted and copied: no
-    float32 or integer is rounded, a float64 is the one nearest to the exact time.
+    Arrays of several types become one that holds all exactly; 64-bit integers beside floats become float64,
+    and reading one that it doesn't hold is an error. Times in other units than the first source's, and the
+    bounds of their cells, are converted and copied: no float32 or integer is rounded, a float64 is the one
+    nearest to the exact time.
 
     Raises:
         Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
@@ -76,6 +79,8 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
     first = arrays[0].entry
     axis = first.dims.index(dim)
     dtype = _common_dtype(arrays)
+    # The first one whose bytes can stay decides how they are read.
+    model = next((array.entry for array in arrays if array.entry.dtype == dtype), None)
     parts: list[Part] = []
     start = 0
     why: list[str] = []
@@ -83,7 +88,7 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
         entry = array.entry
         _fits(arrays[0], array, axis)
         times = compare(arrays[0], array)
-        read, reason = _reader(array, dtype, times), _unlinkable(arrays[0], array, dtype, times)
+        read, reason = _reader(array, dtype, times), _unlinkable(arrays[0], array, model, times)
         if reason and entry.shape[axis]:
             why.append(reason)
         parts.append(Part(entry, read, not reason, start))
@@ -92,8 +97,10 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
         first,
         shape=(*first.shape[:axis], start, *first.shape[axis + 1 :]),
         dtype=dtype,
-        data_type=first.data_type if dtype == first.dtype else data_type(dtype),
-        codecs=first.codecs if dtype == first.dtype else copy_codecs(dtype),
+        data_type=model.data_type if model is not None else data_type(dtype),
+        codecs=model.codecs if model is not None else copy_codecs(dtype),
+        fill_value=model.fill_value if model is not None else first.fill_value,
+        attrs=first.attrs if dtype == first.dtype else _attributes(first, dtype),
         unlimited=tuple(sorted({*first.unlimited, axis})),
     )
     reason = join(parts, axis, whole)
@@ -142,23 +149,25 @@ def _reader(array: Sourced, dtype: np.dtype, times: Conversion | None) -> Reader
     return Converted(entry.read, dtype, times, None if times is None else array.marks, array.name)
 
 
-def _unlinkable(first: Sourced, array: Sourced, dtype: np.dtype, times: Conversion | None) -> str:
+def _unlinkable(first: Sourced, array: Sourced, model: ArrayEntry | None, times: Conversion | None) -> str:
     entry = array.entry
     if entry.links is None:
         return entry.note or "not linked"
     if times is not None:
         return f"times converted from {array.attrs.get('units')!r} to {first.attrs.get('units')!r}"
-    if entry.dtype != dtype:
-        return f"{entry.dtype} converted to {dtype}"
-    if not decodes_alike(first.entry.codecs, entry.codecs):
+    if model is None or entry.dtype != model.dtype:
+        return f"{entry.dtype} converted to {'a wider type' if model is None else model.dtype}"
+    if not decodes_alike(model.codecs, entry.codecs):
         return "stored with other codecs than the first file"
-    if entry.fill_value != first.entry.fill_value:
+    if entry.fill_value != model.fill_value:
         return "another fill value for chunks that are not there"
     return ""
 
 
 def _common_dtype(arrays: list[Sourced]) -> np.dtype:
-    """The dtype that holds every file's values exactly."""
+    """The dtype that holds every file's values exactly, or does so where all of 64-bit integers are beside
+    floats and small enough, as they are read.
+    """
     first = arrays[0]
     result = first.entry.dtype
     for array in arrays:
@@ -168,10 +177,8 @@ def _common_dtype(arrays: list[Sourced]) -> np.dtype:
         both = {entry.dtype.kind, result.kind}
         exact = both <= set("iuf") or both == {"S"}
         wider = np.result_type(entry.dtype, result) if exact else result
-        # NumPy calls 64-bit integer → float64 safe; it rounds above 2**53.
-        integers = [t for t in (entry.dtype, result) if t.kind in "iu"]
-        rounds = wider.kind == "f" and any(t.itemsize * 8 > np.finfo(wider).nmant for t in integers)
-        if not exact or rounds:
+        # NumPy makes floats of int64 and uint64, which nobody expects.
+        if not exact or (wider.kind == "f" and both <= set("iu")):
             raise errors.make(
                 "mismatch",
                 f"{entry.path}: {entry.dtype} in {array.source}, {first.entry.dtype} in {first.source}",
@@ -179,6 +186,12 @@ def _common_dtype(arrays: list[Sourced]) -> np.dtype:
             )
         result = wider
     return result
+
+
+def _attributes(first: ArrayEntry, dtype: np.dtype) -> dict[str, Any]:
+    """Its attributes, with ``_FillValue`` in the form that it has for ``dtype``."""
+    fill = fill_of_attribute(first.attrs.get("_FillValue"), first.dtype)
+    return first.attrs if fill is None else {**first.attrs, "_FillValue": fill_attribute(fill, dtype)}
 
 
 def _fits(first: Sourced, other: Sourced, axis: int) -> None:

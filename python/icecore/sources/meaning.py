@@ -61,7 +61,9 @@ class Sourced:
 
     def said(self, name: str) -> Any:
         """An attribute in a form in which two that mean the same are equal."""
-        value = self.attrs.get(name)
+        value = self.shown(name)
+        if name == "_FillValue" and value != value:
+            return None  # NaN is no number without it as well, and is what xarray gives floats
         if name == "calendar":
             text = value.strip().lower() if isinstance(value, str) else value
             return _CALENDARS.get(text, text) if text is None or isinstance(text, str) else text

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, ChunkReader, Links, Reader, Region, default_chunks
 from icecore.sources.dtypes import copy_codecs
 from icecore.sources.timeunits import Conversion
@@ -24,8 +25,8 @@ SMALL = 4 << 20
 
 @dataclass(frozen=True)
 class Converted:
-    """A reader whose values are brought to another dtype or time unit; ``fill`` are numbers that stand for no
-    time, ``name`` is for errors.
+    """A reader whose values are brought to another dtype, which has to hold them exactly, or time unit;
+    ``fill`` are numbers that stand for no time, ``name`` is for errors.
     """
 
     read: Reader
@@ -35,10 +36,26 @@ class Converted:
     name: str = ""
 
     def __call__(self, region: Region) -> np.ndarray:
-        values = self.read(region).astype(self.dtype, copy=False)
+        stored = self.read(region)
+        values = stored.astype(self.dtype, copy=False)
+        if stored.dtype.kind in "iu" and stored.dtype.itemsize == 8 and self.dtype.kind == "f":
+            self._exact(stored, values)
         if self.times is not None:
             values = self.times.apply(values, self.fill, self.name)
         return np.ascontiguousarray(values)
+
+    def _exact(self, stored: np.ndarray, values: np.ndarray) -> None:
+        """Refuse 64-bit integers that the floats don't hold."""
+        limit = float(np.iinfo(stored.dtype).max)  # rounded up, to the first that is too large
+        with np.errstate(invalid="ignore"):
+            rounded = (values >= limit) | (values.astype(stored.dtype) != stored)
+        if rounded.any():
+            raise errors.make(
+                "mismatch",
+                f"{self.name}: {stored.dtype} {stored[rounded][0]} is no {self.dtype}, as which files of "
+                "both types are joined",
+                "keep these files in groups of their own",
+            )
 
 
 @dataclass(frozen=True)

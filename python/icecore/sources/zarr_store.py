@@ -15,6 +15,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from icecore import errors
+from icecore.sources import zipped
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, default_chunks
 from icecore.sources.attributes import fill_attribute, to_json
 from icecore.sources.dtypes import ZSTD, copy_codecs, data_type, fill_json
@@ -37,6 +38,9 @@ def open(source: str) -> ArrayMap:
     """
     zarr = _zarr()
     try:
+        if os.path.isfile(source):
+            with ZipFile(source) as archive:
+                zipped.check_directory(archive)
         root = _root(source)
         members = list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else []
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
@@ -52,7 +56,10 @@ def open(source: str) -> ArrayMap:
             continue
         try:
             reader = ZarrReader(source, "" if node is root else name, stamp, _dtype(node))
-            result.add(_entry(f"/{name}", node, reader))
+            entry = _entry(f"/{name}", node, reader)
+            if os.path.isfile(source):
+                entry.check = partial(_check_members, source, reader.path)
+            result.add(entry)
         except errors.Error as error:
             result.dropped.append(Note(f"/{name}", "unsupported", error.message))
     return result
@@ -139,6 +146,17 @@ def _held(reader: ZarrReader, array: Any) -> Held | None:
         if _CHUNK.fullmatch(name) and len(index) == len(counts):
             flats.append(sum(i * prod(counts[axis + 1 :]) for axis, i in enumerate(index)))
     return Held(tuple(array.shape), unit, np.array(flats, "u8"))
+
+
+def _check_members(source: str, path: str) -> None:
+    """Zarr-python asks for parts of shards, of which an archive has no checksum."""
+    try:
+        with ZipFile(source) as archive:
+            for name in archive.namelist():
+                if name.startswith(f"{path}/" if path else ""):
+                    zipped.check_member(archive, name)
+    except zipped.FAULTS as error:
+        raise errors.make("corrupt", f"{source}:{path}: {error}", "test it with unzip -t") from error
 
 
 def _names(source: str, path: str) -> Iterator[str]:

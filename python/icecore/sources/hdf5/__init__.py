@@ -23,6 +23,7 @@ from icecore.sources.hdf5.dimensions import (
     name_dimensions,
     scale_paths,
 )
+from icecore.sources.hdf5.elsewhere import missing
 from icecore.sources.hdf5.file import guard, open_file
 from icecore.sources.hdf5.walk import Walk
 from icecore.sources.identity import identity, unchanged
@@ -59,6 +60,7 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
         with guard(source, raw.path):
             labels.setdefault(_parent(raw.path), []).append(_labels(raw, walk))
     names = name_dimensions(list(walk.groups), labels)
+    inner: dict[str, int] = {}
     longer = extended_shapes([item for members in labels.values() for item in members])
     for raw in walk.datasets:
         if raw.plan.refused:
@@ -69,14 +71,28 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
         ):
             result.dropped.append(Note(raw.path, "dimension", "a netCDF dimension without a variable"))
             continue
-        dims: tuple[str | None, ...] = names[raw.path] + tuple(
-            f"{raw.path.rsplit('/', 1)[1]}_inner_{axis}" for axis in range(len(raw.plan.inner))
-        )
+        with guard(source, raw.path):
+            absent = missing(raw.dsid.get_create_plist(), raw.source)
+        if absent:
+            result.dropped.append(
+                Note(raw.path, "unsupported", f"its data lie in {absent}, which is missing")
+            )
+            continue
+        dims: tuple[str | None, ...] = names[raw.path] + _inner(raw, inner)
         with guard(source, raw.path):
             entry = build(raw, dims, longer.get(raw.path), result.dropped)
         entry.path = raw.path.replace("/_nc4_non_coord_", "/")
         result.add(entry)
     return result
+
+
+def _inner(raw: RawDataset, known: dict[str, int]) -> tuple[str, ...]:
+    """Names for the axes of elements that are arrays: of another length in another group, another name."""
+    names = []
+    for axis, length in enumerate(raw.plan.inner):
+        name = f"{raw.path.rsplit('/', 1)[1]}_inner_{axis}"
+        names.append(name if known.setdefault(name, length) == length else f"{name}_{length}")
+    return tuple(names)
 
 
 def _parent(path: str) -> str:

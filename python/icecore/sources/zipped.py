@@ -1,0 +1,50 @@
+"""What a zip archive says about itself, looked at: its directory and the CRC-32 of its members."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+
+#: what :mod:`zipfile` raises on damaged archives
+FAULTS = (
+    zlib.error,
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    OSError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+)
+_BLOCK = 1 << 20
+#: of the record at the end, and where in it the number of members stands
+_END, _COUNT = 22, slice(10, 12)
+_ZIP64 = 0xFFFF
+
+
+def check_directory(archive: zipfile.ZipFile) -> None:
+    """Compare the directory with the number of members and with the name that each bears itself: a chunk that
+    it lost or calls otherwise would count as missing.
+
+    Raises:
+        Exception: one of ``FAULTS``.
+    """
+    members = archive.infolist()
+    assert archive.fp is not None
+    archive.fp.seek(-_END - len(archive.comment), 2)
+    count = int.from_bytes(archive.fp.read(_END)[_COUNT], "little")
+    if count not in (len(members) & _ZIP64, _ZIP64):
+        raise zipfile.BadZipFile(f"its directory lists {len(members)} members, its end says {count}")
+    for member in members:
+        archive.open(member).close()
+
+
+def check_member(archive: zipfile.ZipFile, name: str) -> None:
+    """Read a member from end to end, as its CRC-32 is of all its bytes.
+
+    Raises:
+        Exception: one of ``FAULTS``.
+    """
+    with archive.open(name) as file:
+        while file.read(_BLOCK):
+            pass
