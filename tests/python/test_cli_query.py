@@ -155,6 +155,8 @@ def test_within(repo: str, run: Any, tmp_path: Path) -> None:
         (["--where", "name > 3"], ["error[dtype]", "holds texts"]),
         (["-o", "x.docx"], ["error[unsupported]", ".docx", ".parquet"]),
         (["--xy", "lon"], ["error[invalid]", "--xy"]),
+        (["--columns", "lon,c,lon"], ["error[invalid]", "names lon twice"]),
+        (["--where", "c = 1 or " * 150_000 + "c = 2"], ["error[invalid]", "at most 1048576", "try: "]),
         (["--columns", ""], ["error[invalid]", "--columns ''", "names no column"]),
         (["--columns", " , ", "--json"], ["error[invalid]", "names no column"]),
         (["--limit", "-1"], ["error[invalid]", "-1"]),

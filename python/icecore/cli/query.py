@@ -132,6 +132,8 @@ def _columns(text: str | None) -> list[str] | None:
     names = _names(text)
     if names == []:
         raise errors.make("invalid", f"--columns {text!r} names no column", "leave it out for all of them")
+    if twice := [name for i, name in enumerate(names or []) if name in (names or [])[:i]]:
+        raise errors.make("invalid", f"--columns {text!r} names {twice[0]} twice", "name it once")
     return names
 
 
