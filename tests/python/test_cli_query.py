@@ -56,6 +56,10 @@ def test_packed_numbers_are_told_of(run: Any, tmp_path: Path) -> None:
     for more in (["--where", "temp > 25"], ["--reduce", "mean:temp"], ["--columns", "temp"], ["--limit", 1]):
         assert query(run, str(tmp_path / "p.icecore"), *more)[2] == note
     assert query(run, str(tmp_path / "p.icecore"), "--where", "n > 2", "--columns", "n")[2] == ""
+    with icecore.create(tmp_path / "u.icecore").writer() as w:
+        w.array("/t/byte", "i1", (2,), attrs={"_Unsigned": "true"})[...] = [-1, 1]
+    note = "icecore: byte stands for unsigned numbers, and is taken as it is stored, with signs\n"
+    assert query(run, str(tmp_path / "u.icecore"), "--where", "byte < 0")[2] == note
 
 
 def test_json_and_limit(repo: str, run: Any) -> None:

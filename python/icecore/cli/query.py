@@ -122,6 +122,8 @@ def _tell_packed(table: Table, texts: list[str | None]) -> None:
         scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
         if (scale, offset) != (1, 0):
             talk(f"icecore: {name} is stored as (value - {offset}) / {scale}, and taken as it is stored")
+        if str(attrs.get("_Unsigned")).lower() == "true" and table[name].dtype.kind == "i":
+            talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
 
 
 def _names(text: str | None) -> list[str] | None:
