@@ -137,10 +137,16 @@ def _find(table: Table, names: tuple[str, ...], axis: str) -> str:
     for name in names:
         if name in lower:
             return lower[name]
+    stated = {"x": "longitude", "y": "latitude"}[axis]
+    known = [name for name, array in table.columns.items() if array.attrs.get("standard_name") == stated]
+    if len(known) == 1:
+        return known[0]
+    near = known or [name for name in table if name.lower().startswith(stated[:3])]
+    there = f"; {', '.join(near)} might be meant" if near else ""
     raise errors.make(
         "not-found",
         f"no column of {table.path} is named like {axis} ({', '.join(names)})",
-        'name the columns: xy=("clon", "clat"), --xy clon,clat',
+        f'name the columns: xy=("clon", "clat"), --xy clon,clat{there}',
     )
 
 

@@ -154,7 +154,8 @@ class Table:
                 Longitudes may be given in any turn: -180 to 180, 0 to 360, or 170 to 190. Rings may run
                 either way round; only a GeoJSON ring within -180 to 180 that runs clockwise and has a side of
                 more than 180 degrees is taken to cross the antimeridian, with a warning.
-            xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) if None.
+            xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) or their
+                attribute ``standard_name`` if None.
             source: only rows that came from this file, or from those that a glob names (``"2009*.TAB"``).
             limit: at most so many rows.
             prune: use summaries.
