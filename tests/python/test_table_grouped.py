@@ -111,3 +111,8 @@ def test_an_infinity_makes_an_infinite_mean_in_whatever_batch(rest: list[float])
             whole.add(moments.of_values(np.array(part)))
             keyed.add(pa.record_batch({"k": np.zeros(len(part), "i8"), "x": np.array(part)}))
         assert (whole.value("mean"), keyed.result()[0]["mean"].tolist()) == (math.inf, [math.inf])
+
+
+def test_by_is_a_keyword_in_any_case(tmp_path: Path) -> None:
+    t = table(tmp_path, {"k": np.array([1, 1, 2])})
+    assert reduce(t, "count BY k") == reduce(t, "count\tby k") == [{"k": 1, "count": 2}, {"k": 2, "count": 1}]

@@ -31,7 +31,8 @@ class Region:
     def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
         self._shapely = _shapely()
         self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
-        table._names(self.xy)
+        if len(table._names(self.xy)) != 2:
+            raise errors.make("invalid", f"xy is {self.xy!r}, no two columns", 'xy=("clon", "clat")')
         self._is_round = turns.is_longitude(self.xy[0], table.columns.get(self.xy[0]))
         self._area = self._geometry(area)
         self._shapely.prepare(self._area)
