@@ -56,6 +56,10 @@ def test_packed_numbers_are_told_of(run: Any, tmp_path: Path) -> None:
     for more in (["--where", "temp > 25"], ["--reduce", "mean:temp"], ["--columns", "temp"], ["--limit", 1]):
         assert query(run, str(tmp_path / "p.icecore"), *more)[2] == note
     assert query(run, str(tmp_path / "p.icecore"), "--where", "n > 2", "--columns", "n")[2] == ""
+    with icecore.create(tmp_path / "u.icecore").writer() as w:
+        w.array("/t/byte", "i1", (2,), attrs={"_Unsigned": "true"})[...] = [-1, 1]
+    note = "icecore: byte stands for unsigned numbers, and is taken as it is stored, with signs\n"
+    assert query(run, str(tmp_path / "u.icecore"), "--where", "byte < 0")[2] == note
 
 
 def test_json_and_limit(repo: str, run: Any) -> None:
@@ -155,6 +159,8 @@ def test_within(repo: str, run: Any, tmp_path: Path) -> None:
         (["--where", "name > 3"], ["error[dtype]", "holds texts"]),
         (["-o", "x.docx"], ["error[unsupported]", ".docx", ".parquet"]),
         (["--xy", "lon"], ["error[invalid]", "--xy"]),
+        (["--columns", "lon,c,lon"], ["error[invalid]", "names lon twice"]),
+        (["--where", "c = 1 or " * 150_000 + "c = 2"], ["error[invalid]", "at most 1048576", "try: "]),
         (["--columns", ""], ["error[invalid]", "--columns ''", "names no column"]),
         (["--columns", " , ", "--json"], ["error[invalid]", "names no column"]),
         (["--limit", "-1"], ["error[invalid]", "-1"]),

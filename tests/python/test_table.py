@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -314,3 +315,26 @@ def test_times_in_numbers(tmp_path: Path) -> None:
         w.array("/t/delta_time", "f8", (100,), attrs=attrs)[...] = np.arange(100.0)
     got = icecore.open(path).table("/t").to_numpy(where="delta_time > '2018-01-01T00:01:37.5Z'")
     assert got["delta_time"].tolist() == [98.0, 99.0]
+
+
+def test_odd_arguments_are_errors_that_say_so(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        for name in ("lon", "lat"):
+            w.array(f"/t/{name}", "f8", (3,))[...] = [1.0, 2.0, 3.0]
+    repo = icecore.open(tmp_path / "r.icecore")
+    t = repo.table("/t")
+    assert t.scan((name for name in ("lat", "lon")), limit=2**70).read_all().column_names == ["lat", "lon"]
+    assert list(t.to_numpy(["lon", "lon"])) == ["lon"]
+    wrong: list[tuple[Any, str, str]] = [
+        (lambda: t.scan("lon"), "invalid", "columns=['lon']"),
+        (lambda: t.scan([3]), "invalid", "columns=['3']"),  # type: ignore[list-item]
+        (lambda: repo.table("/t", "lon"), "invalid", "columns=['lon']"),
+        (lambda: t.scan(where=3), "invalid", "write it as one"),  # type: ignore[arg-type]
+        (lambda: t.scan(memory=-1), "invalid", "0 or more"),
+        (lambda: t["height"], "not-found", "there are lat, lon"),
+    ]
+    for ask, kind, hint in wrong:
+        with pytest.raises(Error) as error:
+            ask()
+        assert error.value.kind == kind
+        assert hint in error.value.hint

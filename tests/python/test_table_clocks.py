@@ -102,3 +102,15 @@ def test_texts_that_are_no_times_of_day(repo: str, text: str) -> None:
     with pytest.raises(Error, match=f"utc holds durations, '{text}' is none") as caught:
         icecore.open(repo).table("/t").scan(where=f"utc > '{text}'")
     assert (caught.value.kind, "'09:39:11.25'" in caught.value.hint) == ("dtype", True)
+
+
+def test_times_beyond_arrows_years_are_printed(tmp_path: Path, run: Any) -> None:
+    times = np.array(["40000-01-02", "-32768-12-31", "32767-12-31", "NaT", "2000-01-01"], "M8[s]")
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/t/t", times.dtype, times.shape)[...] = times
+        w.array("/t/x", "i8", times.shape)[...] = np.arange(5)
+    wanted = [str(time).replace("T", " ") for time in times]
+    wanted[3] = ""
+    for columns in ("t", "t,x"):
+        out = run("query", str(tmp_path / "r.icecore"), "/t", "--columns", columns)[1]
+        assert [row["t"] for row in csv.DictReader(io.StringIO(out))] == wanted

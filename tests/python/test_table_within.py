@@ -201,3 +201,19 @@ def test_mistakes_in_a_clause_beside_a_polygon_are_shown_in_that_clause(tmp_path
         beside = str(caught.value)
         assert beside == alone
         assert clause in alone
+
+
+def test_coordinates_are_found_by_what_they_are(tmp_path: Path) -> None:
+    """ATL06's quality groups have lon_mean and lat_mean."""
+    names = {"longitude": "lon_mean", "latitude": "lat_mean"}
+    with icecore.create(tmp_path / "r.icecore").writer() as writer:
+        for stated, name in names.items():
+            writer.array(f"/t/{name}", "f8", (3,), attrs={"standard_name": stated})[...] = [1.0, 20.0, 30.0]
+            for of in ("first", "last"):
+                writer.array(f"/u/{name[:3]}_{of}", "f8", (3,))[...] = 0
+        writer.array("/t/row", "i8", (3,))[...] = np.arange(3)
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert rows(repo.table("/t"), shapely.box(10, 10, 25, 25)).tolist() == [1]
+    with pytest.raises(Error) as error:
+        repo.table("/u").scan(within=shapely.box(0, 0, 1, 1))
+    assert "lon_first, lon_last might be meant" in error.value.hint

@@ -168,8 +168,8 @@ impl<'a> Binder<'a> {
         }
         let (number, column) = self.column(name, place)?;
         if self.domain(column, place)? == Domain::Text {
-            let text = self.text(column, constant)?.to_owned();
-            let test = if op == Op::Equal { TextTest::In(vec![text]) } else { TextTest::Compare(op, text) };
+            let text = self.text(column, constant)?;
+            let test = if op == Op::Equal { TextTest::any(&[text]) } else { TextTest::Compare(op, text.to_owned()) };
             return Ok(Condition::Text(number, test));
         }
         Ok(Condition::Ranges(number, self.ranges(op, column, constant)?))
@@ -273,8 +273,8 @@ impl<'a> Binder<'a> {
         }
         let (number, column) = self.column(name, value.place)?;
         if self.domain(column, value.place)? == Domain::Text {
-            let texts = items.iter().map(|i| self.text(column, i).map(str::to_owned)).collect::<Result<_>>()?;
-            return Ok(Condition::Text(number, TextTest::any(texts)));
+            let texts = items.iter().map(|i| self.text(column, i)).collect::<Result<Vec<_>>>()?;
+            return Ok(Condition::Text(number, TextTest::any(&texts)));
         }
         let (mut ints, mut floats) = (Vec::new(), Vec::new());
         for item in items {

@@ -33,7 +33,8 @@ pub(crate) fn tokens(clause: &str) -> Result<Vec<Lexeme>> {
     let characters: Vec<char> = clause.chars().collect();
     if characters.len() > LONGEST {
         let message = format!("the where-clause has {} characters, at most {LONGEST} are read", characters.len());
-        return Err(Error::new(ErrorKind::Invalid, message));
+        let hint = "ask with several shorter clauses, or join with the values in Polars: table.to_polars()";
+        return Err(Error::new(ErrorKind::Invalid, message).hint(hint));
     }
     let mut lexer = Lexer { clause, characters, at: 0 };
     let mut found = Vec::new();

@@ -122,6 +122,8 @@ def _tell_packed(table: Table, texts: list[str | None]) -> None:
         scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
         if (scale, offset) != (1, 0):
             talk(f"icecore: {name} is stored as (value - {offset}) / {scale}, and taken as it is stored")
+        if str(attrs.get("_Unsigned")).lower() == "true" and table[name].dtype.kind == "i":
+            talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -132,6 +134,8 @@ def _columns(text: str | None) -> list[str] | None:
     names = _names(text)
     if names == []:
         raise errors.make("invalid", f"--columns {text!r} names no column", "leave it out for all of them")
+    if twice := [name for i, name in enumerate(names or []) if name in (names or [])[:i]]:
+        raise errors.make("invalid", f"--columns {text!r} names {twice[0]} twice", "name it once")
     return names
 
 

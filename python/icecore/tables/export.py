@@ -12,7 +12,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.landing import landing
-from icecore.tables.printed import cells, clocks, times
+from icecore.tables.printed import cells, clocks, near, times
 from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
@@ -79,11 +79,14 @@ def _csv(scan: Rows, sink: Any) -> int:
 
     rows, batches = 0, cells(clocks(flat(scan.reader())))
     with pc.CSVWriter(sink, batches.schema) as writer:
-        for batch in batches:
+        for each in batches:
+            batch = near(each)
             if batch.num_columns == 1 and batch[0].null_count:
                 _lone(pc, sink, batch)
-            else:
+            elif batch is each:
                 writer.write_batch(batch)
+            else:
+                pc.write_csv(batch, sink, pc.WriteOptions(include_header=False))
             rows += batch.num_rows
     return rows
 

@@ -40,7 +40,10 @@ class Moments:
             return
         both, gap = self.count + other.count, other.mean - self.mean
         self.m2 += other.m2 + gap * gap * self.count * other.count / both
-        self.mean += gap * other.count / both
+        if math.isinf(self.mean) or math.isinf(other.mean):
+            self.mean += other.mean  # there is no gap
+        else:
+            self.mean += gap * other.count / both
         self.min, self.max = min(self.min, other.min), max(self.max, other.max)
         self.doubt += other.doubt
         self.count, self.total = both, self.total + other.total

@@ -30,6 +30,15 @@ def times(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
     return _changed(clocks(batches), partial(_text_type, "is_timestamp"), partial(_within_lists, _time))
 
 
+def near(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows; with times as text where Arrow has none for one of them, in years beyond ±32,767."""
+    import pyarrow as pa
+
+    if any(pa.types.is_timestamp(column.type) and _is_far(column) for column in batch.columns):
+        [batch] = times(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    return batch
+
+
 def cells(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """The same rows with structures as JSON text: one cell of a CSV file."""
     import pyarrow as pa
@@ -78,14 +87,25 @@ def _within_lists(change: Callable[[Any], Any], column: Any) -> Any:
     return change(column)
 
 
-def _time(column: Any) -> Any:
-    """A column of times as text."""
+def _is_far(column: Any) -> bool:
+    """Whether Arrow prints one of these times as ``<value out of range: …>``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = column.cast(pa.large_string())
-    if not pc.any(pc.starts_with(texts, "<")).as_py():  # "<value out of range: 1099511627776>"
-        return texts
+    if column.type.unit == "ns":
+        return False
+    ends = pc.min_max(column.cast(pa.int64())).as_py()
+    first, last = (int(np.datetime64(year, "s").astype("i8")) for year in ("-32767", "32768"))
+    second = _TICKS[column.type.unit][0]
+    return ends["min"] is not None and not first * second <= ends["min"] <= ends["max"] < last * second
+
+
+def _time(column: Any) -> Any:
+    """A column of times as text."""
+    import pyarrow as pa
+
+    if not _is_far(column):
+        return column.cast(pa.large_string())
     every = np.char.replace(np.datetime_as_string(column.to_numpy(zero_copy_only=False)), "T", " ")
     return pa.array(every.tolist(), pa.large_string(), mask=column.is_null().to_numpy(zero_copy_only=False))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from icecore import errors
 from icecore.tables import moments, summaries
+from icecore.tables.grouped import Grouped
 from icecore.tables.moments import Moments
 from icecore.tables.reduced import Reduced
-from icecore.tables.scan import arrow
 from icecore.tables.wishes import Wish, parse
 from icecore.tables.zones import ZONE
 
@@ -21,12 +20,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from icecore.array import Array
+    from icecore.tables.scan import Scan
     from icecore.tables.table import Table
 
 
 @dataclass
 class Group:
-    """What is known so far about the rows with one key."""
+    """What is known so far about all rows."""
 
     rows: int = 0
     moments: dict[str, Moments] = field(default_factory=dict)
@@ -56,8 +56,8 @@ def reduce(
         within, xy, source, prune: as for :meth:`icecore.tables.table.Table.scan`.
 
     Returns:
-        One dictionary per key, in order: key columns (null, which NaN is too, comes last), then one entry
-        per function.
+        One dictionary per key, in order: key columns (null, which NaN is too, comes last; times and
+        durations beyond Python's as NumPy's), then one entry per function.
 
     Raises:
         Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
@@ -86,17 +86,27 @@ def reduced(
     whole = _whole(table, wishes, scan.whole()) if is_known else Group()
     if whole is None:
         scan = table.scanning(columns, where, **options)
-    groups: dict[tuple[Any, ...], Group] = {} if keys else {(): whole or Group()}
-    if not columns:
-        groups[()].rows += scan.count()
-    for batch in scan.batches() if columns else ():
-        for key, part in _split(batch, keys):
-            _add(groups.setdefault(key, Group()), part, wishes)
-    order = sorted(groups, key=lambda key: tuple((value is None, value) for value in key))
-    rows = [{**dict(zip(keys, key, strict=True)), **_row(groups[key], wishes)} for key in order]
-    matched = sum(group.rows for group in groups.values())
+    made, matched = _keyed(scan, keys, wishes) if keys else _single(scan, columns, wishes, whole or Group())
+    made = {name: values[:limit] for name, values in made.items()}
     taken = columns if is_known and whole else []
-    return Reduced(table, keys, wishes, rows[:limit], matched, taken, [*reports, scan.report()])
+    return Reduced(table, keys, wishes, made, matched, taken, [*reports, scan.report()])
+
+
+def _keyed(scan: Scan, keys: Sequence[str], wishes: Sequence[Wish]) -> tuple[dict[str, Any], int]:
+    grouped = Grouped(keys, wishes)
+    for batch in scan.batches():
+        grouped.add(batch)
+    return grouped.result()
+
+
+def _single(
+    scan: Scan, columns: Sequence[str], wishes: Sequence[Wish], group: Group
+) -> tuple[dict[str, Any], int]:
+    if not columns:
+        group.rows += scan.count()
+    for batch in scan.batches() if columns else ():
+        _add(group, batch, wishes)
+    return {label: [value] for label, value in _row(group, wishes).items()}, group.rows
 
 
 def _known(table: Table, wishes: Sequence[Wish], keys: Sequence[str], options: dict[str, Any]) -> bool:
@@ -170,26 +180,8 @@ def _spanned(
     return wish
 
 
-def _split(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
-    pa = arrow()
-    whole = pa.Table.from_batches([batch])
-    if not keys:
-        yield (), whole
-        return
-    rows = whole.append_column("\0row", pa.array(np.arange(len(whole))))
-    grouped = rows.group_by(list(keys), use_threads=False).aggregate([("\0row", "list")])
-    for group in range(len(grouped)):
-        key = tuple(_key(grouped[name][group].as_py()) for name in keys)
-        yield key, whole.take(grouped["\0row_list"][group].values)
-
-
-def _key(value: Any) -> Any:
-    """NaN is null, and one key: by itself it equals nothing, in each batch anew."""
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _add(group: Group, part: pa.Table, wishes: Sequence[Wish]) -> None:
-    group.rows += len(part)
+def _add(group: Group, part: pa.RecordBatch, wishes: Sequence[Wish]) -> None:
+    group.rows += part.num_rows
     values = {column: _values(part[column]) for column in {wish.column for wish in wishes if wish.column}}
     for column, data in values.items():
         group.moments.setdefault(column, Moments()).add(moments.of_values(data))
@@ -199,8 +191,8 @@ def _add(group: Group, part: pa.Table, wishes: Sequence[Wish]) -> None:
             group.histograms[wish.label] = group.histograms.get(wish.label, 0) + counts
 
 
-def _values(column: pa.ChunkedArray) -> np.ndarray:
-    data = column.drop_null().to_numpy()
+def _values(column: pa.Array) -> np.ndarray:
+    data = column.drop_null().to_numpy(zero_copy_only=False)
     return data[~np.isnan(data)] if data.dtype.kind == "f" else data
 
 

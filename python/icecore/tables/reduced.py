@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -27,7 +28,7 @@ class Reduced:
         table: what was reduced.
         keys: its key columns.
         wishes: the functions.
-        rows: one dictionary a key, in order.
+        made: name → values, one a key, in order: Arrow's, NumPy's or a list.
         matched: the rows of the table that went in.
         summed: the columns of which summaries were taken.
         reports: what each pass over the table took.
@@ -36,10 +37,17 @@ class Reduced:
     table: Table
     keys: Sequence[str]
     wishes: Sequence[Wish]
-    rows: list[dict[str, Any]]
+    made: Mapping[str, Any]
     matched: int
     summed: Sequence[str]
     reports: Sequence[dict[str, Any]]
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary a key, in order."""
+        names = self.columns
+        values = [_objects(self.made[name]) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
 
     @property
     def columns(self) -> list[str]:
@@ -61,7 +69,9 @@ class Reduced:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, in one batch."""
-        yield arrow().RecordBatch.from_pylist(self.rows, schema=self.schema)
+        schema = self.schema
+        columns = [_arrow(self.made[field.name], field.type) for field in schema]
+        yield arrow().RecordBatch.from_arrays(columns, schema=schema)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """The rows by column; null is NaN, not-a-time or None.
@@ -100,5 +110,29 @@ class Reduced:
             return arrow_type(pa, kind)
         if wish.function != "sum" or kind.kind == "f":
             return pa.float64()
-        fits = all(-(2**63) <= (row[wish.label] or 0) < 2**63 for row in self.rows)
+        values = self.made[wish.label]
+        is_narrow = getattr(values, "dtype", None) == "i8"
+        fits = is_narrow or all(-(2**63) <= (value or 0) < 2**63 for value in values)
         return pa.int64() if fits else pa.decimal128(38)
+
+
+def _objects(values: Any) -> list[Any]:
+    """Values as Python's; times and durations beyond those as NumPy's."""
+    import numpy as np
+
+    if isinstance(values, list):
+        return values
+    if isinstance(values, np.ndarray):
+        return values.tolist()
+    try:
+        return values.to_pylist()
+    except (OverflowError, ValueError):
+        every = values.to_numpy(zero_copy_only=False)
+        return [None if np.isnat(value) else value for value in every]
+
+
+def _arrow(values: Any, kind: Any) -> Any:
+    pa = arrow()
+    if isinstance(values, pa.Array):
+        return values.cast(kind)
+    return pa.array(values, kind)

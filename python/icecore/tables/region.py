@@ -31,7 +31,8 @@ class Region:
     def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
         self._shapely = _shapely()
         self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
-        table._names(self.xy)
+        if len(table._names(self.xy)) != 2:
+            raise errors.make("invalid", f"xy is {self.xy!r}, no two columns", 'xy=("clon", "clat")')
         self._is_round = turns.is_longitude(self.xy[0], table.columns.get(self.xy[0]))
         self._area = self._geometry(area)
         self._shapely.prepare(self._area)
@@ -137,10 +138,16 @@ def _find(table: Table, names: tuple[str, ...], axis: str) -> str:
     for name in names:
         if name in lower:
             return lower[name]
+    stated = {"x": "longitude", "y": "latitude"}[axis]
+    known = [name for name, array in table.columns.items() if array.attrs.get("standard_name") == stated]
+    if len(known) == 1:
+        return known[0]
+    near = known or [name for name in table if name.lower().startswith(stated[:3])]
+    there = f"; {', '.join(near)} might be meant" if near else ""
     raise errors.make(
         "not-found",
         f"no column of {table.path} is named like {axis} ({', '.join(names)})",
-        'name the columns: xy=("clon", "clat"), --xy clon,clat',
+        f'name the columns: xy=("clon", "clat"), --xy clon,clat{there}',
     )
 
 

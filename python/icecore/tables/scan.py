@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from icecore.tables.table import Table
 
 
+#: more rows or bytes than there can be
+_MOST = 2**63 - 1
+
+
 class Scan:
     """Rows of a table that match, batch by batch; each can be gone through once.
 
@@ -45,6 +49,9 @@ class Scan:
         self._inside = None
         if limit is not None and limit < 0:
             raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
+        if memory is not None and memory < 0:
+            raise errors.make("invalid", f"a memory of {memory} bytes", "give 0 or more")
+        limit, memory = (None if most is None else min(most, _MOST) for most in (limit, memory))
         self._limit = limit
         if where is not None:
             _check(table, where)
@@ -143,6 +150,9 @@ class Scan:
 
 def _check(table: Table, where: str) -> None:
     """A clause by itself, before others are joined to it: so that its error points at what was written."""
+    if not isinstance(where, str):
+        hint = 'write it as one: "tb > 90"; Polars takes its expressions: table.to_polars().filter(…)'
+        raise errors.make("invalid", f"the where-clause is no text but {type(where).__name__}", hint)
     try:
         where.encode()
     except UnicodeEncodeError as error:

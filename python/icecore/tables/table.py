@@ -47,7 +47,7 @@ class Table:
         self._group = group
         arrays = group.arrays
         if columns is not None:
-            self._columns = {name: self._named(arrays, name) for name in columns}
+            self._columns = {name: self._named(arrays, name) for name in _listed(columns)}
             self._left_out: dict[str, str] = {}
         else:
             self._columns, self._left_out = _members(group, arrays)
@@ -154,7 +154,8 @@ class Table:
                 Longitudes may be given in any turn: -180 to 180, 0 to 360, or 170 to 190. Rings may run
                 either way round; only a GeoJSON ring within -180 to 180 that runs clockwise and has a side of
                 more than 180 degrees is taken to cross the antimeridian, with a warning.
-            xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) if None.
+            xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) or their
+                attribute ``standard_name`` if None.
             source: only rows that came from this file, or from those that a glob names (``"2009*.TAB"``).
             limit: at most so many rows.
             prune: use summaries.
@@ -200,6 +201,7 @@ class Table:
         """
         names = self._names(columns)
         if where is None and source is None and all(name in self._columns for name in names):
+            names = list(dict.fromkeys(names))
             read = self._group.repo.read({self._columns[name].path: None for name in names})
             return dict(zip(names, read.values(), strict=True))
         return self.scanning(names, where, source=source, prune=prune).to_numpy()
@@ -225,7 +227,8 @@ class Table:
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         if columns is None:
             return list(self._columns)
-        for name in columns:
+        wanted = _listed(columns)
+        for name in wanted:
             if name in self._columns or name in self._items:
                 continue
             if name in self._left_out:
@@ -237,12 +240,12 @@ class Table:
             near = nearest(name, self._numbers)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self._columns)}"
             raise errors.make("not-found", f"there is no column {name} in {self.path}", hint)
-        return list(columns)
+        return wanted
 
     def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
         if name not in arrays:
             near = nearest(name, arrays)
-            hint = f"did you mean {' or '.join(near)}?" if near else ""
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(arrays)}"
             raise errors.make("not-found", f"there is no array {name} in {self.path}", hint)
         reason = fits(arrays[name])
         if reason:
@@ -262,6 +265,15 @@ class Table:
 
         rows = [(name, _label(array)) for name, array in self._columns.items()]
         return html.table(f"{self.path}: {len(self):,} rows, {len(self._columns)} columns", rows)
+
+
+def _listed(columns: Sequence[str]) -> list[str]:
+    names = [columns] if isinstance(columns, str) else list(columns)
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
+        raise errors.make(
+            "invalid", f"columns is {columns!r}, no list of names", f"columns={[*map(str, names)]}"
+        )
+    return names
 
 
 def _label(array: Array) -> str:

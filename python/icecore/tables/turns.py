@@ -19,12 +19,13 @@ _SLACK = 1e-9
 
 
 def is_longitude(name: str, column: Array | None) -> bool:
-    """Whether a column holds degrees of longitude, by its name and units."""
+    """Whether a column holds degrees of longitude, by its name, ``standard_name`` and units."""
     attrs = column.attrs if column is not None else {}
     units = str(attrs.get("units", attrs.get("unit", ""))).strip().lower()
     if (units.startswith("degree") and units.endswith(("_east", "_e"))) or units in ("degreee", "degreese"):
         return True
-    return name.lower() in LONGITUDES and not units.startswith(("rad", "m", "km"))
+    is_named = name.lower() in LONGITUDES or attrs.get("standard_name") == "longitude"
+    return is_named and not units.startswith(("rad", "m", "km"))
 
 
 def side(column: str, west: float, east: float) -> str:

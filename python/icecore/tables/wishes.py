@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,9 +38,10 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
         Error: ``invalid`` for what can't be understood or would have two columns of one name, ``not-found``,
             ``dtype`` for functions of texts and columns of several values a row.
     """
-    head, _, tail = f" {what} ".partition(" by ")
+    head, *rest = re.split(r"\sby\s", f" {what} ", maxsplit=1, flags=re.IGNORECASE)
+    tail = rest[0] if rest else ""
     keys = [name.strip() for name in tail.split(",") if name.strip()]
-    if " by " in f" {what} " and not keys:
+    if rest and not keys:
         raise errors.make("invalid", f"{what!r} names no column after by", _EXAMPLE)
     wishes = [_wish(part.strip()) for part in head.split(",") if part.strip()]
     if not wishes:

@@ -1,0 +1,118 @@
+"""Reductions by keys: batch by batch what pandas says of all rows; keys of any type, and many of them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import icecore
+import numpy as np
+import pytest
+from icecore.tables import grouped, moments
+from icecore.tables.grouped import Grouped
+from icecore.tables.reduce import reduce
+from icecore.tables.wishes import Wish
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+FUNCTIONS = ("count", "sum", "mean", "min", "max", "std", "rms")
+
+
+def table(path: Path, columns: dict[str, np.ndarray]) -> Any:
+    with icecore.create(path / "r.icecore").writer() as w:
+        for name, values in columns.items():
+            w.array(f"/t/{name}", values.dtype, values.shape, codec="default")[...] = values
+    return icecore.open(path / "r.icecore").table("/t")
+
+
+def frame(seed: int, dtype: str) -> Any:
+    rng, n = np.random.default_rng(seed), 5000
+    keys = np.array([np.nan, 0.0, -0.0, 1.5, np.inf])[rng.integers(0, 5, n)]
+    texts = np.array(["", " a", "a ", "é", "😀"])[rng.integers(0, 5, n)]
+    x = (rng.normal(size=n) * 50).astype(dtype)
+    x[keys == 1.5] = x[0]
+    if x.dtype.kind == "f":
+        x[rng.integers(0, n, 1000)] = np.nan
+    return pd.DataFrame({"k": keys, "s": texts, "x": x})
+
+
+@pytest.mark.parametrize("waiting", [0, 1 << 18])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8"])
+@pytest.mark.parametrize("keys", [["k"], ["s"], ["s", "k"]])
+def test_batches_come_to_what_all_rows_are(
+    monkeypatch: pytest.MonkeyPatch, waiting: int, dtype: str, keys: list[str]
+) -> None:
+    monkeypatch.setattr(grouped, "_WAITING", waiting)
+    rows = frame(len(dtype), dtype)
+    of = Grouped(keys, [Wish(name, name, "x") for name in FUNCTIONS])
+    for batch in pa.Table.from_pandas(rows, preserve_index=False).to_batches(701):
+        of.add(batch)
+    columns, matched = of.result()
+    wide = rows.assign(x=rows.x.astype("f8"), k=rows.k + 0.0)
+    groups = wide.groupby(keys, dropna=False).x
+    wanted = groups.agg(["count", "sum", "mean", "min", "max"])
+    wanted["std"] = groups.std(ddof=0)
+    wanted["rms"] = np.sqrt((wide.assign(x=wide.x**2)).groupby(keys, dropna=False).x.mean())
+    got = pd.DataFrame({name: list(columns[name]) for name in FUNCTIONS}, dtype="f8")
+    assert matched == len(rows)
+    found = list(zip(*(columns[key].to_pylist() for key in keys), strict=True))
+    places = [key if isinstance(key, tuple) else (key,) for key in wanted.index]
+    assert found == [tuple(None if v != v else v for v in place) for place in places]
+    np.testing.assert_allclose(got, wanted[list(FUNCTIONS)].to_numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_sums_of_whole_numbers_are_exact(tmp_path: Path) -> None:
+    x = np.array([2**63 - 1, 2**63 - 1, -(2**63), -1, 5, 7], "i8")
+    u = np.array([2**64 - 1, 2**64 - 1, 1, 2, 3, 2**63], "u8")
+    t = table(tmp_path, {"k": np.array([0, 0, 1, 1, 2, 3]), "x": x, "u": u})
+    rows = reduce(t, "sum:x, sum:u, max:u by k")
+    assert [row["sum:x"] for row in rows] == [2**64 - 2, -(2**63) - 1, 5, 7]
+    assert [row["sum:u"] for row in rows] == [2**65 - 2, 3, 3, 2**63]
+    assert [row["max:u"] for row in rows] == [2**64 - 1, 2, 3, 2**63]
+
+
+def test_times_beyond_pythons_are_keys(tmp_path: Path, run: Any) -> None:
+    times = np.array(["20000-01-01", "-0044-03-15", "1999-01-01", "NaT"], "M8[s]")
+    t = table(tmp_path, {"t": times, "d": np.array([2**60, -3, 5, 5], "m8[s]"), "x": np.arange(4)})
+    assert [row["t"] for row in reduce(t, "count by t")] == [times[1], times[2], times[0], None]
+    assert [row["d"] for row in reduce(t, "max:x by d")] == list(np.array([-3, 5, 2**60], "m8[s]"))
+    status, out, _ = run("query", str(tmp_path / "r.icecore"), "/t", "--reduce", "count by t")
+    assert status == 0
+    assert out.splitlines()[1:] == [
+        "-0044-03-15 00:00:00,1",
+        "1999-01-01 00:00:00,1",
+        "20000-01-01 00:00:00,1",
+        ",1",
+    ]
+
+
+def test_as_many_keys_as_rows(tmp_path: Path) -> None:
+    n = 300_000
+    k = np.random.default_rng(5).permutation(n)
+    rows = reduce(table(tmp_path, {"k": k, "x": k * 0.5}), "count, mean:x by k")
+    assert [row["k"] for row in rows] == list(range(n))
+    assert all(row["count"] == 1 and row["mean:x"] == row["k"] * 0.5 for row in rows)
+
+
+def test_histograms_by_key_are_numpys(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    k, x = rng.integers(0, 3, 9000), np.round(rng.normal(size=9000), 1)
+    for row in reduce(table(tmp_path, {"k": k, "x": x}), "histogram:x:7:-1:2.5 by k"):
+        wanted = np.histogram(x[k == row["k"]], 7, (-1, 2.5))[0]
+        assert row["histogram:x:7:-1:2.5"]["counts"] == wanted.tolist()
+
+
+@pytest.mark.parametrize("rest", [[1.0], [-3.0, 2.0], [math.inf]])
+def test_an_infinity_makes_an_infinite_mean_in_whatever_batch(rest: list[float]) -> None:
+    for parts in ([[math.inf], rest], [rest, [math.inf]]):
+        whole, keyed = moments.Moments(), Grouped(["k"], [Wish("mean", "mean", "x")])
+        for part in parts:
+            whole.add(moments.of_values(np.array(part)))
+            keyed.add(pa.record_batch({"k": np.zeros(len(part), "i8"), "x": np.array(part)}))
+        assert (whole.value("mean"), keyed.result()[0]["mean"].tolist()) == (math.inf, [math.inf])
+
+
+def test_by_is_a_keyword_in_any_case(tmp_path: Path) -> None:
+    t = table(tmp_path, {"k": np.array([1, 1, 2])})
+    assert reduce(t, "count BY k") == reduce(t, "count\tby k") == [{"k": 1, "count": 2}, {"k": 2, "count": 1}]
