@@ -49,6 +49,11 @@ class Tail:
         return self._filled - self._stored
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the rows, stored ones included."""
+        return self._rows[: self._filled].nbytes
+
+    @property
     def holds_all(self) -> bool:
         """Are the array's rows all here?"""
         return self.start == 0 and self.aligned

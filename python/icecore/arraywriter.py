@@ -231,10 +231,10 @@ class ArrayWriter:
         if self._tail is not None and self._tail.waiting:
             self._write_tail()
 
-    def shorten(self) -> None:
-        """Before a commit that others will follow: shorter shards, where those there are suit it badly."""
+    def shorten(self, is_last: bool) -> None:
+        """Before a commit: shorter shards, where those there are suit it badly."""
         if self._suiting is not None and self._tail is not None:
-            self._regrid(self._suiting.shorter(self._tail, self.unit[0]))
+            self._regrid(self._suiting.shorter(self._tail, self.unit[0], is_last))
 
     def _lengthen(self) -> bool:
         """Longer shards where that suits the rows that come; whether there is room for more of them now."""
@@ -247,10 +247,13 @@ class ArrayWriter:
         if where is None or self._tail is None or self._bare:
             return False
         rows, native = self._tail.written(), self._writer._native
-        native.flush()
         self._document = layout.regridded(self._document, where)
-        native.delete(self.path)
-        native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
+        if self._stored[0]:
+            native.flush()
+            native.delete(self.path)
+            native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
+        else:
+            self._update(self._document)  # nothing is there that has its place in the old grid
         self._stored, self.unit, self._tail = (0, *self._stored[1:]), where.unit, None
         if self._adapting is not None:
             self._adapting.regridded(Node(self.path, True, json.dumps(self._document)))

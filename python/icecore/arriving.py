@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -32,8 +33,10 @@ def look(folder: Path, pattern: str) -> list[Seen]:
         for entry in entries:
             if entry.name.endswith(MARKER):
                 markers.add(entry.name)
-            elif _is_named(entry.name) and fnmatch(entry.name, pattern) and entry.is_file():
-                found[entry.name] = entry.stat()
+            elif _is_named(entry.name) and fnmatch(entry.name, pattern):
+                with suppress(FileNotFoundError):  # it may be renamed or deleted in this moment
+                    if entry.is_file():
+                        found[entry.name] = entry.stat()
     return [
         Seen(name, stat.st_size, stat.st_mtime_ns, name + MARKER in markers)
         for name, stat in sorted(found.items())

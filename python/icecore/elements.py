@@ -21,8 +21,11 @@ def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], A
     """
     if dtype.kind in "OT" and not hasattr(data, "mask"):
         return np.asarray(data, dtype)
-    # What is a record is only known with the dtype.
-    values = np.asanyarray(data, None if hasattr(data, "dtype") or not dtype.names else dtype)
+    try:
+        # What is a record is only known with the dtype.
+        values = np.asanyarray(data, None if hasattr(data, "dtype") or not dtype.names else dtype)
+    except (TypeError, ValueError) as error:  # rows of different lengths, say
+        raise _refused(path, dtype, f"a {type(data).__name__}: {error}") from None
     if type(values) is not np.ndarray:
         return _unmasked(values, dtype, path, missing)
     if values.dtype == dtype:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from icecore import errors
+from icecore import errors, text
 from icecore.array import Array
 from icecore.attributes import fill, typed
 from icecore.landing import landing
@@ -44,9 +44,12 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
             "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
         )
     raw = array.read(sel)
+    if raw.size < 2:
+        message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
+        raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
     axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
     values = physical(array, raw.squeeze())
-    if values.ndim not in (1, 2) or values.size == 0:
+    if values.ndim not in (1, 2):
         left = f"{values.ndim} axes of lengths {values.shape}"
         raise errors.make(
             "selection", f"{array.path}: {left} are left", 'select until one or two are: "time=0"'

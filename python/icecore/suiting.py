@@ -7,6 +7,9 @@ from collections.abc import Callable
 from icecore.appending import Tail
 from icecore.layout import Layout
 
+#: bytes of an array whose chunks, were they planned for a big one, would hold next to nothing
+_LITTLE = 16 << 10
+
 
 class Suiting:
     """A commit writes the shard again that isn't full yet, so where commits come often shards are to be
@@ -19,9 +22,12 @@ class Suiting:
         self._plan = plan
         self._commits = 0
 
-    def shorter(self, tail: Tail, unit: int) -> Layout | None:
-        """Before a commit that others will follow: the layout to change to from shards of ``unit`` rows."""
-        if not tail.holds_all:
+    def shorter(self, tail: Tail, unit: int, is_last: bool) -> Layout | None:
+        """Before a commit: the layout to change to from shards of ``unit`` rows. ``is_last``: no other will
+        follow that shows how often they come; only little data then isn't kept in chunks that are empty but
+        for it.
+        """
+        if not tail.holds_all or (is_last and tail.nbytes > _LITTLE):
             return None
         self._commits += 1
         where = self._plan(max(tail.stop // self._commits, 1))

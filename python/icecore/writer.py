@@ -207,11 +207,11 @@ class Writer:
             The snapshot's id; the branch's newest where nothing was written since.
         """
         self._path("/")
-        for array in self._arrays.values():
-            array.shorten()
         return self._commit(message)
 
-    def _commit(self, message: str | None = None) -> str:
+    def _commit(self, message: str | None = None, is_last: bool = False) -> str:
+        for array in self._arrays.values():
+            array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
         self.snapshot_id = self._native.commit(message if message is not None else self.message)
@@ -253,7 +253,7 @@ class Writer:
         if self._closed:
             return
         if kind is None:
-            self._commit()
+            self._commit(is_last=True)
         self.abort()
 
     def _append_begins(self, path: str) -> None:

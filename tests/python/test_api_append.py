@@ -291,6 +291,35 @@ def test_shards_suit_the_commits(repo_path: str) -> None:
     assert icecore.open(repo_path).verify(deep=True, history=True) == []
 
 
+def test_little_data_lies_in_small_chunks(repo_path: str) -> None:
+    """Three rows were encoded as sixteen chunks of half a megabyte, and stored as such without a codec."""
+    rows = RNG.integers(0, 1 << 32, (3000, 16), "u4")
+    with icecore.create(repo_path).writer() as w:
+        for name in ("/a", "/b"):
+            w.array(name, "u4", (0, 16), codec="none").append(rows[:3])
+        w["/b"].resize((0, 16))
+        w["/b"].append(rows[:3])
+    repo = icecore.open(repo_path)
+    assert all(repo[name].nbytes_stored <= 150_000 for name in ("/a", "/b"))
+    with repo.writer() as w:
+        for name in ("/a", "/b"):
+            w[name].append(rows[3:])
+    repo = icecore.open(repo_path)
+    for name in ("/a", "/b"):
+        np.testing.assert_array_equal(repo[name].read(), rows)
+    assert repo.verify(deep=True) == []
+
+
+def test_rows_of_different_lengths_are_refused(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        a = w.array("/a", "f4", (0, 2))
+        a.append([[1, 2]])
+        with pytest.raises(icecore.Error, match="/a is float32 and can't hold a list") as found:
+            a.append([[1, 2], [3]])
+        assert found.value.kind == "dtype"
+    np.testing.assert_array_equal(icecore.open(repo_path)["/a"].read(), [[1, 2]])
+
+
 @settings(max_examples=20)
 @given(st.data())
 def test_any_mixture_where_shards_are_planned_again(data: st.DataObject) -> None:

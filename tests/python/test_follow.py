@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import h5py
@@ -65,6 +66,26 @@ def test_what_is_complete(tmp_path: Path) -> None:
     (tmp_path / "c.nc.tmp").rename(tmp_path / "c.nc")
     (tmp_path / "c.nc.done").touch()
     assert complete() == (["a.nc", "b.nc", "c.nc"], []), "marked: no need to wait"
+
+
+def test_a_file_may_vanish_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.nc", "b.nc"):
+        (tmp_path / name).write_bytes(b"123")
+
+    class Entry:
+        """An entry whose kind came with its name, as on most file systems, so that only stat() looks."""
+
+        def __init__(self, entry: os.DirEntry[str]) -> None:
+            self.name, self.stat = entry.name, entry.stat
+
+        def is_file(self) -> bool:
+            return True
+
+    with os.scandir(tmp_path) as found:
+        listed = [Entry(entry) for entry in found]
+    (tmp_path / "a.nc").unlink()
+    monkeypatch.setattr("icecore.arriving.os.scandir", lambda _: nullcontext(listed))
+    assert [seen.name for seen in look(tmp_path, "*.nc")] == ["b.nc"]
 
 
 def test_a_run_is_followed_and_resumed(tmp_path: Path) -> None:

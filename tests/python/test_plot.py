@@ -67,6 +67,8 @@ def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:
         with pytest.raises(icecore.Error) as caught:
             draw(repo[path], sel, str(tmp_path / name))
         assert caught.value.kind == kind
+    with pytest.raises(icecore.Error, match=r"/map: 0 elements of shape \(0, .* can't be drawn"):
+        draw(repo["/map"], (slice(0),), str(tmp_path / "a.png"))
     assert list(tmp_path.iterdir()) == []
 
 

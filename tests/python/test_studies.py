@@ -45,6 +45,18 @@ def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row[1] == 0 for row in bounds.rows if str(row[0]).endswith("4 of 4"))
 
 
+def test_little_data_takes_little_time() -> None:
+    """Two shards for a small file; all that the study was made for where there is none, or a large one."""
+    repo = icecore.create("memory://little-data")
+    with repo.writer() as w:
+        w.array("/small", "f4", (100, 1000))
+        w.array("/middle", "f4", (5 * 60_000_000 // 4,))
+        w.array("/large", "f4", (10**9,))
+    repo = icecore.open("memory://little-data")
+    small, middle, large = (repo[f"/{name}"] for name in ("small", "middle", "large"))
+    assert [field.steps(given) for given in ([], [small], [middle], [small, large])] == [240, 32, 80, 240]
+
+
 def test_a_file_that_says_nothing(tmp_path: Path) -> None:
     np.save(tmp_path / "mine.npy", np.zeros(100))
     with pytest.raises(errors.Error, match="no floating-point array") as caught:

@@ -1,8 +1,9 @@
-"""The fields that are measured: those of the user, and a 4-D one of 904 MB that is made."""
+"""The fields that are measured: those of the user, and a 4-D one of at most 904 MB that is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,23 @@ import numpy as np
 import icecore
 from icecore import errors, text
 
-#: time, z, y, x of the made field: 904 MB of float32
+#: time, z, y, x of the made field where no other is given: 904 MB of float32
 SHAPE = (240, 35, 138, 195)
 #: its shards (60 MB) and chunks (1.3 MB); 9 does not divide 35
 SHARD, CHUNK = (16, 35, 138, 195), (16, 7, 46, 65)
 DIMS = ("time", "z", "y", "x")
 #: of the user's arrays, those with at least this many bytes; the largest of them
 _LEAST, _MOST = 1 << 18, 6
+
+
+def steps(given: Sequence[icecore.Array]) -> int:
+    """Time steps of the made field: as many as come near the bytes of the fields that are given, so that
+    little data takes little time; two shards at least.
+    """
+    if not given:
+        return SHAPE[0]
+    shards = -(-sum(array.nbytes for array in given) // (math.prod(SHARD) * 4))
+    return min(max(shards, 2) * SHARD[0], SHAPE[0])
 
 
 def slab(first: int) -> np.ndarray:
@@ -51,12 +62,12 @@ def planes(itemsize: int = 4) -> list[dict[str, Any]]:
 
 
 def write(
-    path: Path, codec: list[dict[str, Any]], chunk: tuple[int, ...], shard: tuple[int, ...]
+    path: Path, codec: list[dict[str, Any]], chunk: tuple[int, ...], shard: tuple[int, ...], steps: int
 ) -> icecore.Array:
-    """The made field in a repository of its own."""
+    """The made field, so many steps of it, in a repository of its own."""
     with icecore.create(path).writer(message="field") as writer:
         array = writer.array("/field", "f4", (0, *SHAPE[1:]), DIMS, chunk, shard, codec)
-        for first in range(0, SHAPE[0], SHARD[0]):
+        for first in range(0, steps, SHARD[0]):
             array.append(slab(first))
     return opened(path, "/field")
 
@@ -68,12 +79,13 @@ def opened(url: Path | str, path: str) -> icecore.Array:
     return array
 
 
-def pack(work: Path, say: Callable[[str], None]) -> dict[str, icecore.Array]:
+def pack(work: Path, steps: int, say: Callable[[str], None]) -> dict[str, icecore.Array]:
     """The made field, once as shuffle + zstd and once in planes."""
     result = {}
+    size = text.size(steps * math.prod(SHAPE[1:]) * 4)
     for name, codec in (("blosc", plain()), ("planes", planes())):
-        say(f"the 904 MB field: {name}")
-        result[name] = write(work / f"{name}.icecore", codec, CHUNK, SHARD)
+        say(f"a made field of {size}: {name}")
+        result[name] = write(work / f"{name}.icecore", codec, CHUNK, SHARD, steps)
     return result
 
 

@@ -34,12 +34,19 @@ def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[s
         array = (
             two_level
             if same
-            else field.write(work / f"chunk{number}.icecore", field.plain(), chunk, field.SHARD)
+            else field.write(
+                work / f"chunk{number}.icecore", field.plain(), chunk, field.SHARD, two_level.shape[0]
+            )
         )
         arrays.append(array)
         ratio = array.nbytes / array.nbytes_stored
         sizes.rows.append(
-            ["x".join(map(str, chunk)), np.prod(chunk) * 4 / 1e3, ratio, clock(array, list(slices())) * 1e3]
+            [
+                "x".join(map(str, chunk)),
+                np.prod(chunk) * 4 / 1e3,
+                ratio,
+                clock(array, list(slices(array.shape))) * 1e3,
+            ]
         )
     one_level = arrays[-1]
     say("one level of chunks against two")
@@ -48,7 +55,7 @@ def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[s
         ["share of the field", "one level, ms", "two levels, ms", "times faster"],
     )
     for share in _SHARES:
-        one, two = (clock(array, list(boxes(share))) * 1e3 for array in (one_level, two_level))
+        one, two = (clock(array, list(boxes(array.shape, share))) * 1e3 for array in (one_level, two_level))
         levels.rows.append([share, one, two, one / two])
     outcome = Outcome("layouts", [sizes, levels])
     kb = [float(row[1]) for row in sizes.rows]
@@ -81,13 +88,13 @@ def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[s
     return outcome
 
 
-def slices(seed: int = 1) -> Iterator[Query]:
+def slices(shape: Sequence[int], seed: int = 1) -> Iterator[Query]:
     """One index along a random axis, everything along another, a quarter along the rest."""
     random = np.random.default_rng(seed)
     for _ in range(_QUERIES):
         fixed, whole = random.permutation(4)[:2]
         query: list[slice | int] = []
-        for axis, length in enumerate(field.SHAPE):
+        for axis, length in enumerate(shape):
             if axis == fixed:
                 query.append(int(random.integers(length)))
                 continue
@@ -97,12 +104,12 @@ def slices(seed: int = 1) -> Iterator[Query]:
         yield tuple(query)
 
 
-def boxes(share: float, seed: int = 2) -> Iterator[Query]:
+def boxes(shape: Sequence[int], share: float, seed: int = 2) -> Iterator[Query]:
     """Boxes with this share of the field, the same share along each axis."""
     random = np.random.default_rng(seed)
     for _ in range(_QUERIES if share < 0.05 else 8):
         query: list[slice | int] = []
-        for length in field.SHAPE:
+        for length in shape:
             extent = max(1, round(length * share**0.25))
             first = int(random.integers(length - extent + 1))
             query.append(slice(first, first + extent))

@@ -36,7 +36,7 @@ def measure(folder: Path, array: icecore.Array, store: Path, say: Callable[[str]
         far[0, 0, 0, 0]
         for share in _SHARES:
             say(f"prefetch: boxes of {share:.1%}")
-            queries = list(boxes(share))[:_QUERIES]
+            queries = list(boxes(array.shape, share))[:_QUERIES]
             decode = clock(array, queries)
             fetch = statistics.median(_fetch(port, store, far.plan(query).bytes_fetched) for query in queries)
             both = clock(far, queries)

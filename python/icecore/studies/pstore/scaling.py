@@ -53,4 +53,5 @@ def _ask(store: Path, path: str, threads: int) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(clock(opened(sys.argv[1], sys.argv[2]), list(boxes(0.1)))))
+    asked = opened(sys.argv[1], sys.argv[2])
+    print(json.dumps(clock(asked, list(boxes(asked.shape, 0.1)))))
