@@ -78,11 +78,12 @@ def assay(
     goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
     if isinstance(source, Array):
         name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()
+        failures: list[sourcing.Failure] = []
         chosen = [sourcing.stored_entry(source, source.path)]
     else:
         name = os.fspath(source)
         own = sourcing.is_repository(name)
-        entries = _entries(name, storage)
+        entries, failures = _entries(name, storage)
         if not entries and array is None and Path(name).is_file():
             found = programs.assay(Path(name), progress)
             return Assay(name, files=[found], seconds=time.perf_counter() - began)
@@ -95,16 +96,22 @@ def assay(
         share = seconds * entry.nbytes / max(total, 1)
         arrays.append(_array(entry, read, goals, own, portable, share))
         done += entry.nbytes
-    return Assay(name, arrays, [], [*notes, *_NOTES, *peers.notes()], time.perf_counter() - began)
+    notes = [*notes, *_NOTES, *peers.notes()]
+    return Assay(name, arrays, [], notes, time.perf_counter() - began, failures)
 
 
-def _entries(name: str, storage: Mapping[str, str] | None) -> list[ArrayEntry]:
-    """The arrays of a source; none where it is a file of another kind."""
+def _entries(
+    name: str, storage: Mapping[str, str] | None
+) -> tuple[list[ArrayEntry], list[sourcing.Failure]]:
+    """The arrays of a source, none where it is a file of another kind; and what of it could not be read, where
+    there is more than that.
+    """
     indexed, failures = sourcing.gather(name, repositories=True, storage=dict(storage or {}), tables=True)
-    for failure in failures:
-        if indexed or not Path(name).is_file() or failure.kind in ("source-missing", "io", "source-changed"):
+    entries = [entry for source in indexed for entry in source.arrays.arrays.values()]
+    for failure in [] if entries else failures:
+        if not Path(name).is_file() or failure.kind in ("source-missing", "io", "source-changed"):
             raise errors.make(failure.kind, failure.message, failure.hint)
-    return [entry for source in indexed for entry in source.arrays.arrays.values()]
+    return entries, failures if entries else []
 
 
 def _chosen(

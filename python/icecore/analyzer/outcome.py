@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icecore.analyzer.measure import Candidate, Choice
+from icecore.sourcing import Failure
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class FileAssay:
 
 @dataclass(frozen=True)
 class Assay:
-    """What :func:`icecore.assay` found: ``arrays``, or one of ``files`` where the source holds none.
+    """What :func:`icecore.assay` found: ``arrays``, or one of ``files`` where the source holds none;
+    ``failures`` are the sources of a folder that could not be read.
 
     ``str()`` of it is the table that the command prints; ``write(path)`` makes a .html, .png, .csv or .json.
     """
@@ -81,6 +83,8 @@ class Assay:
     files: list[FileAssay] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    #: files of a folder that could not be read
+    failures: list[Failure] = field(default_factory=list)
 
     def __str__(self) -> str:
         from icecore.analyzer.report import as_text

@@ -40,6 +40,7 @@ def assay(
     """
     from icecore.analyzer.assay import assay
     from icecore.analyzer.write import check
+    from icecore.cli.batch import say_failures
 
     if output is not None:
         check(output)
@@ -56,7 +57,10 @@ def assay(
     if output is not None:
         found.write(output)
         talk(f"written: {output}")
+    say_failures(found.failures)
     emit(found.facts(), json, str(found))
+    if found.failures:
+        raise typer.Exit(2)
 
 
 def register(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from icecore import errors, text
 from icecore.cli.console import emit, talk
 
 if TYPE_CHECKING:
+    from icecore.sourcing import Failure
     from icecore.report import Report
 
 SOURCES = typer.Argument(metavar="SRC", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
@@ -49,16 +51,21 @@ def lengths(shape: str | None) -> tuple[int, ...] | dict[str, int] | None:
 
 def finish(done: str, report: Report, into: str, json: bool) -> None:
     """Print the report, name the failures, and leave with status 2 where there are any."""
-    from icecore.into import about
-
     say_notes(report)
-    for failure in report.failures:
-        talk(f"icecore: error[{failure.kind}]: {about(failure)}")
-        if failure.hint:
-            talk(f"  try: {failure.hint}")
+    say_failures(report.failures)
     emit(report.as_dict(), json, _text(done, report, into))
     if report.failures:
         raise typer.Exit(2)
+
+
+def say_failures(failures: Iterable[Failure]) -> None:
+    """What could not be used, and why."""
+    from icecore.into import about
+
+    for failure in failures:
+        talk(f"icecore: error[{failure.kind}]: {about(failure)}")
+        if failure.hint:
+            talk(f"  try: {failure.hint}")
 
 
 def say_notes(report: Report) -> None:
