@@ -48,21 +48,20 @@ class TextStream:
     def __iter__(self) -> Generator[np.ndarray]:
         thread = threading.Thread(target=self._run, name="icecore-table", daemon=True)
         thread.start()
+        ended = False
         try:
-            while True:
+            while not ended:
                 item = self._queue.get()
+                ended = not isinstance(item, np.ndarray)  # the last that comes
                 if isinstance(item, BaseException):
                     raise item
-                if item is None:
-                    return
-                yield item
+                if item is not None:
+                    yield item
         finally:
             self._stop.set()
-            while thread.is_alive():
-                try:
-                    self._queue.get(timeout=0.05)
-                except queue.Empty:
-                    continue
+            while not ended:
+                ended = not isinstance(self._queue.get(), np.ndarray)
+            thread.join()
 
     def _run(self) -> None:
         try:
