@@ -423,7 +423,8 @@ class _TablePack:
             self._done.rewritten += rewritten(self._extending, self._stored, self._why)
             proof.reprint(self._writer._view(), path, range(first))
         if self._options.keep:
-            self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs)
+            before = self._extending.before if self._extending is not None else []
+            self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs, before)
 
     def _blanks(self) -> None:
         """Where integers have blanks, their stand-in becomes ``_FillValue``."""
