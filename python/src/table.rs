@@ -80,7 +80,8 @@ impl Table {
     ) -> PyResult<Bound<'py, PyList>> {
         let options = ReadOptions { cache: false, ..ReadOptions::default() };
         let checked: Vec<Range<u64>> = checked.into_iter().map(|(start, end)| start..end).collect();
-        let summaries = py.detach(|| scan::summarise(&self.table, &columns, start, &checked, memory, &options)).or_raise()?;
+        let summaries =
+            py.detach(|| scan::summarise(&self.table, &columns, start, &checked, memory, &options)).or_raise()?;
         let list = PyList::empty(py);
         for summary in summaries {
             let entry = PyDict::new(py);

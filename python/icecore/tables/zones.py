@@ -77,7 +77,7 @@ def widened(summary: dict[str, Any], dtype: np.dtype[Any]) -> Zones:
 
 
 def joined(old: Zones, zones: int, new: Zones) -> Zones:
-    """So many zones of the one, with all of the other behind them, which is of the same column in more rows."""
+    """So many zones of the one, and all of the other behind them: the same column in more rows."""
     return Zones(
         new.rows,
         new.digest,
