@@ -290,3 +290,45 @@ def test_a_portable_table_stays_that(tmp_path: Path) -> None:
     assert (table["a"].dtype, table["t"].dtype) == ("f8", "S16"), "both were written anew"
     used = {codec["name"] for name in table for codec in table[name]._node.codecs}
     assert used <= {"bytes", "blosc", "zstd", "gzip", "crc32c", "sharding_indexed"}
+
+
+def product(folder: Path, number: int, attributes: str) -> Path:
+    """A PDS3 table whose label says something of its column A."""
+    folder.joinpath(f"t{number}.tab").write_bytes(b"  1.50,ab\r\n" * 9)
+    columns = column("A", "ASCII_REAL", 1, 6, attributes) + column("B", "CHARACTER", 8, 2)
+    label = PDS3.format(record=11, rows=9, file=f"T{number}.TAB", columns=columns)
+    path = folder / f"t{number}.lbl"
+    path.write_text(label.replace("COLUMNS = 3", "COLUMNS = 2"), newline="")
+    return path
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ('UNIT = "C"', "units C, in /t it has units K, which stays"),
+        ('UNIT = "K"\nMISSING_CONSTANT = -999', "missing_value [-999], in /t it has no missing_value, which"),
+        ('UNIT = "K"', ""),
+        ('UNIT = "K"\nSCALING_FACTOR = 0.5', "error"),
+    ],
+)
+def test_labels_that_say_something_else(tmp_path: Path, append: bool, other: str, told: str) -> None:
+    one, two = product(tmp_path, 1, 'UNIT = "K"'), product(tmp_path, 2, other)
+    steps = [[one], [two]] if append else [[one, two]]
+
+    def go() -> list[str]:
+        reports = [
+            icecore.pack(files, into=tmp_path / "r", group="/t", concat="rows", append=i > 0)
+            for i, files in enumerate(steps)
+        ]
+        return [note.message for note in reports[-1].notes]
+
+    if told == "error":
+        with pytest.raises(
+            Error, match=r"A of .*t2\.tab has scale_factor 0\.5, in /t it has no scale_factor"
+        ):
+            go()
+        return
+    notes = go()
+    assert len(notes) == bool(told)
+    assert not told or told in notes[0]

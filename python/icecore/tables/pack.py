@@ -10,7 +10,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tables import codecs, format, kinds, noting, proof, stated
+from icecore.tables import codecs, described, format, kinds, noting, proof, stated
 from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState
 from icecore.tables.fitting import alike, prints
@@ -106,6 +106,7 @@ class _TablePack:
         self._formats: list[dict[str, Any]] = []
         self._sources: list[dict[str, Any]] = []
         self._blank: set[int] = set()
+        self._described = self._stored.attributes if self._stored is not None else None
         self._proofs: list[proof.Proof] = []
         self._extending: Extending | None = None
         if self._stored is not None:
@@ -198,6 +199,11 @@ class _TablePack:
         assert file.spec is not None
         known = self._formats[-1] if self._formats else None
         fmt, spec = self._infer(file, text)
+        if self._described is None:
+            self._described = {field.name: field.attrs for field in spec.fields}
+        stated_here = spec.fields if spec.label else ()
+        differing = described.differing(self._job.path, self._described, file, stated_here)
+        self._done.notes += [(file.name, what) for what in differing]
         if not self._columns.agree(fmt["columns"], file, bool(self._arrays)):
             # What is begun anew had better be so once.
             for other in later:
