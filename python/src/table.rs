@@ -68,18 +68,20 @@ impl Table {
     }
 
     /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty where
-    /// it holds no numbers), and the CRC-32C of its elements in each range of rows in `checked`.
-    #[pyo3(signature = (columns, memory, checked=Vec::new()))]
+    /// it holds no numbers), and the CRC-32C of its elements in each range of rows in `checked`; of rows from `start` on.
+    #[pyo3(signature = (columns, memory, checked=Vec::new(), start=0))]
     fn summarise<'py>(
         &self,
         py: Python<'py>,
         columns: Vec<usize>,
         memory: u64,
         checked: Vec<(u64, u64)>,
+        start: u64,
     ) -> PyResult<Bound<'py, PyList>> {
         let options = ReadOptions { cache: false, ..ReadOptions::default() };
         let checked: Vec<Range<u64>> = checked.into_iter().map(|(start, end)| start..end).collect();
-        let summaries = py.detach(|| scan::summarise(&self.table, &columns, &checked, memory, &options)).or_raise()?;
+        let summaries =
+            py.detach(|| scan::summarise(&self.table, &columns, start, &checked, memory, &options)).or_raise()?;
         let list = PyList::empty(py);
         for summary in summaries {
             let entry = PyDict::new(py);

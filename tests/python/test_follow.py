@@ -314,6 +314,24 @@ def test_on_the_command_line_until_idle(tmp_path: Path) -> None:
     assert "error[invalid]" in wrong.stderr
 
 
+def test_columns_that_were_written_anew_are_named(tmp_path: Path) -> None:
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    (run / "0.csv").write_bytes(b"n,a\n1,1\n")
+    (run / "1.csv").write_bytes(b"n,a\n2,2.5\n")
+    follow = [
+        word for word in command(run, into, "--until-idle", "500ms", "--group", "/t") if word != "--json"
+    ]
+    ended = subprocess.run(follow, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    message = (
+        "column a became float64 with 1 decimals, was int64: 1.csv needs it; its 1 row were written again"
+    )
+    told = " ".join((ended.stdout + ended.stderr).split()).replace(f"{run}/", "")
+    assert message in told
+    assert icecore.open(into)["/t/a"][...].tolist() == [1, 2.5]
+
+
 def test_ctrl_c_ends_it_and_it_goes_on(tmp_path: Path) -> None:
     run, into = tmp_path / "run", tmp_path / "r.icecore"
     run.mkdir()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from icecore.errors import Error
 from icecore.report import Report
-from icecore.tables import extending, growing
+from icecore.tables import extending, growing, summaries
 from icecore.tables.restore import restore
 from tables_kit import PDS3, column, labelled
 
@@ -230,3 +230,105 @@ def test_quotes_that_no_sample_shows_are_no_part_of_a_text(tmp_path: Path) -> No
         b"name     0",
         b"Smith, J",
     ]
+
+
+def long(start: int, count: int, blank: bool = False) -> bytes:
+    """Rows of whole numbers (the first may be blank), decimals with gaps, times and texts."""
+    rows = [
+        b"%d,%s,2020-01-01T00:%02d:00,t%d\n"
+        % (i * 7 % 1000, b"" if i % 5 == 0 else b"%.2f" % (i / 3), i % 60, i)
+        for i in range(start, start + count)
+    ]
+    if blank:
+        rows[0] = rows[0][rows[0].index(b",") :]
+    return b"n,x,t,s\n" + b"".join(rows)
+
+
+def test_an_append_reads_no_zones_before_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(tmp_path, long(0, 9000), long(9000, 10_000))
+    native, starts = summaries._native, []
+
+    class Watched:
+        def __init__(self, arrays: Any) -> None:
+            self._table = native(arrays)
+
+        def digest(self, column: int) -> str:
+            return str(self._table.digest(column))
+
+        def summarise(self, columns: Any, memory: int, checked: Any = (), start: int = 0) -> Any:
+            starts.append(start)
+            return self._table.summarise(columns, memory, checked, start)
+
+    monkeypatch.setattr(summaries, "_native", Watched)
+    add(tmp_path, long(19_000, 5, blank=True), long(19_005, 4096))
+    assert starts == [16_384, 16_384], "the last zone that was begun, of all columns"
+    monkeypatch.undo()
+    table = check(tmp_path)
+    again = icecore.pack(sorted(tmp_path.glob("*.csv")), into=tmp_path / "once", group="/t", concat="rows")
+    assert not again.failures
+    once = icecore.open(tmp_path / "once").table("/t")
+    for name in "nxt":
+        assert summaries.state(table[name]) == "fresh"
+        np.testing.assert_equal(summaries.read(table[name]), summaries.read(once[name]))
+
+
+def test_a_stale_summary_is_made_anew(tmp_path: Path) -> None:
+    add(tmp_path, long(0, 9000), long(9000, 10_000))
+    with icecore.open(tmp_path / "r").writer(message="a value is put right") as writer:
+        writer["/t/n"][5] = -5
+    assert summaries.state(icecore.open(tmp_path / "r")["/t/n"]) == "stale"
+    add(tmp_path, long(19_000, 5))
+    array = icecore.open(tmp_path / "r")["/t/n"]
+    assert summaries.state(array) == "fresh"
+    assert summaries.read(array)["min"][0] == -5
+
+
+def test_a_portable_table_stays_that(tmp_path: Path) -> None:
+    add(tmp_path, b"n,a,t\n1,1,ab\n", portable=True)
+    add(tmp_path, b"n,a,t\n1,2.5,a longer text\n")
+    table = check(tmp_path)
+    assert (table["a"].dtype, table["t"].dtype) == ("f8", "S16"), "both were written anew"
+    used = {codec["name"] for name in table for codec in table[name]._node.codecs}
+    assert used <= {"bytes", "blosc", "zstd", "gzip", "crc32c", "sharding_indexed"}
+
+
+def product(folder: Path, number: int, attributes: str) -> Path:
+    """A PDS3 table whose label says something of its column A."""
+    folder.joinpath(f"t{number}.tab").write_bytes(b"  1.50,ab\r\n" * 9)
+    columns = column("A", "ASCII_REAL", 1, 6, attributes) + column("B", "CHARACTER", 8, 2)
+    label = PDS3.format(record=11, rows=9, file=f"T{number}.TAB", columns=columns)
+    path = folder / f"t{number}.lbl"
+    path.write_text(label.replace("COLUMNS = 3", "COLUMNS = 2"), newline="")
+    return path
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ('UNIT = "C"', "units C, in /t it has units K, which stays"),
+        ('UNIT = "K"\nMISSING_CONSTANT = -999', "missing_value [-999], in /t it has no missing_value, which"),
+        ('UNIT = "K"', ""),
+        ('UNIT = "K"\nSCALING_FACTOR = 0.5', "error"),
+    ],
+)
+def test_labels_that_say_something_else(tmp_path: Path, append: bool, other: str, told: str) -> None:
+    one, two = product(tmp_path, 1, 'UNIT = "K"'), product(tmp_path, 2, other)
+    steps = [[one], [two]] if append else [[one, two]]
+
+    def go() -> list[str]:
+        reports = [
+            icecore.pack(files, into=tmp_path / "r", group="/t", concat="rows", append=i > 0)
+            for i, files in enumerate(steps)
+        ]
+        return [note.message for note in reports[-1].notes]
+
+    if told == "error":
+        with pytest.raises(
+            Error, match=r"A of .*t2\.tab has scale_factor 0\.5, in /t it has no scale_factor"
+        ):
+            go()
+        return
+    notes = go()
+    assert len(notes) == bool(told)
+    assert not told or told in notes[0]

@@ -45,6 +45,59 @@ def fixed(folder: Path, rows: list[bytes], columns: str) -> tuple[icecore.Table,
     return repo.table("/t"), report
 
 
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (b"1 inf -inf +inf Inf -Infinity INFINITY", [1, INF, -INF, INF, INF, -INF, INF]),
+        (b"1.25 nan 1.#INF -1.#INF 1.#QNAN 2.5", [1.25, np.nan, INF, -INF, np.nan, 2.5]),
+        (b"1e5 2.5 inf", [1e5, 2.5, INF]),
+        (b"inf inf", [INF, INF]),
+        (b"1.80e+308 -1.80E+308 -101.432310", [INF, -INF, -101.43231]),
+    ],
+)
+def test_infinities(tmp_path: Path, cells: bytes, values: list[float]) -> None:
+    rows = b"".join(b"%d,%s\n" % row for row in enumerate(cells.split()))
+    table, _ = packed(tmp_path, b"n,a\n" + rows)
+    np.testing.assert_array_equal(table["a"][...], np.array(values, "f8"), strict=True)
+
+
+@pytest.mark.parametrize("cell", [b"inf", b"-1.80e+308"])
+@pytest.mark.parametrize("number", [b"7", b"7.25", b"7e5"])
+def test_an_infinity_that_the_sample_lacks(tmp_path: Path, cell: bytes, number: bytes) -> None:
+    rows = [number] * 20_000
+    rows[15_000] = cell
+    table, report = packed(tmp_path, b"n,a\n" + b"".join(b"0,%s\n" % row for row in rows))
+    values = table["a"][...]
+    assert (values.dtype, values[15_000]) == ("f8", INF if cell == b"inf" else -INF)
+    assert np.isfinite(np.delete(values, 15_000)).all()
+    assert not report.notes
+
+
+def test_infinities_appended(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"n,a\n0,1\n1,2\n", b"n,a\n0,inf\n1,3\n", b"n,a\n0,1.25\n1,-inf\n")
+    assert table["a"][...].tolist() == [1, 2, INF, 3, 1.25, -INF]
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"), [(b"7", "i8"), (b"7.25", "f8"), (b"2020-01-02", "M8[D]"), (b"12:30:00", "m8[s]")]
+)
+@pytest.mark.parametrize("marker", [b"NA", b"NaN", b"null", b"None", b"N/A", b"<NA>"])
+def test_most_values_are_missing(tmp_path: Path, number: bytes, dtype: str, marker: bytes) -> None:
+    text = b"n,a\n0,%s\n1,%s\n2,%s\n3,%s\n" % (marker, number, marker, marker)
+    table, _ = packed(tmp_path, text)
+    assert table.dtypes["a"] == dtype
+    assert table.to_pandas()["a"].isna().tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize("cells", [b"NA NA", b"- 1 -", b"a NA", b"12E4567 13E4567"])
+def test_what_is_text_all_the_same(tmp_path: Path, cells: bytes) -> None:
+    table, _ = packed(tmp_path, b"n,a\n" + b"".join(b"%d,%s\n" % row for row in enumerate(cells.split())))
+    assert table["a"][...].tolist() == cells.split()
+
+
 def test_identifiers_of_19_digits(tmp_path: Path) -> None:
     table, _ = packed(
         tmp_path, b"id,ra\n5853498713190525697,1.5\n5853498713190525699,2.5\n9007199254740993,3\n"

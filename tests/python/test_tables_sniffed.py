@@ -136,3 +136,14 @@ def test_a_column_of_nothing_but_long_fractions(tmp_path: Path, values: list[str
     repo, _, restored = round_trip(tmp_path / "t.csv", tmp_path)
     assert repo.table("/t").to_numpy()["b"].tolist() == [float(value) for value in values]
     assert restored == (tmp_path / "t.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["t.npy", "T.NPY", "t.npy.gz", "t.nc", "t.h5", "t.npz", "t.parquet"])
+def test_a_damaged_binary_file_is_no_table(tmp_path: Path, name: str) -> None:
+    shape = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }"
+    text = b"XNUMPY v" + shape.encode() + b"\n1, 2, 3, 4\n5, 6, 7, 8\n"
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    with pytest.raises(Error) as caught:
+        icecore.pack(tmp_path / name, into="memory://")
+    assert caught.value.kind == "format"
+    assert name in str(caught.value)

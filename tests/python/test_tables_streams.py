@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import queue
 import struct
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import icecore
 import pytest
 from icecore.errors import Error
 from icecore.sources.tables import streams
+from icecore.tables.stream import TextStream
 from tables_kit import round_trip
 
 PARTS = [b"".join(b"%d,%d.5\n" % (i, i * k) for i in range(4000)) for k in (1, 7, 9)]
@@ -66,3 +70,25 @@ def test_zstd_that_begins_with_a_skippable_frame(tmp_path: Path, kind: int) -> N
     path = tmp_path / "t.csv.zst"
     path.write_bytes(b"".join(skipped + zstd.compress(part) for part in PARTS) + skipped)
     assert round_trip(path, tmp_path)[2] == WHOLE
+
+
+@pytest.mark.parametrize("left", [None, 0, 1])
+def test_the_end_is_not_asked_for_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int | None
+) -> None:
+    """``left``: after so many blocks nobody wants more."""
+    (tmp_path / "t").write_bytes(b"1,2\n" * 5000)
+    get, waits = queue.Queue.get, []
+
+    def watched(self: queue.Queue[object], block: bool = True, timeout: float | None = None) -> object:
+        waits.append(timeout)
+        return get(self, block, timeout)
+
+    monkeypatch.setattr(queue.Queue, "get", watched)
+    for _ in range(50):
+        blocks = iter(TextStream("t", partial(open, tmp_path / "t", "rb"), block=4000))
+        found = list(blocks) if left is None else [next(blocks) for _ in range(left)]
+        assert sum(map(len, found)) == (20_000 if left is None else 4000 * left)
+        blocks.close()
+    assert set(waits) <= {None}
+    assert not any(thread.name == "icecore-table" for thread in threading.enumerate())

@@ -318,7 +318,7 @@ impl Column {
                 }
             }
         });
-        let near = || number.map(|n| n.value).filter(|x| self.nearest && x.is_finite());
+        let near = || number.map(|n| n.value).filter(|_| self.nearest);
         let value = exact.and_then(|k| to_double(k, self.scale)).or_else(near);
         v.push(value.unwrap_or(f64::NAN));
         if value.is_some() { Fit::Escape } else { misfit(cell, number.is_some()) }
@@ -327,7 +327,7 @@ impl Column {
     fn read_real(&self, cell: &[u8], v: &mut Vec<f64>) -> Fit {
         let value = self.number(cell).map(|n| n.value);
         v.push(value.unwrap_or(f64::NAN));
-        let Some(value) = value.filter(|x| x.is_finite()) else { return misfit(cell, false) };
+        let Some(value) = value else { return misfit(cell, false) };
         let mut again = Vec::with_capacity(cell.len());
         let printed = self.print_real(value, &mut again);
         if printed && again == cell { Fit::Exact } else { Fit::Escape }

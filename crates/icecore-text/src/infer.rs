@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use crate::column::{Column, Fit, LONGEST, Style};
 use crate::frame::Frame;
-use crate::loose::{Loose, loose};
+use crate::loose::{Loose, is_marker, loose};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
 use crate::time::TimeStyle;
@@ -22,7 +22,7 @@ pub enum Hint {
     Text,
 }
 
-/// Of 100 cells that aren't blank, so many must be numbers (or times) for the column to be one of them.
+/// Of 100 cells that have a value, so many must be numbers (or times) for the column to be one of them.
 const MOST: usize = 80;
 const DATES: [&str; 5] = ["%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", ""];
 
@@ -54,7 +54,7 @@ pub fn infer_style(
         Hint::Number => sample.number(&frame, &numbers()).or_else(|| Some(sample.integers(&frame))),
         Hint::Hex => sample.hex(&frame),
         Hint::Any if !quoted => {
-            let sound = |some: &Vec<Loose>| sample.mostly(some) && !too_long(some);
+            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !too_long(some);
             Some(numbers()).filter(sound).and_then(|numbers| sample.number(&frame, &numbers))
         }
         _ => None,
@@ -120,11 +120,12 @@ impl Sample<'_> {
     }
 
     fn numbers(&self, frame: &Frame) -> Vec<Loose> {
-        self.cells.iter().filter_map(|cell| loose(self.inner(frame, cell))).filter(|n| n.value.is_finite()).collect()
+        self.cells.iter().filter_map(|cell| loose(self.inner(frame, cell))).collect()
     }
 
-    fn mostly(&self, numbers: &[Loose]) -> bool {
-        numbers.len() * 100 >= self.cells.len() * MOST && !self.cells.is_empty()
+    fn mostly(&self, frame: &Frame, valued: usize) -> bool {
+        let without = self.cells.iter().filter(|cell| is_marker(self.inner(frame, cell))).count();
+        valued > 0 && valued * 100 >= (self.cells.len() - without) * MOST
     }
 
     /// The frame with the width and the side that most cells are padded to.
@@ -252,7 +253,7 @@ impl Sample<'_> {
             point.map_or(0, |at| body[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count())
         };
         // Some writers leave a fraction of zero away.
-        let bodies = self.cells.iter().filter_map(|c| frame.body(c));
+        let bodies = self.cells.iter().filter_map(|c| frame.body(c)).filter(|body| !is_marker(body));
         let (digits, first) =
             bodies.map(|body| (digits_of(body), body)).reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
@@ -269,7 +270,7 @@ impl Sample<'_> {
         }
         let fits = |style: &TimeStyle| style.sound() && style.parse(first).is_some();
         let styles = candidates.into_iter().filter(fits).map(|style| self.column(&frame, Style::Time(style), 0, 64));
-        self.best(styles.collect()).filter(|column| self.valued(column) * 100 >= self.cells.len() * MOST)
+        self.best(styles.collect()).filter(|column| self.mostly(&frame, self.valued(column)))
     }
 
     fn words(&self, frame: &Frame) -> Column {

@@ -13,7 +13,7 @@ pub struct Loose {
     pub zeros: bool,
     pub plus: bool,
     pub exponent: bool,
-    /// The nearest double.
+    /// The nearest double; an infinity where it is written out, or where a double has no room for the number.
     pub value: f64,
 }
 
@@ -28,7 +28,34 @@ pub(crate) const POW10: [i64; 19] = {
     all
 };
 
-/// Reads a number with spaces around it: `12`, `-0.5`, `.5`, `+1.`, `1.5E-03`, `1D5`. `None` for anything else.
+/// How infinities are written: by pandas, by R and C, by Microsoft's C.
+const INFINITE: [&[u8]; 3] = [b"inf", b"infinity", b"1.#inf"];
+
+/// What stands where there is no value, in lower case: what pandas, R and C write.
+const MARKERS: [&[u8]; 14] = [
+    b"na",
+    b"n/a",
+    b"<na>",
+    b"#na",
+    b"#n/a",
+    b"nan",
+    b"-nan",
+    b"nat",
+    b"null",
+    b"none",
+    b"1.#ind",
+    b"-1.#ind",
+    b"1.#qnan",
+    b"-1.#qnan",
+];
+
+/// Whether a cell says that it has no value.
+pub(crate) fn is_marker(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    MARKERS.iter().any(|marker| marker.eq_ignore_ascii_case(text))
+}
+
+/// Reads a number with spaces around it: `12`, `-0.5`, `.5`, `+1.`, `1.5E-03`, `1D5`, `-inf`. `None` for anything else.
 pub fn loose(text: &[u8]) -> Option<Loose> {
     let text = text.trim_ascii();
     let (sign, rest) = match text.first()? {
@@ -36,6 +63,11 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
         b'+' => (1, text.get(1..)?),
         _ => (1, text),
     };
+    if INFINITE.iter().any(|name| name.eq_ignore_ascii_case(rest)) {
+        let plus = text.first() == Some(&b'+');
+        let value = f64::INFINITY * sign as f64;
+        return Some(Loose { digits: None, places: 0, whole: 0, zeros: false, plus, exponent: true, value });
+    }
     let whole = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let mut at = whole;
     let mut places = 0;
@@ -53,6 +85,11 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
     let mut only = rest.get(..at)?.iter().filter(|b| b.is_ascii_digit()).map(|b| i64::from(b - b'0'));
     let add = |sum: i64, digit: i64| sum.checked_mul(10)?.checked_add(sign * digit);
     let digits = if exponent { None } else { only.try_fold(0, add) };
+    let value = double(text)?;
+    // 12E4567 is a name rather than a quantity, 1.80e+308 the greatest double in three digits.
+    if value.is_infinite() && !rest.iter().any(|b| matches!(b, b'.' | b'+')) {
+        return None;
+    }
     Some(Loose {
         digits,
         places: places as u8,
@@ -60,7 +97,7 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
         zeros: whole > 1 && rest.first() == Some(&b'0'),
         plus: text.first() == Some(&b'+'),
         exponent,
-        value: double(text)?,
+        value,
     })
 }
 

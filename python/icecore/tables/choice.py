@@ -43,10 +43,9 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     """
     kind = dtype(column)
     if kind.kind == "S":
+        candidates = _arranged({"name": "bytes"}, 1 if options.portable else kind.itemsize, 3)
         # The arrangement that suits a fast level suits a slow one.
-        (*arranged, _), _ = _smallest(
-            _arranged({"name": "bytes"}, kind.itemsize, 3), values if whole else values[:_ROWS]
-        )
+        (*arranged, _), _ = _smallest(candidates, values if whole else values[:_ROWS])
         return [*arranged, _zstd(19 if whole else 9), _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]

@@ -19,6 +19,7 @@ from icecore.tables.widening import Stored
 from icecore.text import plural
 
 if TYPE_CHECKING:
+    from icecore.array import Array
     from icecore.arraywriter import ArrayWriter
     from icecore.writer import Writer
 
@@ -67,6 +68,13 @@ class Extending:
                 source["format"] = self.formats.index(fmt)
         else:
             self.formats = stored.formats(columns, self.changed)
+
+    @property
+    def before(self) -> list[Array | None]:
+        """The stored arrays of the columns, None of those that are written anew."""
+        repo, names = self._stored.repo, self._stored.names
+        arrays = (repo._array(f"{self._stored.path}/{name}") for name in names)
+        return [None if i in self._fresh else array for i, array in enumerate(arrays)]
 
     def run(self) -> tuple[list[ArrayWriter], Growing, ArrayWriter | None]:
         """The columns' arrays, their ends, and the array of escapes where the table has one.

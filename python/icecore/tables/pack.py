@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +10,16 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tables import codecs, format, kinds, proof, stated
-from icecore.tables.converted import missing
+from icecore.tables import codecs, described, format, kinds, noting, proof, stated
 from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState
+from icecore.tables.fitting import alike, prints
 from icecore.tables.growing import Growing
+from icecore.tables.held import Held
 from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.newarrays import column_array, escapes_array
-from icecore.tables.stream import BLOCK, TextStream
+from icecore.tables.stream import BLOCK, TextStream, beginning
 from icecore.tables.widening import Beyond, Lost, Stored
-from icecore.text import plural
 
 if TYPE_CHECKING:
     from icecore.arraywriter import ArrayWriter
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 #: times that a table is begun anew because a column turned out to need more room
 _ATTEMPTS = 100
-#: escapes and lines that are no rows, per cent, above which a file gets a print format of its own
-_MANY = 0.02
 _NOTHING = np.empty(0, "u1")
 
 
@@ -71,25 +68,14 @@ class _TablePack:
     ) -> None:
         self._writer, self._job, self._options = writer, job, options
         self._report = progress or (lambda path, nbytes: None)
-        #: by column: what its array holds, widened from attempt to attempt
-        self._columns: list[dict[str, Any]] = []
-        self._extra: dict[int, list[bytes]] = {}
-        #: by column: which cell or file it was widened for
-        self._why: dict[int, str] = {}
         #: whether the text of the table that is extended must be parsed again
         self._reparsed = False
         #: of the group, and what icecore keeps with them
         self._attrs: dict[str, Any] = {}
         self._ours: dict[str, Any] = {}
         self._stored = self._stored_table() if job.append else None
-        if self._stored is not None:
-            self._columns = [dict(column) for column in self._stored.columns]
-        #: columns that only text can hold
-        self._words = {
-            i
-            for i, column in enumerate(self._columns)
-            if "words" in column["style"] and "blank" not in column
-        }
+        #: what the arrays hold, widened from attempt to attempt
+        self._columns = Held(job.path, self._stored)
 
     def _stored_table(self) -> Stored:
         """The table that is extended."""
@@ -120,6 +106,7 @@ class _TablePack:
         self._formats: list[dict[str, Any]] = []
         self._sources: list[dict[str, Any]] = []
         self._blank: set[int] = set()
+        self._described = self._stored.attributes if self._stored is not None else None
         self._proofs: list[proof.Proof] = []
         self._extending: Extending | None = None
         if self._stored is not None:
@@ -133,21 +120,21 @@ class _TablePack:
         """Go on behind the rows that are stored, once all columns have room for what comes."""
         self._rows = stored.rows
         self._extending = going = Extending(
-            self._writer, stored, self._columns, self._options, self._reparsed
+            self._writer, stored, self._columns.held, self._options, self._reparsed
         )
-        self._columns, self._formats, self._sources = going.columns, going.formats, going.sources
+        self._columns.held, self._formats, self._sources = going.columns, going.formats, going.sources
         self._reparsed = going.by_text  # from now on
         try:
             self._arrays, self._growing, self._escapes = going.run()
         except Beyond as beyond:
-            if beyond.wider is self._columns[beyond.column]:
+            if beyond.wider is self._columns.held[beyond.column]:
                 self._reparsed = True
             else:
-                self._become(beyond.column, beyond.wider, f"what is stored of {self._job.path}")
+                self._columns.become(beyond.column, beyond.wider, f"what is stored of {self._job.path}")
             raise _Again from None
         except Lost as lost:
             for column, _, row, cell in lost.cells:
-                self._widen(lost.spec, column, cell, f"row {row} of {lost.place}")
+                self._columns.widen(lost.spec, column, cell, f"row {row} of {lost.place}")
             raise _Again from None
         self._blank = going.blank
         self._at = self._escapes.shape[0] if self._escapes is not None else 0
@@ -202,7 +189,8 @@ class _TablePack:
             self._proofs[-1].columns = self._growing.sums()
         source.update({"bytes": stream.size, "sha256": stream.sha256} if self._options.keep else {})
         self._done.text += stream.size
-        self._note_file(state)
+        source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
+        self._done.notes += noting.told(state)
         self._sources.append(source)
 
     def _begin(self, state: FileState, text: np.ndarray, last: bool, later: list[TableFile]) -> None:
@@ -211,15 +199,20 @@ class _TablePack:
         assert file.spec is not None
         known = self._formats[-1] if self._formats else None
         fmt, spec = self._infer(file, text)
-        if not self._agree(fmt["columns"], file):
+        if self._described is None:
+            self._described = {field.name: field.attrs for field in spec.fields}
+        stated_here = spec.fields if spec.label else ()
+        differing = described.differing(self._job.path, self._described, file, stated_here)
+        self._done.notes += [(file.name, what) for what in differing]
+        if not self._columns.agree(fmt["columns"], file, bool(self._arrays)):
             # What is begun anew had better be so once.
             for other in later:
-                if len(start := _start(other)):
-                    self._agree(self._infer(other, start)[0]["columns"], other)
+                if len(start := beginning(other)):
+                    self._columns.agree(self._infer(other, start)[0]["columns"], other, bool(self._arrays))
             raise _Again
-        both = zip(self._columns, fmt["columns"], strict=True)
+        both = zip(self._columns.held, fmt["columns"], strict=True)
         fmt["columns"] = [kinds.fitted(old, new) for old, new in both]
-        if known is not None and _alike(known, fmt) and _prints(known, text):
+        if known is not None and alike(known, fmt) and prints(known, text):
             fmt = known
         if fmt not in self._formats:
             self._formats.append(fmt)
@@ -237,71 +230,18 @@ class _TablePack:
         Raises:
             Error: ``mismatch`` where its columns are others than the table's.
         """
-        fmt, spec = format.infer(file, text.tobytes(), self._options.trust, self._extra, self._words)
+        fmt, spec = format.infer(
+            file, text.tobytes(), self._options.trust, self._columns.extra, self._columns.words
+        )
         names = [column["name"] for column in fmt["columns"]]
-        if self._columns and names != [column["name"] for column in self._columns]:
+        if self._columns.held and names != [column["name"] for column in self._columns.held]:
             raise errors.make(
                 "mismatch",
-                f"{file.place} has the columns {_few(names)}, {self._job.path} has "
-                f"{_few([c['name'] for c in self._columns])}",
+                f"{file.place} has the columns {noting.few(names)}, {self._job.path} has "
+                f"{noting.few([c['name'] for c in self._columns.held])}",
                 "pack it into a group of its own",
             )
         return fmt, spec
-
-    def _agree(self, columns: list[dict[str, Any]], file: TableFile) -> bool:
-        """Widen what the arrays hold to what a file's columns do too; false where the table must be begun
-        anew.
-        """
-        if not self._columns:
-            self._columns = [kinds.stored(column) for column in columns]
-        agrees = True
-        for i, (old, new) in enumerate(zip(self._columns, columns, strict=True)):
-            merged = kinds.merge(old, new)
-            if merged is not None and kinds.same_array(old, merged):
-                if "blank" not in new:
-                    self._columns[i].pop("blank", None)
-                continue
-            agrees = agrees and not self._arrays and merged is not None
-            self._become(i, merged, file.place, new)
-        return agrees
-
-    def _become(
-        self, column: int, wider: dict[str, Any] | None, why: str, new: dict[str, Any] | None = None
-    ) -> None:
-        """Let a column's array hold something else from the next attempt on: text where that is None.
-
-        Args:
-            column: its number.
-            wider: what the array holds then.
-            why: where that is needed.
-            new: the column there, for messages.
-
-        Raises:
-            Error: ``mismatch`` where no array holds both, or nothing says what the new one would.
-        """
-        old = self._columns[column]
-        if wider is None:
-            wider = {"name": old["name"], "style": {"words": {"quote": "needed"}}, "scale": 0, "size": 1}
-            self._words.add(column)
-        stored = self._stored.columns[column] if self._stored is not None else None
-        is_binary = kinds.is_binary(old) and not kinds.is_binary(wider)
-        if is_binary or (new is not None and kinds.is_binary(new) and not kinds.is_binary(wider)):
-            hint = "pack it into another group"
-        elif stored is not None and not self._known(stored, wider):
-            hint = "its text was not kept: pack all files in one go, or this one into another group"
-        else:
-            self._columns[column] = wider
-            self._why[column] = why
-            return
-        message = f"column {old['name']} of {why} needs {kinds.about(new or wider)}"
-        raise errors.make(
-            "mismatch", f"{message}, in {self._job.path} it is {kinds.about(stored or old)}", hint
-        )
-
-    def _known(self, stored: dict[str, Any], wider: dict[str, Any]) -> bool:
-        """Whether something says what stored values are in another array."""
-        has_text = self._stored is not None and self._stored.has_text
-        return has_text or "blank" in stored or kinds.by_value(stored, wider)
 
     def _block(self, state: FileState, text: np.ndarray, last: bool) -> int:
         """Parse a block into the columns; the number of bytes that were taken."""
@@ -311,13 +251,13 @@ class _TablePack:
         again = False
         assert state.spec is not None
         for column, count, row, cell in parsed["lost"]:
-            if self._widen(state.spec, column, cell, f"row {self._rows + row} of {state.file.place}"):
+            if self._columns.widen(state.spec, column, cell, f"row {self._rows + row} of {state.file.place}"):
                 again = True
             else:
                 state.lost[column] = state.lost.get(column, 0) + count
         if again:
             raise _Again
-        self._fill(parsed)
+        self._columns.fill(parsed)
         if parsed["rows"] or parsed["lines"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
@@ -331,36 +271,13 @@ class _TablePack:
             self._done.rows += parsed["rows"]
         return int(parsed["used"])
 
-    def _fill(self, parsed: dict[str, Any]) -> None:
-        """Columns that begin without any value may have some later."""
-        junk = {column for column, *_ in parsed["junk"]}
-        for i, column in enumerate(self._columns):
-            if "blank" in column and parsed["rows"]:
-                values = codecs.values(parsed["columns"][i], column)
-                if i in junk or not missing(values).all():
-                    del column["blank"]
-
-    def _widen(self, spec: TableSpec, column: int, cell: bytes, where: str) -> bool:
-        """Whether a column has another data type now, which holds a cell; where there is none the cell stays
-        text.
-        """
-        if cell in self._extra.get(column, []):
-            return False
-        self._extra.setdefault(column, []).append(cell)
-        sample = format.styled(spec, column, self._extra[column], column in self._words)
-        wider = kinds.wider(self._columns[column], sample)
-        if wider is self._columns[column]:
-            return False
-        self._become(column, wider, where, sample)
-        return True
-
     def _create(self, state: FileState, parsed: Sequence[np.ndarray]) -> Growing:
         """Make the group, and an array for each column."""
         path, writer = self._job.path, self._writer
         assert state.spec is not None
         self._attrs = state.spec.attrs
         writer.group(path)
-        for item, column, raw in zip(state.spec.fields, self._columns, parsed, strict=True):
+        for item, column, raw in zip(state.spec.fields, self._columns.held, parsed, strict=True):
             values = codecs.values(raw, column)
             whole = max(len(values), state.rows or 0) if state.small else None
             array = column_array(writer, path, column, values, item.attrs, self._options, whole)
@@ -377,28 +294,6 @@ class _TablePack:
         self._proofs[-1].add_escapes(escapes)
         self._at += len(escapes)
 
-    def _note_file(self, state: FileState) -> None:
-        source, name = state.source, state.file.name
-        for what, count in (("cells", state.escaped), ("lines", state.lines)):
-            if count:
-                source[what] = count
-        note = self._done.notes.append
-        if state.odd:
-            note((name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"))
-        if state.foreign:
-            note((name, f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"))
-        for column, count in [*state.junk.items(), *state.lost.items()]:
-            title = state.columns[column]["name"]
-            note((name, f"{plural(count, 'cell')} of column {title} kept as text, no values"))
-        spec = state.spec
-        cut = _cut(state)
-        if cut:
-            many = f"{plural(len(cut), 'field')} of {len(state.columns)} end in the middle of the next one"
-            note((name, f"{many}, and are taken without what they share with it: {_few(cut)}"))
-        found = source["rows"][1] - source["rows"][0]
-        if spec is not None and spec.rows is not None and spec.rows != found:
-            note((name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"))
-
     def _finish(self) -> None:
         """Write what is left, then the attributes, then prove that the text can be printed again."""
         if self._growing is None:
@@ -408,22 +303,23 @@ class _TablePack:
         self._growing.finish(self._rows)
         self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows
         path, table = self._job.path, dict(self._stored.kept) if self._stored is not None else {}
-        table["columns"] = [column["name"] for column in self._columns]
-        table["arrays"] = stated.arrays(self._columns)
+        table["columns"] = [column["name"] for column in self._columns.held]
+        table["arrays"] = stated.arrays(self._columns.held)
         table["sources"] = self._sources
         if self._escapes is not None:
             self._escapes.finish()
         if self._options.keep or "text" in table:
-            table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns)}
+            table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns.held)}
         self._blanks()
         self._writer.attrs(path, {**self._attrs, OURS: {**self._ours, "table": table}})
         first = len(self._sources) - len(self._job.files)
         if self._extending is not None and self._extending.changed:
             assert self._stored is not None
-            self._done.rewritten += rewritten(self._extending, self._stored, self._why)
+            self._done.rewritten += rewritten(self._extending, self._stored, self._columns.why)
             proof.reprint(self._writer._view(), path, range(first))
         if self._options.keep:
-            self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs)
+            before = self._extending.before if self._extending is not None else []
+            self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs, before)
 
     def _blanks(self) -> None:
         """Where integers have blanks, their stand-in becomes ``_FillValue``."""
@@ -445,38 +341,3 @@ def _raw(text: np.ndarray) -> bytes:
     from icecore import _icecore
 
     return _icecore.raw_escapes(text.tobytes())
-
-
-def _cut(state: FileState) -> list[str]:
-    """The fields that lost bytes to the next one."""
-    assert state.file.spec is not None
-    taken = {f.name: f.length for f in state.spec.fields} if state.spec is not None else {}
-    return [f.name for f in state.file.spec.fields if taken.get(f.name, f.length) != f.length]
-
-
-def _alike(known: dict[str, Any], fmt: dict[str, Any]) -> bool:
-    """Whether one of two formats may do for both, as no binary one does: it prints any records."""
-    return "binary" not in fmt["layout"] and {**known, "columns": None} == {**fmt, "columns": None}
-
-
-def _prints(fmt: dict[str, Any], text: np.ndarray) -> bool:
-    """Whether a print format that exists fits the first rows of another file."""
-    part = text[: min(len(text), BLOCK >> 4)]
-    parsed = format.native(fmt).parse(part, False)
-    cells = max(parsed["rows"], 1) * len(fmt["columns"])
-    return not parsed["lost"] and parsed["escaped"] <= cells * _MANY and parsed["rows"] > parsed["lines"]
-
-
-def _start(file: TableFile) -> np.ndarray:
-    """The first rows of a file."""
-    assert file.spec is not None
-    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
-        text = next(blocks, _NOTHING)
-        while len(text) <= file.spec.offset and (more := next(blocks, None)) is not None:
-            text = np.concatenate((text, more))
-        return text[file.spec.offset :]
-
-
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:6])
-    return f"{shown}, … ({len(names)} in all)" if len(names) > 6 else shown

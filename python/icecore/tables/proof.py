@@ -15,6 +15,7 @@ from icecore import errors
 from icecore.tables import restore, stated, summaries
 
 if TYPE_CHECKING:
+    from icecore.array import Array
     from icecore.repo import Repo
     from icecore.tables.zones import Zones
 
@@ -56,8 +57,17 @@ def _checksum(part: bytes, before: int) -> int:
     return _icecore.checksum(part, before)
 
 
-def check(repo: Repo, path: str, first: int, proofs: Sequence[Proof]) -> dict[str, Zones]:
+def check(
+    repo: Repo, path: str, first: int, proofs: Sequence[Proof], before: Sequence[Array | None] = ()
+) -> dict[str, Zones]:
     """Read the sources from number ``first`` on back.
+
+    Args:
+        repo: with what is to be committed.
+        path: the table.
+        first: the number of the first source that was added.
+        proofs: of each.
+        before: by column its array in the version that was extended, None where it was written anew.
 
     Returns:
         By path the summaries of the columns that were read for it.
@@ -74,7 +84,7 @@ def check(repo: Repo, path: str, first: int, proofs: Sequence[Proof]) -> dict[st
         if any(proof.printed for proof in proofs):
             name = sources[0]["name"]
             arrays = [repo._array(f"{path}/{column}") for column in table["columns"]]
-            columns, made = summaries.read_back(arrays, [source["rows"] for source in sources])
+            columns, made = summaries.read_back(arrays, [source["rows"] for source in sources], before)
         for i, (source, proof, of) in enumerate(zip(sources, proofs, columns, strict=True), first):
             name = source["name"]
             if not proof.printed:

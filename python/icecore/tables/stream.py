@@ -6,11 +6,13 @@ import hashlib
 import queue
 import threading
 from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import IO
 
 import numpy as np
 
 from icecore import errors
+from icecore.sources.tablefile import TableFile
 from icecore.sources.tables.archives import FAULTS
 
 #: bytes of text in a block: what is made of it is gone again before the nearer caches and the allocator's
@@ -48,21 +50,20 @@ class TextStream:
     def __iter__(self) -> Generator[np.ndarray]:
         thread = threading.Thread(target=self._run, name="icecore-table", daemon=True)
         thread.start()
+        ended = False
         try:
-            while True:
+            while not ended:
                 item = self._queue.get()
+                ended = not isinstance(item, np.ndarray)  # the last that comes
                 if isinstance(item, BaseException):
                     raise item
-                if item is None:
-                    return
-                yield item
+                if item is not None:
+                    yield item
         finally:
             self._stop.set()
-            while thread.is_alive():
-                try:
-                    self._queue.get(timeout=0.05)
-                except queue.Empty:
-                    continue
+            while not ended:
+                ended = not isinstance(self._queue.get(), np.ndarray)
+            thread.join()
 
     def _run(self) -> None:
         try:
@@ -110,3 +111,13 @@ def _line_end(text: np.ndarray) -> int:
     """Where the last line ends, or all bytes where that is not near."""
     near = text[-_FRONT:].tobytes()
     return len(text) - len(near) + near.rfind(b"\n") + 1 if b"\n" in near else len(text)
+
+
+def beginning(file: TableFile) -> np.ndarray:
+    """The first rows of a file."""
+    assert file.spec is not None
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        text = next(blocks, np.empty(0, "u1"))
+        while len(text) <= file.spec.offset and (more := next(blocks, None)) is not None:
+            text = np.concatenate((text, more))
+        return text[file.spec.offset :]

@@ -59,19 +59,44 @@ def write_for(writer: Writer, paths: Iterable[str], made: Mapping[str, Zones] | 
 
 
 def read_back(
-    arrays: Sequence[Array], ranges: Sequence[tuple[int, int]]
+    arrays: Sequence[Array], ranges: Sequence[tuple[int, int]], before: Sequence[Array | None] = ()
 ) -> tuple[list[list[int]], dict[str, Zones]]:
-    """Read arrays of one length once, for two purposes.
+    """Read rows of arrays of one length once, for two purposes.
+
+    Args:
+        arrays: of one group.
+        ranges: of rows.
+        before: what each array of more rows was, where rows before the ranges are as they were: of those with
+            a summary only the zones are read that the ranges lie in.
 
     Returns:
         For each range of rows the CRC-32C of every array's elements; and by path the summaries of those that
         can have one.
     """
-    every = list(range(len(arrays)))
-    found = _native(arrays).summarise(every, _NEAR, [(start, stop) for start, stop in ranges])
-    checks = [list(of) for of in zip(*(entry["checks"] for entry in found), strict=True)]
-    both = zip(arrays, found, strict=True)
-    return checks, {array.path: zones.widened(entry, array.dtype) for array, entry in both if _fits(array)}
+    known = [_known(old) for old in before] or [None] * len(arrays)
+    start = min((first for first, _ in ranges), default=0) // zones.ZONE * zones.ZONE
+    starts = [start if old or (before and not _fits(a)) else 0 for a, old in zip(arrays, known, strict=True)]
+    found: dict[int, dict[str, Any]] = {}
+    for first in set(starts):
+        some = [i for i, own in enumerate(starts) if own == first]
+        entries = _native([arrays[i] for i in some]).summarise(
+            list(range(len(some))), _NEAR, [(begin, end) for begin, end in ranges], first
+        )
+        found |= dict(zip(some, entries, strict=True))
+    made = {}
+    for i, (array, old) in enumerate(zip(arrays, known, strict=True)):
+        if _fits(array):
+            new = zones.widened(found[i], array.dtype)
+            made[array.path] = zones.joined(old, start // zones.ZONE, new) if old else new
+    return [list(of) for of in zip(*(found[i]["checks"] for i in range(len(arrays))), strict=True)], made
+
+
+def _known(array: Array | None) -> Zones | None:
+    """An array's summary where it is what the array holds."""
+    if array is None or not _fits(array) or state(array) != "fresh":
+        return None
+    parent = array._node.parent
+    return zones.load(array.repo, parent, zones.entries(array.repo, parent)[array.name])
 
 
 def state(array: Array) -> str:

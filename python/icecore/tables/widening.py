@@ -6,7 +6,7 @@ that was a number, numbers that a double mixes up), the text of each source is p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,11 @@ class Stored:
         """The numbers of the columns that were packed as one chunk each, which is none to grow by."""
         nodes = (self.repo._nodes[f"{self.path}/{name}"] for name in self.names)
         return [i for i, node in enumerate(nodes) if node.grid[1] is None]
+
+    @property
+    def attributes(self) -> dict[str, Mapping[str, Any]]:
+        """Those of each column."""
+        return {name: self.repo._array(f"{self.path}/{name}").attrs for name in self.names}
 
     def changed(self, columns: list[Column]) -> list[int]:
         """The numbers of those that need another array."""

@@ -76,6 +76,17 @@ def widened(summary: dict[str, Any], dtype: np.dtype[Any]) -> Zones:
     )
 
 
+def joined(old: Zones, zones: int, new: Zones) -> Zones:
+    """So many zones of the one, and all of the other behind them: the same column in more rows."""
+    return Zones(
+        new.rows,
+        new.digest,
+        np.concatenate([old.ranges[:zones], new.ranges]),
+        np.concatenate([old.moments[:zones], new.moments]),
+        np.concatenate([old.count[:zones], new.count]),
+    )
+
+
 def entries(repo: Repo, parent: str) -> dict[str, dict[str, Any]]:
     """The arrays of a group that have a summary: name → {at, kind, rows, digest}."""
     node = repo._nodes.get(_top(parent))

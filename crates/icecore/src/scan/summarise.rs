@@ -39,17 +39,23 @@ pub struct ColumnSummary {
 }
 
 /// Summarises some columns of numbers or times, reading about `memory` bytes at once, and computes the checksums of their rows in
-/// the ranges `checked`. Where there are any, a column of something else has checksums alone.
+/// the ranges `checked`. Where there are any, a column of something else has checksums alone. Only rows from `from` on, where a
+/// zone begins, are looked at.
 ///
 /// # Errors
 /// `dtype` for a column of something else, and those of a read.
 pub fn summarise(
     table: &Table,
     columns: &[usize],
+    from: u64,
     checked: &[Range<u64>],
     memory: u64,
     options: &ReadOptions,
 ) -> Result<Vec<ColumnSummary>> {
+    if !from.is_multiple_of(PIECE) || checked.iter().any(|rows| rows.start < from) {
+        let message = format!("no zone, or rows to check before it, begin at row {from} of {}", table.rows());
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
     let (mut row_bytes, mut grain) = (1, 1);
     let mut summaries = Vec::with_capacity(columns.len());
     for number in columns {
@@ -69,7 +75,7 @@ pub fn summarise(
     }
     // With long texts a window ends inside of other columns' chunks, which are decoded again.
     let grain = if grain.saturating_mul(row_bytes) > MOST { PIECE } else { grain };
-    let everything = vec![Run { rows: 0..table.rows(), sure: true }];
+    let everything = vec![Run { rows: from.min(table.rows())..table.rows(), sure: true }];
     let mut windows = Windows::new(everything, memory / row_bytes, grain);
     let mut loaded = Vec::new();
     loop {

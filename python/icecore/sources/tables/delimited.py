@@ -13,6 +13,11 @@ from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.header import is_header
 
 _SEPARATORS = b",\t;|"
+#: of formats that are no text: what looks like it there is a damaged file
+_BINARY = (
+    *(".npy", ".npz", ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".cdf", ".zarr", ".mat"),
+    *(".parquet", ".feather", ".arrow", ".fits", ".fit", ".tif", ".tiff", ".grb", ".grib", ".grb2", ".grib2"),
+)
 #: of files of one column, by their suffix
 _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
@@ -41,8 +46,11 @@ def sniff(start: bytes, name: str = "") -> TableSpec | None:
     The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
     where all rows have spaces. Lines before the first row are a header; the last of them names the columns
     where it has as many cells (:mod:`icecore.sources.tables.header`). A byte order mark comes before all of
-    them. Lines without cells are a table of one column where the file's ``name`` says that it is one.
+    them. Lines without cells are a table of one column where the file's ``name`` says that it is one, and
+    nothing is a table where it says that the file is binary.
     """
+    if name.lower().endswith(_BINARY):
+        return None
     if start.startswith(BOM_UTF8):
         spec = sniff(start[len(BOM_UTF8) :], name)
         return None if spec is None else replace(spec, offset=spec.offset + len(BOM_UTF8))
