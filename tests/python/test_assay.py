@@ -279,3 +279,18 @@ def test_no_time_to_measure_in(seconds: float) -> None:
     with pytest.raises(icecore.Error, match="seconds") as caught:
         icecore.assay("x.nc", seconds=seconds)
     assert caught.value.kind == "invalid"
+
+
+def test_a_broken_file_in_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The others are measured all the same, and the status says that it is not all."""
+    np.save(tmp_path / "good.npy", np.arange(20000.0))
+    (tmp_path / "bad.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(range(200)))
+    assert cli.run(["assay", str(tmp_path), "--seconds", "0", "--json"]) == 2
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert [array["path"] for array in found["arrays"]] == ["/good"]
+    assert "bad.h5" in said.err
+    assert "bad.h5" in found["failures"][0]["name"]
+    (tmp_path / "good.npy").unlink()
+    with pytest.raises(icecore.Error):
+        icecore.assay(tmp_path)

@@ -100,11 +100,9 @@ def assay(
     return Assay(name, arrays, [], notes, time.perf_counter() - began, failures)
 
 
-def _entries(
-    name: str, storage: Mapping[str, str] | None
-) -> tuple[list[ArrayEntry], list[sourcing.Failure]]:
-    """The arrays of a source, none where it is a file of another kind; and what of it could not be read, where
-    there is more than that.
+def _entries(name: str, storage: Mapping[str, str] | None) -> tuple[list[ArrayEntry], list[sourcing.Failure]]:
+    """The arrays of a source, none where it is a file of another kind; and, where there are some, what else
+    could not be read.
     """
     indexed, failures = sourcing.gather(name, repositories=True, storage=dict(storage or {}), tables=True)
     entries = [entry for source in indexed for entry in source.arrays.arrays.values()]

@@ -11,8 +11,8 @@ from icecore import errors, text
 from icecore.cli.console import emit, talk
 
 if TYPE_CHECKING:
-    from icecore.sourcing import Failure
     from icecore.report import Report
+    from icecore.sourcing import Failure
 
 SOURCES = typer.Argument(metavar="SRC", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
 Sources = Annotated[list[str], SOURCES]
