@@ -39,8 +39,9 @@ fn sample_chunks(chunks: u64, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u6
 
 /// Measures on `blocks` (arrays of one type, each a whole chunk) and chooses for each goal.
 ///
-/// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`), `portable`,
-/// `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of {label, codecs} instead of the candidates.
+/// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`),
+/// `portable`, `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of
+/// {label, codecs} instead of the candidates.
 /// Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
 #[pyfunction]
 fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>, options: &str) -> PyResult<String> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::column::View;
+use crate::values::View;
 
 impl View<'_> {
     /// Appends the values of some rows as elements of `width` bytes, native byte order. Whether any of them is the least

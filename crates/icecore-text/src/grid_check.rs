@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::column::{Values, View};
 use crate::grid::{Grid, Slot};
 use crate::grid_parse::Changes;
+use crate::values::{Values, View};
 
 impl Grid<'_> {
     /// Whether `rows` of the columns are printed as `block` has them, of which `changes` are known (or those of some more rows).

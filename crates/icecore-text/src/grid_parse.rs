@@ -3,10 +3,11 @@
 //! A number counts only where it is printed again as it was: it is printed while its text is in the processor's registers, and
 //! doubles are turned back into what is printed of them.
 
-use crate::column::{Column, Fit, Values};
+use crate::column::{Column, Fit};
 use crate::digits::Digits;
 use crate::grid::{Grid, STRIP, Slot};
 use crate::number::{from_double, from_doubles, to_double, to_doubles};
+use crate::values::Values;
 
 /// Where the rows of a strip differ: by byte of the row, the bits in which any row is not as the one before.
 #[derive(Default)]

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::column::View;
 use crate::digits::{Digits, Printed};
 use crate::escapes::Escapes;
 use crate::grid::{Grid, STRIP, Slot};
 use crate::number::{from_double, from_doubles};
+use crate::values::View;
 
 /// Prints strips of one table after the other.
 pub(crate) struct Printer<'a> {

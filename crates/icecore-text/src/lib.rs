@@ -29,9 +29,10 @@ mod print;
 mod real;
 mod rows;
 mod time;
+mod values;
 mod words;
 
-pub use column::{Column, Style, Values, View};
+pub use column::{Column, Style};
 pub use escapes::Escapes;
 pub use format::{Format, Layout};
 pub use frame::Frame;
@@ -45,4 +46,5 @@ pub use print::print;
 pub use real::{RealForm, RealStyle};
 pub use rows::cells_of;
 pub use time::TimeStyle;
+pub use values::{Values, View};
 pub use words::{Quote, WordStyle};

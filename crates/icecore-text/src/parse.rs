@@ -3,11 +3,11 @@
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 
-use crate::column::Values;
 use crate::escapes::Gather;
 use crate::format::{Format, Layout};
 use crate::parsed::Parsed;
 use crate::part::part;
+use crate::values::Values;
 
 /// Text of this size is worth a thread.
 const SHARE: usize = 1 << 20;

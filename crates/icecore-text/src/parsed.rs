@@ -1,8 +1,8 @@
 //! What text becomes: columns, escapes, and what the columns don't take.
 
-use crate::column::Values;
 use crate::escapes::Escapes;
 use crate::format::Format;
+use crate::values::Values;
 
 /// A block of text as columns.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::column::{Fit, Values, View};
+use crate::column::Fit;
 use crate::escapes::Gather;
 use crate::fixed::Fixed;
 use crate::format::{Format, Layout};
@@ -13,6 +13,7 @@ use crate::grid_parse::Changes;
 use crate::parsed::Parsed;
 use crate::print::{Stretch, prints};
 use crate::rows::{Piece, next};
+use crate::values::{Values, View};
 
 /// The most rows that are read cell by cell before whole columns of rows of one length are tried again.
 const MAX_PAUSE: usize = 256;

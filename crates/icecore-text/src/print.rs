@@ -6,12 +6,12 @@ use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 
 use crate::cells::ends;
-use crate::column::View;
 use crate::escapes::Escapes;
 use crate::fixed::Fixed;
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_print::Printer;
+use crate::values::View;
 
 /// Rows that are worth a thread.
 const SHARE: usize = 1 << 12;

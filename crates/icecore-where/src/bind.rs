@@ -6,6 +6,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::ast::{Kind, Node, Op};
 use crate::clause::{Condition, FUNCTIONS, Filter, Number};
 use crate::message::{Place, error};
+use crate::nearest::nearest;
 use crate::numbers::{Constant, Domain, INT, domain, fit_float, fit_int, float_steps};
 use crate::ranges::{Ranges, tidy};
 use crate::text::TextTest;
@@ -82,7 +83,7 @@ impl<'a> Binder<'a> {
                 return Ok((number, column));
             }
         }
-        let near = nearest(name, self.columns);
+        let near = nearest(name, self.columns.iter().map(|c| c.name.as_str()));
         let hint = if near.is_empty() {
             "`icecore info` lists the columns; a text goes into single quotes".to_owned()
         } else {
@@ -419,43 +420,4 @@ fn label(dtype: &DType) -> String {
             json.as_str().or_else(|| json.get("name")?.as_str()).unwrap_or("values").to_owned()
         }
     }
-}
-
-/// At most three columns whose names are a few letters away.
-fn nearest(name: &str, columns: &[ColumnType]) -> Vec<String> {
-    let lower = name.to_lowercase();
-    let mut near: Vec<(usize, &str)> = columns
-        .iter()
-        .map(|c| {
-            let other = c.name.to_lowercase();
-            let part = !lower.is_empty() && (other.contains(&lower) || lower.contains(&other));
-            let apart = if part { 1 } else { distance(&lower, &other) };
-            (if lower == other { 0 } else { apart }, c.name.as_str())
-        })
-        .filter(|(d, other)| *d <= 1 + other.chars().count().min(lower.chars().count()) / 3)
-        .collect();
-    near.sort();
-    let best = near.first().map_or(0, |(apart, _)| *apart);
-    near.into_iter().take_while(|(apart, _)| best > 0 || *apart == 0).take(3).map(|(_, name)| name.to_owned()).collect()
-}
-
-/// Levenshtein's distance: letters to change, add or leave out.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-        for (j, y) in b.iter().enumerate() {
-            let (left, above) = (row.get(j).copied().unwrap_or(0), row.get(j + 1).copied().unwrap_or(0));
-            let best = (diagonal + usize::from(x != *y)).min(left + 1).min(above + 1);
-            diagonal = above;
-            if let Some(cell) = row.get_mut(j + 1) {
-                *cell = best;
-            }
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -8,6 +8,7 @@ mod bind;
 mod clause;
 mod eval;
 mod message;
+mod nearest;
 mod numbers;
 mod parse;
 mod ranges;
