@@ -16,6 +16,8 @@ from icecore import errors
 from icecore.sources import open_source, stitch
 from icecore.sources.attributes import fill_of_attribute
 from icecore.sources.concat import concat
+from icecore.sources.hdf5 import read
+from icecore.sources.hdf5.file import open_file
 from icecore.sources.timeunits import conversion
 from sources_kit import everything, same, through_zarr
 
@@ -560,3 +562,22 @@ def test_any_lengths_and_chunks(tmp_path_factory, lengths, chunk, inner, axis, c
     wanted = np.concatenate(parts, axis)
     assert same(entry.read(everything(entry)), wanted)
     assert same(through_zarr(amap, "/v"), wanted)
+
+
+def test_each_file_is_opened_once_to_compare_what_is_the_same_everywhere(tmp_path, monkeypatch):
+    """However many arrays it has; the first file is not read again for each of the others."""
+
+    def file(i, last=0.0):
+        with h5py.File(tmp_path / f"{i}.h5", "w") as f:
+            f["time"] = np.array([i])
+            f["time"].make_scale("time")
+            for name in "abc":
+                f[name] = np.array([1.0, 2.0, 3.0 + (last if name == "c" else 0)])
+        return open_source(tmp_path / f"{i}.h5")
+
+    maps = [file(i) for i in range(5)]
+    opened = []
+    monkeypatch.setattr(read, "open_file", lambda source: opened.append(source) or open_file(source))
+    concat(maps, "time")
+    assert len(opened) == len(set(opened)) == 5
+    refused("mismatch", ["/c has no dimension 'time' and differs"], [*maps, file(5, 1.0)])

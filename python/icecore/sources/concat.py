@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayEntry, ArrayMap, Reader, Region
+from icecore.sources.alike import alike
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, Reader
 from icecore.sources.attributes import fill_attribute, fill_of_attribute
 from icecore.sources.dtypes import copy_codecs, data_type
 from icecore.sources.held import Held
-from icecore.sources.meaning import Sourced, compare, same, sourced
+from icecore.sources.meaning import Sourced, compare, sourced
 from icecore.sources.stitch import Converted, Part, decodes_alike, join
 from icecore.sources.timeunits import Conversion
 
-_COMPARE = 16 << 20
 # Reasons that are spelled out.
 _SAID = 2
 
@@ -51,14 +50,15 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     for each in maps[1:]:
         _same_arrays(first, each, dim)
     members = sourced(maps)
+    everywhere: list[list[Sourced]] = []
     for path in dict.fromkeys(path for each in maps for path in each.arrays):
         arrays = [each[path] for each in members if path in each]
         if dim in arrays[0].entry.dims:
             result.add(_joined(arrays, dim))
         else:
-            for other in arrays[1:]:
-                _equal(arrays[0], other, dim)
+            everywhere.append(arrays)
             result.add(arrays[0].entry)
+    alike(everywhere, dim)
     return result
 
 
@@ -202,48 +202,6 @@ def _fits(first: Sourced, other: Sourced, axis: int) -> None:
     if one.dims != two.dims or others(one.shape) != others(two.shape):
         raise errors.make(
             "mismatch",
-            f"{one.path}: {_spelled(two, axis)} in {other.source}, {_spelled(one, axis)} in {first.source}",
+            f"{one.path}: {other.spelled(axis)} in {other.source}, {first.spelled(axis)} in {first.source}",
             "only the dimension that is joined may differ in length",
         )
-
-
-def _spelled(entry: ArrayEntry, joined: int | None = None) -> str:
-    """``(time, y=5)``: the length along the joined axis is nobody's concern."""
-    sizes = enumerate(zip(entry.dims, entry.shape, strict=True))
-    return "(" + ", ".join(f"{name}" if axis == joined else f"{name}={n}" for axis, (name, n) in sizes) + ")"
-
-
-def _equal(first: Sourced, other: Sourced, dim: str) -> None:
-    """Arrays without the joined dimension have to be the same everywhere."""
-    one, two = first.entry, other.entry
-    if one.shape != two.shape or one.dtype != two.dtype:
-        raise errors.make(
-            "mismatch",
-            f"{one.path}: {two.dtype} {_spelled(two)} in {other.source}, "
-            f"{one.dtype} {_spelled(one)} in {first.source}",
-            f"it has no dimension {dim!r}, so it has to be the same in all files",
-        )
-    same(first, other)
-    if one.read is None or two.read is None:
-        return
-    for region in _blocks(one):
-        ours, theirs = one.read(region), two.read(region)
-        alike = (
-            ours.tobytes() == theirs.tobytes() if ours.dtype != object else bool(np.array_equal(ours, theirs))
-        )
-        if not alike and not (ours.dtype.kind in "fc" and np.array_equal(ours, theirs, equal_nan=True)):
-            raise errors.make(
-                "mismatch",
-                f"{one.path} has no dimension {dim!r} and differs between {first.source} and {other.source}",
-                "join along another dimension, or keep the files in groups of their own",
-            )
-
-
-def _blocks(entry: ArrayEntry) -> list[Region]:
-    """The whole array in blocks along its first axis, so that comparing stays small."""
-    if not entry.shape or prod(entry.shape) == 0:
-        return [tuple(slice(0, n) for n in entry.shape)]
-    row = max(prod(entry.shape[1:]) * entry.dtype.itemsize, 1)
-    rows = max(_COMPARE // row, 1)
-    rest = tuple(slice(0, n) for n in entry.shape[1:])
-    return [(slice(low, min(low + rows, entry.shape[0])), *rest) for low in range(0, entry.shape[0], rows)]

@@ -53,6 +53,13 @@ class Sourced:
         given = [own, *(missing if isinstance(missing, list) else [missing])]
         return np.array([value for item in given if (value := _element(item, dtype)) is not None], dtype)
 
+    def spelled(self, joined: int | None = None) -> str:
+        """``(time, y=5)``: the length along the joined axis is nobody's concern."""
+        sizes = enumerate(zip(self.entry.dims, self.entry.shape, strict=True))
+        return (
+            "(" + ", ".join(f"{name}" if axis == joined else f"{name}={n}" for axis, (name, n) in sizes) + ")"
+        )
+
     def shown(self, name: str) -> Any:
         """An attribute as a person knows it: ``_FillValue`` isn't encoded."""
         value = self.attrs.get(name)

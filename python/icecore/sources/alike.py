@@ -1,0 +1,88 @@
+"""Arrays without the dimension that files are joined along: the same in all of them, or refused."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.arraymap import ArrayEntry, Region
+from icecore.sources.meaning import Sourced, same
+from icecore.sources.openfiles import keep_open
+
+#: Bytes that are compared at once, and of the first file that are remembered.
+_COMPARE = 16 << 20
+_REMEMBERED = 4 * _COMPARE
+
+
+def alike(arrays: list[list[Sourced]], dim: str) -> None:
+    """Compare each list's first array with its others, file by file: each is opened once, however many
+    arrays it has.
+
+    Raises:
+        Error: ``mismatch`` where one differs in dtype, shape, meaning or a value.
+    """
+    by_file: dict[str, list[tuple[Sourced, Sourced]]] = {}
+    for first, *others in arrays:
+        for other in others:
+            by_file.setdefault(other.source, []).append((first, other))
+    known = _Known()
+    with keep_open():
+        for pairs in by_file.values():
+            for first, other in pairs:
+                _equal(first, other, dim, known)
+
+
+class _Known:
+    """What was read of first arrays: the same blocks are compared with those of every file."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[tuple[str, str, int], np.ndarray] = {}
+        self.bytes = 0
+
+    def read(self, array: Sourced, at: int, region: Region) -> np.ndarray:
+        key = (array.source, array.entry.path, at)
+        block = self.blocks.get(key)
+        if block is None:
+            assert array.entry.read is not None
+            block = array.entry.read(region)
+            if block.dtype != object and self.bytes + block.nbytes <= _REMEMBERED:
+                self.blocks[key] = block
+                self.bytes += block.nbytes
+        return block
+
+
+def _equal(first: Sourced, other: Sourced, dim: str, known: _Known) -> None:
+    one, two = first.entry, other.entry
+    if one.shape != two.shape or one.dtype != two.dtype:
+        raise errors.make(
+            "mismatch",
+            f"{one.path}: {two.dtype} {other.spelled()} in {other.source}, "
+            f"{one.dtype} {first.spelled()} in {first.source}",
+            f"it has no dimension {dim!r}, so it has to be the same in all files",
+        )
+    same(first, other)
+    if one.read is None or two.read is None:
+        return
+    for at, region in enumerate(_blocks(one)):
+        ours, theirs = known.read(first, at, region), two.read(region)
+        equal = (
+            ours.tobytes() == theirs.tobytes() if ours.dtype != object else bool(np.array_equal(ours, theirs))
+        )
+        if not equal and not (ours.dtype.kind in "fc" and np.array_equal(ours, theirs, equal_nan=True)):
+            raise errors.make(
+                "mismatch",
+                f"{one.path} has no dimension {dim!r} and differs between {first.source} and {other.source}",
+                "join along another dimension, or keep the files in groups of their own",
+            )
+
+
+def _blocks(entry: ArrayEntry) -> list[Region]:
+    """The whole array in blocks along its first axis, so that comparing stays small."""
+    if not entry.shape or prod(entry.shape) == 0:
+        return [tuple(slice(0, n) for n in entry.shape)]
+    row = max(prod(entry.shape[1:]) * entry.dtype.itemsize, 1)
+    rows = max(_COMPARE // row, 1)
+    rest = tuple(slice(0, n) for n in entry.shape[1:])
+    return [(slice(low, min(low + rows, entry.shape[0])), *rest) for low in range(0, entry.shape[0], rows)]
