@@ -250,6 +250,8 @@ class _Lazy(BackendArray):
         self.dtype = _TEXT if array._node.dtype_label == "string" else array.dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        if isinstance(key, (indexing.BasicIndexer, indexing.OuterIndexer)):
+            return self._read(key.tuple)  # xarray's adapter fails on empty slices with a negative step
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:

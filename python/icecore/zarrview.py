@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,23 +65,22 @@ class DecodedStore(Store):
 
     async def exists(self, key: str) -> bool:
         """Whether there is something under a key."""
-        return await asyncio.to_thread(self._bytes, key) is not None
+        return self._find(key) is not None
 
     async def list(self) -> AsyncIterator[str]:
-        """The metadata documents (chunks are not listed: every chunk can be asked for)."""
-        for path in self._visible:
-            yield f"{path.strip('/')}/zarr.json".lstrip("/")
+        """Every key: metadata documents, and all chunks of the arrays, whether or not they were written."""
+        for key in self._keys(""):
+            yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
         """The keys that begin with ``prefix``."""
-        async for key in self.list():
-            if key.startswith(prefix):
-                yield key
+        for key in self._keys(prefix):
+            yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """The names directly below ``prefix``."""
         below = f"{prefix.strip('/')}/".lstrip("/")
-        names = {key[len(below) :].split("/")[0] async for key in self.list() if key.startswith(below)}
+        names = {key[len(below) :].split("/")[0] for key in self._keys(below, inside=True)}
         for name in sorted(names):
             yield name
 
@@ -92,19 +92,40 @@ class DecodedStore(Store):
         """Refused."""
         raise errors.make("read-only", "this store only reads", "write with repo.writer()")
 
-    def _bytes(self, key: str) -> bytes | None:
-        path, _, name = ("/" + key).rpartition("/")
+    def _keys(self, prefix: str, inside: bool = False) -> Iterator[str]:
+        """The keys that begin with ``prefix``; ``inside``: chunks only of the array that it lies in."""
+        for path, node in self._visible.items():
+            top = f"{path.strip('/')}/".lstrip("/")
+            if not top.startswith(prefix) and not prefix.startswith(top):
+                continue
+            names: Iterable[str] = ["zarr.json"]
+            if node.is_array and (not inside or prefix.startswith(top)):
+                chunks = product(*map(range, self._counts(node)))
+                names = chain(names, ("/".join(["c", *map(str, index)]) for index in chunks))
+            yield from (key for key in (top + name for name in names) if key.startswith(prefix))
+
+    def _find(self, key: str) -> tuple[Node, tuple[int, ...] | None] | None:
+        """The node that a key belongs to, and which of its chunks it is of (None: of its metadata)."""
+        path, _, name = f"/{key}".rpartition("/")
         if name == "zarr.json":
             node = self._visible.get(path or "/")
-            return None if node is None else json.dumps(self._plain(node)).encode()
-        head, middle, tail = ("/" + key).rpartition("/c")
+            return None if node is None else (node, None)
+        head, middle, tail = f"/{key}/".rpartition("/c/")
         node = self._visible.get(head or "/") if middle else None
-        if node is None or not node.is_array or (tail and tail[0] != "/"):
+        if node is None or not node.is_array:
             return None
-        index = tail.strip("/").split("/") if tail else []
-        if len(index) != len(node.shape) or not all(part.isdigit() for part in index):
+        parts, counts = tail.split("/")[:-1], self._counts(node)
+        index = tuple(int(part) for part in parts if part.isdecimal())
+        if [str(i) for i in index] != parts or len(index) != len(counts):
             return None
-        return self._chunk(node, [int(part) for part in index])
+        return (node, index) if all(i < n for i, n in zip(index, counts, strict=True)) else None
+
+    def _bytes(self, key: str) -> bytes | None:
+        found = self._find(key)
+        if found is None:
+            return None
+        node, index = found
+        return json.dumps(self._plain(node)).encode() if index is None else self._chunk(node, index)
 
     def _plain(self, node: Node) -> dict[str, Any]:
         if not node.is_array:
@@ -117,15 +138,17 @@ class DecodedStore(Store):
         """The chunks that zarr-python sees; made up where the stored ones differ in shape."""
         return node.grid[0] or default_chunks(node.shape, self._repo._array(node.path).dtype.itemsize)
 
+    def _counts(self, node: Node) -> tuple[int, ...]:
+        """The number of chunks along each axis."""
+        return tuple(-(-n // c) for n, c in zip(node.shape, self._grid(node), strict=True))
+
     def _codec(self, node: Node) -> dict[str, Any]:
         if node.dtype_label == "variable_length_bytes":
             return {"name": "vlen-bytes"}
         return bytes_codec(self._repo._array(node.path).dtype)
 
-    def _chunk(self, node: Node, index: builtins.list[int]) -> bytes | None:
+    def _chunk(self, node: Node, index: tuple[int, ...]) -> bytes:
         chunk = self._grid(node)
-        if any(i * c >= max(n, 1) for i, c, n in zip(index, chunk, node.shape, strict=True)):
-            return None
         region = tuple(
             slice(i * c, min((i + 1) * c, n)) for i, c, n in zip(index, chunk, node.shape, strict=True)
         )

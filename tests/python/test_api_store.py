@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import h5py
@@ -50,6 +51,44 @@ def test_arrays(group: object) -> None:
 def test_listing(group: object) -> None:
     assert {"packed", "names", "scalar", "linked"} <= set(group)
     assert set(group["linked"].array_keys()) == {"x"}
+
+
+def test_our_store_lists_what_can_be_asked_for(repo: icecore.Repo) -> None:
+    """A copy of a store goes by its list."""
+    store = repo.store("icecore")
+    memory = zarr.storage.MemoryStore()
+    prototype = zarr.core.buffer.default_buffer_prototype()
+
+    async def copy() -> None:
+        async for key in store.list():
+            assert await store.exists(key)
+            await memory.set(key, await store.get(key, prototype))
+
+    async def names(prefix: str) -> list[str]:
+        return [name async for name in store.list_dir(prefix)]
+
+    async def exist(keys: list[str]) -> list[str]:
+        return [key for key in keys if await store.exists(key) or await store.get(key, prototype)]
+
+    asyncio.run(copy())
+    copied = zarr.open_group(memory, mode="r")
+    for path in ("packed", "linked/x", "names", "scalar"):
+        assert np.array_equal(copied[path][...], repo["/" + path][...])
+    assert asyncio.run(names("packed")) == ["c", "zarr.json"]
+    assert asyncio.run(names("packed/c/1")) == ["0", "1", "2"]
+    assert asyncio.run(names("scalar")) == ["c", "zarr.json"]
+    assert "packed" in asyncio.run(names(""))
+    none = ["", "packed/c", "packed/c/0", "packed/c/8/0", "packed/c/00/0", "packed/c/-1/0", "packed/c/²/0"]
+    none += [
+        "packed/c/0/0/",
+        "packed/c/0/0/0",
+        "linked/c/0",
+        "scalar/c/0",
+        "../zarr.json",
+        "packed/zarr.json/",
+    ]
+    assert asyncio.run(exist(none)) == []
+    assert zarr.open_array(store, path="packed", mode="r").nchunks_initialized > 0
 
 
 def test_our_store_only_reads(repo: icecore.Repo) -> None:

@@ -175,6 +175,30 @@ def test_filters_without_a_codec_are_copied_and_named(tmp_path, options, word):
     assert entry.chunks == (10, 10)
 
 
+def test_what_needs_a_filter_that_is_not_here_is_left_out_by_name(tmp_path):
+    """The other arrays are taken over all the same."""
+
+    def fill(file):
+        file["ok"] = np.arange(5)
+        for name in ("x", "never_written"):
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            plist.set_chunk((4,))
+            plist.set_filter(400, h5py.h5z.FLAG_OPTIONAL, ())  # nobody's
+            space = h5py.h5s.create_simple((4,))
+            made = h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_I32LE, space, plist)
+            if name == "x":
+                made.write_direct_chunk((0,), b"encoded")
+
+    path, amap = indexed(tmp_path, fill)
+    assert sorted(amap.arrays) == ["/never_written", "/ok"]
+    (note,) = amap.dropped
+    assert (note.path, note.kind) == ("/x", "unsupported")
+    assert "(400)" in note.message
+    assert "pip install" in note.message
+    report = link(path, into=tmp_path / "r.icecore")
+    assert len(report.rows) == 2
+
+
 def test_filter_masks_are_honoured(tmp_path):
     """A chunk that was stored without its filters is copied; its neighbours stay linked."""
     data = np.arange(40, dtype="<i4").reshape(4, 10)

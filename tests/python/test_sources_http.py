@@ -32,6 +32,8 @@ class Handler(BaseHTTPRequestHandler):
         server.requests += 1
         if server.mode == "flaky" and server.requests % 3 == 1:
             return self.answer(503, b"")
+        if server.mode == "later" and server.requests == 1:
+            return self.answer(429, b"", Retry_After="17")
         if server.mode == "denied":
             return self.answer(403, b"")
         if self.path.startswith("/moved/"):
@@ -54,7 +56,13 @@ class Handler(BaseHTTPRequestHandler):
         }
         if server.mode == "weak":
             headers["ETag"] = 'W/"x"'
-        return self.answer(206, data[low:high], **headers)
+        if server.mode == "shifted":
+            headers["Content-Range"] = f"bytes {low + 3}-{high + 2}/{len(data)}"
+        if server.mode == "gzip":
+            headers["Content-Encoding"] = "gzip"
+        part = data[low : high - 5] if server.mode == "short once" else data[low:high]
+        server.mode = server.mode.removesuffix("short once")
+        return self.answer(206, part, **headers)
 
     def answer(self, status, body, **headers):
         self.send_response(status)
@@ -129,6 +137,22 @@ def test_busy_servers_are_asked_again_and_redirects_followed(site):
     assert links.urls == [f"{site.url}/moved/x.h5"]
 
 
+def test_a_server_says_when_to_ask_again(site, monkeypatch):
+    waits = []
+    monkeypatch.setattr(sources_http.time, "sleep", waits.append)
+    np.save(site.folder / "x.npy", np.arange(3))
+    site.mode = "later"
+    assert "/x" in open_source(f"{site.url}/x.npy").arrays
+    assert waits == [17]
+
+
+def test_a_part_that_is_too_short_is_asked_for_again(site):
+    np.save(site.folder / "x.npy", np.arange(3))
+    site.mode = "short once"
+    content = (site.folder / "x.npy").read_bytes()
+    assert sources_http.HttpBytes(f"{site.url}/x.npy").read_at(0, 1000) == content
+
+
 def test_weak_etags_are_no_identity(site):
     np.save(site.folder / "x.npy", np.arange(3))
     site.mode = "weak"
@@ -141,6 +165,8 @@ def test_weak_etags_are_no_identity(site):
         ("", "gone.h5", "source-missing"),
         ("denied", "x.npy", "permission"),
         ("no ranges", "x.npy", "network"),
+        ("shifted", "x.npy", "network"),
+        ("gzip", "x.npy", "network"),
         ("", "empty.h5", "format"),
         ("", "text.h5", "format"),
     ],

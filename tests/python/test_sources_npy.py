@@ -97,6 +97,23 @@ def test_objects_are_refused_by_name(tmp_path):
     assert [note.path for note in amap.dropped] == ["/bad"]
 
 
+def test_headers_of_python_2(tmp_path):
+    data = np.arange(6.0).reshape(2, 3)
+    np.save(tmp_path / "new.npy", data)
+    raw = (tmp_path / "new.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(raw.replace(b"(2, 3), }  ", b"(2L, 3L), }"))
+    entry = open_source(tmp_path / "x.npy").arrays["/x"]
+    assert same(entry.read(everything(entry)), data)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_npz_of_objects_alone_says_so(tmp_path, save):
+    save(tmp_path / "x.npz", a=np.array([{}, 1], object))
+    with pytest.raises(errors.Error, match="pickled Python objects") as caught:
+        open_source(tmp_path / "x.npz")
+    assert caught.value.kind == "unsupported"
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_npz(tmp_path, save):
     wanted = {

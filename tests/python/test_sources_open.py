@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import h5py
 import netCDF4
@@ -138,6 +139,21 @@ def test_zarr_in_a_zip_archive(tmp_path, version):
     repo = open_repo(tmp_path / "r.icecore")
     assert repo.attrs == {"title": "t"}
     assert same(repo["/g/a"][...], data)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr_in_the_folder_of_a_zip_archive(tmp_path, version):
+    """As file managers zip a folder: its name comes first in every member's."""
+    root = zarr.create_group(tmp_path / "in" / "x.zarr", zarr_format=version, attributes={"title": "t"})
+    data = np.arange(700.0).reshape(700, 1)
+    root.create_array("g/a", shape=data.shape, chunks=(2, 1), dtype="f8")[:500] = data[:500]
+    zarr.consolidate_metadata(tmp_path / "in" / "x.zarr")
+    shutil.make_archive(str(tmp_path / "x"), "zip", tmp_path / "in")
+    pack(tmp_path / "x.zip", into=tmp_path / "r.icecore", group="/")
+    repo = open_repo(tmp_path / "r.icecore")
+    assert repo.attrs == {"title": "t"}
+    assert same(repo["/g/a"][:500], data[:500])
+    assert not repo["/g/a"][500:].any()
 
 
 def test_byte_strings_of_any_length_as_npy(tmp_path):

@@ -332,3 +332,13 @@ def test_chunks_of_unlike_lengths_are_dask_chunks(tmp_path, monkeypatch):
     data = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", chunks={})
     assert data.v.chunks == ((4, 4, 2, 4, 1),)
     assert np.array_equal(data.v, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("key", [slice(5, 5, -1), slice(2, 9, -1), slice(9, 2, -3), [3, 1, 1, -1]])
+def test_slices_backwards_and_empty_ones(tmp_path: Path, key: object) -> None:
+    data = RNG.random((11, 4))
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/a", "f8", data.shape, ("t", "x"), chunks=(4, 3))[...] = data
+    a = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", cache=False)["a"]
+    np.testing.assert_array_equal(a[key].values, data[key])
+    np.testing.assert_array_equal(a.isel(t=key, x=[2, 0])[..., ::-1].values, data[key][:, [0, 2]])

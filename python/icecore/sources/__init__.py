@@ -24,6 +24,7 @@ from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
 from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.openfiles import keep_open
+from icecore.sources.zipped import ZARR, zarr_folder
 
 __all__ = [
     "FORMATS",
@@ -43,7 +44,6 @@ __all__ = [
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _DIRECTORY, _EMPTY = 1 << 16, 32
-_ZARR = ("zarr.json", ".zgroup", ".zarray")
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ def _is_hdf5(source: ByteSource, start: bytes) -> bool:
 
 
 def _is_zarr_zip(source: ByteSource, start: bytes) -> bool:
-    """A zip archive that names Zarr's metadata at its root, in the directory at its end."""
+    """A zip archive that names Zarr's metadata, in the directory at its end: at its root or in its folder."""
     if not start.startswith(b"PK\x03\x04") or is_remote(source.identity.url):
         return False
     import zipfile
 
     try:
         with zipfile.ZipFile(local_path(source.identity.url)) as archive:
-            return any(name in archive.NameToInfo for name in _ZARR)
+            return zarr_folder(archive) is not None
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return False
 
@@ -244,7 +244,7 @@ def _is_repository(folder: str) -> bool:
 
 
 def _is_zarr(path: str) -> bool:
-    return os.path.isdir(path) and any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
+    return os.path.isdir(path) and any(os.path.isfile(os.path.join(path, name)) for name in ZARR)
 
 
 def _checked(result: ArrayMap) -> ArrayMap:

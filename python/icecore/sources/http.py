@@ -80,18 +80,16 @@ class HttpBytes:
                 "source-changed",
                 f"{self.url} changed while it was read: {self.identity.size} bytes, now {now.size}",
             )
-        if len(body) != end - low * _BLOCK:
-            raise errors.make("network", f"{self.url} sent {len(body)} of {end - low * _BLOCK} bytes")
         for i in range(low, high + 1):
             self._blocks[i] = body[(i - low) * _BLOCK : (i - low + 1) * _BLOCK]
             self._blocks.move_to_end(i)
 
     def _get(self, offset: int, length: int) -> tuple[Any, bytes]:
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
-        failure = ""
+        failure, told = "", 0
         for attempt in range(_TRIES):
             if attempt:
-                time.sleep(0.2 * 4**attempt)
+                time.sleep(max(0.2 * 4**attempt, told))
             try:
                 response, body = self._request(wanted, length)
             except (OSError, http.client.HTTPException) as error:
@@ -99,10 +97,16 @@ class HttpBytes:
                 failure = f"{type(error).__name__}: {error}"
                 continue
             if response.status == 206:
-                return response.headers, body
+                failure = _wrong_part(response.headers, offset, length, len(body))
+                if not failure:
+                    return response.headers, body
+                self.close()
+                continue
             failure = f"{response.status} {response.reason}"
             if response.status < 500 and response.status != 429:
                 break
+            after = response.headers.get("Retry-After", "")
+            told = min(int(after), _TIMEOUT) if after.isdecimal() else 0
         raise _refusal(self.url, failure)
 
     def _request(self, headers: dict[str, str], length: int) -> tuple[http.client.HTTPResponse, bytes]:
@@ -168,6 +172,19 @@ def head(url: str) -> Identity:
     source = HttpBytes(url, 1)
     source.close()
     return source.identity
+
+
+def _wrong_part(headers: Any, offset: int, length: int, got: int) -> str:
+    """How a part differs from what was asked for, or ""."""
+    encoding = headers.get("Content-Encoding", "identity")
+    if encoding.strip().lower() not in ("", "identity"):
+        return f"it sends parts as {encoding}"
+    given = str(headers.get("Content-Range", ""))
+    if not given.startswith(f"bytes {offset}-"):
+        return f"it sent {given!r} when asked for bytes {offset}-{offset + length - 1}"
+    total = given.rpartition("/")[2]
+    wanted = min(length, int(total) - offset) if total.isdecimal() else length
+    return "" if got == wanted else f"it sent {got} of {wanted} bytes"
 
 
 def _total(headers: Any, url: str) -> int:

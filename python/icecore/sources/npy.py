@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from math import prod
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,6 +22,8 @@ from icecore.sources.structs import packed_struct, same_bytes, subarrays
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 20
+#: Python 2 wrote large lengths as ``10L``
+_LONG = re.compile(r"\b(\d+)L\b")
 
 
 def open(source: str) -> ArrayMap:
@@ -64,7 +67,7 @@ def read_header(
         raise _wrong(name, f"a header of {size} bytes in {length} bytes")
     raw = data.read_at(at + 8 + width, size)
     try:
-        header = ast.literal_eval(raw.decode("utf-8" if start[6] == 3 else "latin-1").strip())
+        header = _evaluate(raw.decode("utf-8" if start[6] == 3 else "latin-1").strip())
         descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
         dtype = np.lib.format.descr_to_dtype(descr)
     except (
@@ -153,6 +156,13 @@ def _reversed(located: Located, shape: tuple[int, ...]) -> Located:
         return np.ravel_multi_index(np.unravel_index(flat.astype("i8"), inner)[::-1], grid).astype("u8")
 
     return Located(chunk, turn(located.chunks), located.offsets, located.lengths, turn(located.copied))
+
+
+def _evaluate(header: str) -> Any:
+    try:
+        return ast.literal_eval(header)
+    except SyntaxError:
+        return ast.literal_eval(_LONG.sub(r"\1", header))
 
 
 def _wrong(name: str, what: str) -> errors.Error:

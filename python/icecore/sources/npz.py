@@ -39,6 +39,14 @@ def open(source: str) -> ArrayMap:
                 _member(result, source, before, data, archive, member)
     finally:
         data.close()
+    if not result.arrays and result.dropped:
+        note = result.dropped[0]
+        raise errors.make(
+            "unsupported",
+            f"{source} holds {len(result.dropped)} members, none of which can be taken over; the first: "
+            f"{note.message}",
+            "save them again as arrays with a numeric dtype",
+        )
     if not result.arrays:
         raise errors.make(
             "format", f"{source} is a zip archive without NumPy arrays", "unpack it and give the files"

@@ -37,11 +37,13 @@ def open(source: str) -> ArrayMap:
         Error: ``unsupported`` without zarr-python; ``corrupt`` where zarr-python can't make sense of it.
     """
     zarr = _zarr()
+    top = ""
     try:
         if os.path.isfile(source):
             with ZipFile(source) as archive:
                 zipped.check_directory(archive)
-        root = _root(source)
+                top = zipped.zarr_folder(archive) or ""
+        root = _node(source, top)
         members = list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else []
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         raise _broken(source, error) from error
@@ -55,7 +57,8 @@ def open(source: str) -> ArrayMap:
             result.groups[f"/{name}"] = to_json(dict(node.attrs))
             continue
         try:
-            reader = ZarrReader(source, "" if node is root else name, stamp, _dtype(node))
+            path = top if node is root else f"{top}/{name}".lstrip("/")
+            reader = ZarrReader(source, path, stamp, _dtype(node))
             entry = _entry(f"/{name}", node, reader)
             if os.path.isfile(source):
                 entry.check = partial(_check_members, source, reader.path)
@@ -174,14 +177,13 @@ def _names(source: str, path: str) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _array(source: str, path: str, _stamp: int) -> Any:
-    node = _root(source)
-    return node[path] if path else node
+    return _node(source, path)
 
 
-def _root(source: str) -> Any:
+def _node(source: str, path: str) -> Any:
     zarr = _zarr()
     store = zarr.storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
-    return zarr.open(store, mode="r")
+    return zarr.open(store, path=path, mode="r")
 
 
 def _zarr() -> Any:

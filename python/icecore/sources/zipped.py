@@ -1,4 +1,6 @@
-"""What a zip archive says about itself, looked at: its directory and the CRC-32 of its members."""
+"""What a zip archive says about itself, looked at: its directory, the CRC-32 of its members, the Zarr store
+that it holds.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,8 @@ FAULTS = (
     NotImplementedError,
     RuntimeError,
 )
+#: the names under which a Zarr store's metadata lie at its root
+ZARR = ("zarr.json", ".zgroup", ".zarray")
 _BLOCK = 1 << 20
 #: of the record at the end, and where in it the number of members stands
 _END, _COUNT = 22, slice(10, 12)
@@ -48,3 +52,15 @@ def check_member(archive: zipfile.ZipFile, name: str) -> None:
     with archive.open(name) as file:
         while file.read(_BLOCK):
             pass
+
+
+def zarr_folder(archive: zipfile.ZipFile) -> str | None:
+    """Where in an archive a Zarr store lies: ``""`` at its root, or the one folder at its root that is a
+    store, as programs make it that zip folders; None where there is none, or more than one.
+    """
+    names = archive.NameToInfo
+    if any(name in names for name in ZARR):
+        return ""
+    split = (name.split("/") for name in names)
+    found = {parts[0] for parts in split if len(parts) == 2 and parts[1] in ZARR}
+    return found.pop() if len(found) == 1 else None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from h5py import h5g
 
+from icecore import errors
 from icecore.sources.arraymap import ArrayMap, Note
 from icecore.sources.attributes import group_attributes
 from icecore.sources.hdf5.attributes import HIDDEN
@@ -79,8 +80,14 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
             )
             continue
         dims: tuple[str | None, ...] = names[raw.path] + _inner(raw, inner)
-        with guard(source, raw.path):
-            entry = build(raw, dims, longer.get(raw.path), result.dropped)
+        try:
+            with guard(source, raw.path):
+                entry = build(raw, dims, longer.get(raw.path), result.dropped)
+        except errors.Error as error:
+            if error.kind not in ("unsupported", "dtype"):
+                raise
+            result.dropped.append(Note(raw.path, "unsupported", error.message))
+            continue
         entry.path = raw.path.replace("/_nc4_non_coord_", "/")
         result.add(entry)
     return result

@@ -18,7 +18,7 @@ from icecore.sources.contiguous import Located, contiguous
 from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
-from icecore.sources.hdf5.filters import codecs_of, filters_of
+from icecore.sources.hdf5.filters import codecs_of, filters_of, unknown_filter
 from icecore.sources.hdf5.read import DatasetReader, convert
 from icecore.sources.hdf5.types import TypePlan
 from icecore.sources.held import Held
@@ -87,6 +87,7 @@ def build(
     if not why:
         located, codecs, why = _locate(raw, plist, shape, stored)
     if located is None:
+        _check_filters(raw, plist)
         entry.note = why
         if not unsaid and plan.how in ("plain", "struct") and entry.nbytes > _LARGE:
             held = _held(plist, raw, shape)
@@ -204,6 +205,18 @@ def _locate(
     located.chunk = chunk + inner
     _check_ranges(located, raw)
     return located, codecs, ""
+
+
+def _check_filters(raw: RawDataset, plist: Any) -> None:
+    """What is to be copied has to be decoded by the HDF5 library."""
+    if plist.get_layout() != h5d.CHUNKED or not raw.dsid.get_num_chunks():
+        return
+    if unknown := unknown_filter(filters_of(plist)):
+        raise errors.make(
+            "unsupported",
+            f"its filter {unknown} is not known to the HDF5 library here (pip install 'icecore[plugins]' "
+            "brings some; HDF5_PLUGIN_PATH names the folder of others)",
+        )
 
 
 def _check_ranges(located: Located, raw: RawDataset) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import h5py
@@ -27,6 +29,23 @@ def codecs_of(filters: list[tuple[int, tuple[int, ...], str]]) -> tuple[list[dic
             return [], f"filter {label} ({code}) has no Zarr codec"
         codecs.append(codec)
     return codecs, ""
+
+
+def unknown_filter(filters: list[tuple[int, tuple[int, ...], str]]) -> str:
+    """The first filter that the HDF5 library here can't run, as text; "" where there is none."""
+    for code, _, name in filters:
+        if not h5py.h5z.filter_avail(code):
+            load_plugins()
+            if not h5py.h5z.filter_avail(code):
+                return f"{_NAMES.get(code) or name or 'unnamed'} ({code})"
+    return ""
+
+
+@cache
+def load_plugins() -> None:
+    """Make the filters of the hdf5plugin package known to the HDF5 library, where it is installed."""
+    with suppress(ImportError):
+        import hdf5plugin  # noqa: F401
 
 
 def filters_of(plist: Any) -> list[tuple[int, tuple[int, ...], str]]:

@@ -12,6 +12,7 @@ from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
 from icecore.sources.contiguous import grid_of
 from icecore.sources.hdf5.file import guard, open_file
+from icecore.sources.hdf5.filters import load_plugins
 from icecore.sources.hdf5.swizzled import positions
 from icecore.sources.identity import Identity, unchanged
 from icecore.sources.openfiles import shared
@@ -42,7 +43,7 @@ class DatasetReader:
         order.
         """
         unchanged(self.source, self.identity)
-        _plugins()
+        load_plugins()
         with guard(self.source, self.path), shared(self.source, self.identity, open_file) as file:
             return self._read(file[self.path], region)
 
@@ -122,17 +123,3 @@ def _each(values: np.ndarray, function: Any) -> np.ndarray:
     for i, item in enumerate(values.reshape(-1)):
         flat[i] = function(item)
     return flat.reshape(values.shape)
-
-
-_loaded = False
-
-
-def _plugins() -> None:
-    """Make the filters of the hdf5plugin package known to the HDF5 library, where it is installed."""
-    global _loaded
-    if not _loaded:
-        _loaded = True
-        try:
-            import hdf5plugin  # noqa: F401
-        except ImportError:
-            return
