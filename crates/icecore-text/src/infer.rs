@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, LONGEST, Style};
+use crate::column::{Column, Fit, LONGEST, Quotes, Style, is_blank, loose_cell};
 use crate::frame::Frame;
-use crate::loose::{Loose, is_marker, loose};
+use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
 use crate::time::TimeStyle;
@@ -20,6 +20,11 @@ pub enum Hint {
     Words,
     /// Text, also where all of it looks like times.
     Text,
+}
+
+/// Whether a cell has no value: it is blank, or says so.
+pub fn valueless(cell: &[u8]) -> bool {
+    is_blank(cell) || is_marker(cell.trim_ascii().trim_matches_quotes())
 }
 
 /// Of 100 cells that have a value, so many must be numbers (or times) for the column to be one of them.
@@ -44,17 +49,16 @@ pub fn infer_style(
     longest: Option<u32>,
     separator: u8,
 ) -> Column {
-    let filled: Vec<&[u8]> = cells.iter().copied().filter(|c| !c.trim_ascii().is_empty()).collect();
+    let filled: Vec<&[u8]> = cells.iter().copied().filter(|c| !is_blank(c)).collect();
     let sample = Sample { name, all: cells, cells: &filled, fixed, longest, separator };
     let (lead, tail) = sample.literals();
-    let quoted = lead.contains(&b'"');
     let frame = Frame { lead, tail, ..Frame::default() };
     let numbers = || sample.numbers(&frame);
     let found = match hint {
         Hint::Number => sample.number(&frame, &numbers()).or_else(|| Some(sample.integers(&frame))),
         Hint::Hex => sample.hex(&frame),
-        Hint::Any if !quoted => {
-            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !too_long(some);
+        Hint::Any => {
+            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !too_long(some) && !sample.codes();
             Some(numbers()).filter(sound).and_then(|numbers| sample.number(&frame, &numbers))
         }
         _ => None,
@@ -98,7 +102,8 @@ impl Sample<'_> {
 
     /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
     fn literals(&self) -> (Vec<u8>, Vec<u8>) {
-        let around = self.cells.iter().map(|cell| {
+        // Markers stand bare beside quoted values.
+        let around = self.cells.iter().filter(|cell| !is_marker(cell)).map(|cell| {
             let (inner, returned) = cell.strip_suffix(b"\r").map_or((*cell, false), |inner| (inner, true));
             let spaces = inner.iter().take_while(|b| **b == b' ').count();
             let body = inner.get(spaces..).unwrap_or_default();
@@ -120,7 +125,13 @@ impl Sample<'_> {
     }
 
     fn numbers(&self, frame: &Frame) -> Vec<Loose> {
-        self.cells.iter().filter_map(|cell| loose(self.inner(frame, cell))).collect()
+        self.cells.iter().filter_map(|cell| loose_cell(frame, cell)).collect()
+    }
+
+    /// Whether numbers stand in quotes with zeros before them: names rather than quantities.
+    fn codes(&self) -> bool {
+        let mut quoted = self.cells.iter().filter(|cell| cell.contains(&b'"'));
+        quoted.any(|cell| loose_cell(&Frame::default(), cell).is_some_and(|n| n.zeros))
     }
 
     fn mostly(&self, frame: &Frame, valued: usize) -> bool {

@@ -257,7 +257,8 @@ class _TablePack:
                 state.lost[column] = state.lost.get(column, 0) + count
         if again:
             raise _Again
-        self._columns.fill(parsed)
+        if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
+            raise _Again
         if parsed["rows"] or parsed["lines"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
