@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +106,9 @@ class _TablePack:
         self._formats: list[dict[str, Any]] = []
         self._sources: list[dict[str, Any]] = []
         self._blank: set[int] = set()
-        self._described = self._stored.attributes if self._stored is not None else None
+        self._described: Mapping[str, Mapping[str, Any]] | None = None
+        if self._stored is not None:
+            self._described = self._stored.attributes
         self._proofs: list[proof.Proof] = []
         self._extending: Extending | None = None
         if self._stored is not None:
@@ -204,6 +206,7 @@ class _TablePack:
         stated_here = spec.fields if spec.label else ()
         differing = described.differing(self._job.path, self._described, file, stated_here)
         self._done.notes += [(file.name, what) for what in differing]
+        self._described = described.joined(self._described, stated_here)
         if not self._columns.agree(fmt["columns"], file, bool(self._arrays)):
             # What is begun anew had better be so once.
             for other in later:
@@ -311,7 +314,7 @@ class _TablePack:
             self._escapes.finish()
         if self._options.keep or "text" in table:
             table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns.held)}
-        self._blanks()
+        renulled = self._nulls()
         self._writer.attrs(path, {**self._attrs, OURS: {**self._ours, "table": table}})
         first = len(self._sources) - len(self._job.files)
         if self._extending is not None and self._extending.changed:
@@ -320,15 +323,30 @@ class _TablePack:
             proof.reprint(self._writer._view(), path, range(first))
         if self._options.keep:
             before = self._extending.before if self._extending is not None else []
+            before = [None if i in renulled else array for i, array in enumerate(before)]
             self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs, before)
 
-    def _blanks(self) -> None:
-        """Where integers have blanks, their stand-in becomes ``_FillValue``."""
+    def _nulls(self) -> set[int]:
+        """Where integers have blanks, their stand-in becomes ``_FillValue``; and ``missing_value`` what the
+        labels of all files say.
+
+        Returns:
+            The numbers of the columns of which values that were some may be none now.
+        """
+        assert self._described is not None
+        renulled = set()
         for i, array in enumerate(self._arrays):
+            old = dict(array._document.get("attributes", {}))
+            attrs = dict(old)
             if i in self._blank:
-                attrs = dict(array._document.get("attributes", {}))
                 attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
+            constants = self._described.get(self._columns.held[i]["name"], {}).get("missing_value")
+            if constants is not None and constants != old.get("missing_value"):
+                attrs["missing_value"] = constants
+                renulled.add(i)
+            if attrs != old:
                 self._writer.attrs(array.path, attrs)
+        return renulled
 
 
 def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:
