@@ -41,8 +41,12 @@ def pack_table(
 
     Raises:
         Error: ``mismatch`` where a label contradicts its file, or a file doesn't fit the table that it is
-            appended to; ``corrupt`` for damaged archives; ``internal`` where the text can't be printed again.
+            appended to; ``corrupt`` for damaged archives; ``internal`` where the text can't be printed again;
+            ``unsupported`` for the root.
     """
+    if job.path == "/" and options.keep:
+        message = "the root of a repository can't be a table that is printed again"
+        raise errors.make("unsupported", message, "name a group for it: --group /t")
     if job.delete:
         writer.delete(job.path)
     packing = _TablePack(writer, job, options, progress)
