@@ -59,7 +59,12 @@ impl TextFormat {
         result.set_item("used", parsed.used)?;
         result.set_item("escaped", parsed.escapes.cells.len())?;
         result.set_item("lines", parsed.escapes.lines.len())?;
-        result.set_item("line", parsed.escapes.lines.first().map(|(row, line)| (*row, PyBytes::new(py, line))))?;
+        // Those before the first row are a header, or go on from the block before.
+        let above = parsed.escapes.lines.iter().take_while(|(row, _)| *row == 0).count();
+        let shown = |at: usize| parsed.escapes.lines.get(at).map(|(row, line)| (*row, PyBytes::new(py, line)));
+        result.set_item("above", above)?;
+        result.set_item("line", shown(0))?;
+        result.set_item("below", shown(above))?;
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
         result.set_item("lost", misfits(py, &parsed.lost)?)?;
         result.set_item("junk", misfits(py, &parsed.junk)?)?;

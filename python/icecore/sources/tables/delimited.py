@@ -23,6 +23,8 @@ _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 #: of so many bytes one may be a control character: damaged text is text
 _STRANGE = 100
+#: what tells Excel the separator
+_SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
 #: so many rows say what the others are like
 _SAMPLE = 1000
 
@@ -67,15 +69,16 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     if name.lower().endswith(_BINARY):
         return None
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
-    whole = _whole(start[mark:].split(b"\n")[: _SAMPLE + 1])
+    lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
+    whole = _whole(lines)
     body = _body(whole)
     separator = _separator(body) if body else None
     if separator is not None or not body:
         return separator
-    spec = _by_spaces(body)
+    spec = _by_spaces(body, lines, whole)
     alone = _ONE.get(name[-4:].lower())
     if spec is not None or alone is None or len(body) < 2:
-        return None if spec is None else replace(spec, offset=mark)
+        return None if spec is None else replace(spec, offset=mark + spec.offset)
     return alone
 
 
@@ -120,7 +123,7 @@ def _names(
     for i, line in enumerate(lines):
         comment = line.startswith(b"#")
         cells = _cells(line.lstrip(b"#"), separator)
-        if len(cells) != count or not line.strip():
+        if len(cells) != count or not line.strip() or _SEP.fullmatch(line):
             continue
         heads = comment or header
         rows = [] if heads is not None else _rows(lines[i + 1 :], separator, count)
@@ -155,8 +158,10 @@ def unique(names: list[str]) -> list[str]:
     return result
 
 
-def _by_spaces(body: list[bytes]) -> TableSpec | None:
-    """Rows of one length, cut where all of them have spaces."""
+def _by_spaces(body: list[bytes], lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
+    """Rows of one length, cut where all of them have spaces; lines above of another length, which would shift
+    them against their cells, are no part of the table.
+    """
     length, count = Counter(map(len, body)).most_common(1)[0]
     rows = [line for line in body if len(line) == length]
     if count * 2 <= len(body) or len(rows) < 2 or length > 1 << 16:
@@ -172,4 +177,5 @@ def _by_spaces(body: list[bytes]) -> TableSpec | None:
         Field(f"column_{i + 1}", start, end - start)
         for i, (start, end) in enumerate(zip(starts, ends, strict=True))
     )
-    return TableSpec("", "", "fixed", fields, row_bytes=0)
+    offset = sum(len(line) + 1 for line in lines[: whole.index(rows[0])])
+    return TableSpec("", "", "fixed", fields, offset, row_bytes=0)
