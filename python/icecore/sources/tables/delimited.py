@@ -92,8 +92,11 @@ def _body(lines: list[bytes]) -> list[bytes]:
 
 def _separator(body: list[bytes]) -> bytes | None:
     best: tuple[int, int, bytes] | None = None
+    text = b"\n".join(body)
     for byte in _SEPARATORS:
         separator = bytes([byte])
+        if text.count(separator) * 2 <= len(body):
+            continue  # most lines have none
         count, lines = Counter(_count(line, separator) for line in body).most_common(1)[0]
         if count > 1 and lines * 2 > len(body) and (best is None or (lines, count) > best[:2]):
             best = (lines, count, separator)
