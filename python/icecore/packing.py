@@ -57,6 +57,7 @@ def pack(
     keep_going: bool = False,
     restore: bool = True,
     trust: str | None = None,
+    header: bool | None = None,
     summaries: bool = False,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
@@ -93,6 +94,8 @@ def pack(
         restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for
             byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
+        header: whether the first line of delimited text without a label names the columns, or is a row; where
+            None it is told from the cells, and ``notes`` say where that is doubtful.
         summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
             (:mod:`icecore.tables.summaries`); their chunks are planned as those of tables. Text tables of
             more than one chunk always have summaries.
@@ -118,6 +121,13 @@ def pack(
         raise errors.make("invalid", f"{budget} bytes of memory", "give some: --memory 500MB")
     indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
     why = message or summary("pack", indexed)
+    if header is not None:
+        from icecore.sources.tables import headed
+
+        for source in indexed:
+            source.arrays.tables = {
+                path: headed(table, header) for path, table in source.arrays.tables.items()
+            }
     # of which half may be on its way to the encoders
     repo, writer = begin(into, storage, why, 2 * budget)
     tables = plan_tables(indexed, group, concat, repo, existing)

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from icecore import errors
+
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _INSIDE = re.compile(r"^(?P<repo>.+?[^:/]):(?P<path>/(?!/).*)$")
 
@@ -60,7 +62,14 @@ def location(url: str | os.PathLike[str]) -> str:
 
 
 def absolute(path: str) -> str:
-    """A path inside a repository, with its leading ``/`` and without a trailing one."""
+    """A path inside a repository, with its leading ``/`` and without a trailing one.
+
+    Raises:
+        Error: ``invalid`` for what is no text.
+    """
+    if not isinstance(path, str):
+        message = f"a path in a repository is a text, not {type(path).__name__} ({path!r})"
+        raise errors.make("invalid", message, 'name an array or a group: "/wrf/t2m"')
     return "/" + "/".join(part for part in path.split("/") if part)
 
 

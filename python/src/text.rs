@@ -3,7 +3,7 @@
 use icecore::chunk::crc32c;
 use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
-use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, View, best_lag, cells_of, infer_style};
+use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, View, best_lag, cells_of, infer_style, valueless};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -15,6 +15,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextFormat>()?;
     module.add_function(wrap_pyfunction!(infer_column, module)?)?;
     module.add_function(wrap_pyfunction!(split_row, module)?)?;
+    module.add_function(wrap_pyfunction!(valued, module)?)?;
     module.add_function(wrap_pyfunction!(find_lag, module)?)?;
     module.add_function(wrap_pyfunction!(raw_escapes, module)?)?;
     module.add_function(wrap_pyfunction!(checksum, module)?)?;
@@ -58,7 +59,12 @@ impl TextFormat {
         result.set_item("used", parsed.used)?;
         result.set_item("escaped", parsed.escapes.cells.len())?;
         result.set_item("lines", parsed.escapes.lines.len())?;
-        result.set_item("line", parsed.escapes.lines.first().map(|(row, line)| (*row, PyBytes::new(py, line))))?;
+        // Those before the first row are a header, or go on from the block before.
+        let above = parsed.escapes.lines.iter().take_while(|(row, _)| *row == 0).count();
+        let shown = |at: usize| parsed.escapes.lines.get(at).map(|(row, line)| (*row, PyBytes::new(py, line)));
+        result.set_item("above", above)?;
+        result.set_item("line", shown(0))?;
+        result.set_item("below", shown(above))?;
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
         result.set_item("lost", misfits(py, &parsed.lost)?)?;
         result.set_item("junk", misfits(py, &parsed.junk)?)?;
@@ -156,6 +162,12 @@ fn split_row<'py>(
     let end = cells_of(text, at, separator, columns, &mut cells);
     let bytes = cells.into_iter().map(|(a, b)| PyBytes::new(py, text.get(a..b).unwrap_or_default()));
     (bytes.collect(), end)
+}
+
+/// Those of the cells that are neither blank nor say that they have no value (NA, NaN, null).
+#[pyfunction]
+fn valued(cells: Vec<Bound<'_, PyBytes>>) -> Vec<Bound<'_, PyBytes>> {
+    cells.into_iter().filter(|cell| !valueless(cell.as_bytes())).collect()
 }
 
 /// The step at which values repeat themselves best, 1 to `longest`.

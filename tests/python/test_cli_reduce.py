@@ -169,3 +169,24 @@ def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:
     rows = reduce(table, "count by nan")
     assert [(row["nan"], row["count"]) for row in rows] == [(k, 2500) for k in (1.0, 2.0, 3.0, None)]
     assert len(list(small(["nan"], memory=1 << 16).batches())) > 1
+
+
+ODD = ["a, b", "c:d", "e by f", 'say ""x""', "plain", 'the "g" one']
+
+
+def test_names_that_hold_what_ends_names(tmp_path: Path, run: Any) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        for i, name in enumerate(ODD):
+            w.array(f"/t/{name}", "i8", (4,))[...] = [i, i, i + 1, i + 2]
+    names = ['"a, b"', '"c:d"', '"e by f"', '"say """"x"""""', "plain", 'the "g" one']
+    for name, quoted in zip(ODD, names, strict=True):
+        what = f'max:{quoted}, count by "a, b"'
+        status, out, err = run("query", tmp_path / "r", "/t", "--reduce", what, "-o", "-")
+        assert status == 0, err
+        rows = list(csv.reader(io.StringIO(out)))
+        assert rows[0] == ["a, b", f"max:{name}", "count"]
+        i = ODD.index(name)
+        assert rows[1:] == [["0", f"{i}", "2"], ["1", f"{i + 1}", "1"], ["2", f"{i + 2}", "1"]]
+    status, out, _ = run("query", tmp_path / "r", "/t", "--columns", '"e by f","a, b"', "-o", "-")
+    assert status == 0
+    assert out.splitlines()[:2] == ['"e by f","a, b"', "2,0"]

@@ -332,6 +332,17 @@ def test_odd_arguments_are_errors_that_say_so(tmp_path: Path) -> None:
         (lambda: t.scan(where=3), "invalid", "write it as one"),  # type: ignore[arg-type]
         (lambda: t.scan(memory=-1), "invalid", "0 or more"),
         (lambda: t["height"], "not-found", "there are lat, lon"),
+        (lambda: t[None], "invalid", "columns="),  # type: ignore[index]
+        (lambda: t.scan(["lon", "lon"]), "invalid", "once"),
+        (lambda: t.scan(3), "invalid", "columns=['3']"),  # type: ignore[arg-type]
+        (lambda: t.scan([b"lon"]), "invalid", "columns=['lon']"),  # type: ignore[list-item]
+        (lambda: t.scan(limit="3"), "invalid", "0 or more"),  # type: ignore[arg-type]
+        (lambda: t.scan(limit=3.5), "invalid", "0 or more"),  # type: ignore[arg-type]
+        (lambda: t.scan(memory=[1]), "invalid", "0 or more"),  # type: ignore[arg-type]
+        (lambda: t.scan(prune="no"), "invalid", "True or False"),  # type: ignore[arg-type]
+        (lambda: t.scan(source=3), "invalid", "glob"),  # type: ignore[arg-type]
+        (lambda: repo.table(None), "invalid", "name an array or a group"),  # type: ignore[arg-type]
+        (lambda: repo[tmp_path], "invalid", "name an array or a group"),  # type: ignore[index]
     ]
     for ask, kind, hint in wrong:
         with pytest.raises(Error) as error:

@@ -165,7 +165,7 @@ def test_values_without_their_text(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table["a"][...], [1, np.nan, 2.5])
     assert table["b"].dtype == "M8[ms]"
     with pytest.raises(Error, match=r"column a of .*02\.csv needs \|S8, in /t it is float64") as refused:
-        add(tmp_path, b"n,a,b\n4,none,\n", restore=False)
+        add(tmp_path, b"n,a,b\n4,north,\n", restore=False)
     assert refused.value.kind == "mismatch"
 
 
@@ -292,11 +292,11 @@ def test_a_portable_table_stays_that(tmp_path: Path) -> None:
     assert used <= {"bytes", "blosc", "zstd", "gzip", "crc32c", "sharding_indexed"}
 
 
-def product(folder: Path, number: int, attributes: str) -> Path:
+def product(folder: Path, number: int, attributes: str, text: bytes = b"  1.50,ab\r\n" * 9) -> Path:
     """A PDS3 table whose label says something of its column A."""
-    folder.joinpath(f"t{number}.tab").write_bytes(b"  1.50,ab\r\n" * 9)
+    folder.joinpath(f"t{number}.tab").write_bytes(text)
     columns = column("A", "ASCII_REAL", 1, 6, attributes) + column("B", "CHARACTER", 8, 2)
-    label = PDS3.format(record=11, rows=9, file=f"T{number}.TAB", columns=columns)
+    label = PDS3.format(record=11, rows=len(text) // 11, file=f"T{number}.TAB", columns=columns)
     path = folder / f"t{number}.lbl"
     path.write_text(label.replace("COLUMNS = 3", "COLUMNS = 2"), newline="")
     return path
@@ -307,7 +307,10 @@ def product(folder: Path, number: int, attributes: str) -> Path:
     ("other", "told"),
     [
         ('UNIT = "C"', "units C, in /t it has units K, which stays"),
-        ('UNIT = "K"\nMISSING_CONSTANT = -999', "missing_value [-999], in /t it has no missing_value, which"),
+        (
+            'UNIT = "K"\nMISSING_CONSTANT = -999',
+            "missing_value [-999], in /t it has no missing_value, to which that",
+        ),
         ('UNIT = "K"', ""),
         ('UNIT = "K"\nSCALING_FACTOR = 0.5', "error"),
     ],
@@ -332,3 +335,20 @@ def test_labels_that_say_something_else(tmp_path: Path, append: bool, other: str
     notes = go()
     assert len(notes) == bool(told)
     assert not told or told in notes[0]
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_constants_of_a_later_label_are_missing(tmp_path: Path, append: bool) -> None:
+    one = product(tmp_path, 1, "MISSING_CONSTANT = -99", b"  1.50,ab\r\n" * 8192 + b"-999.0,ab\r\n")
+    two = product(tmp_path, 2, "MISSING_CONSTANT = -999", b"  2.50,ab\r\n-999.0,cd\r\n-99.00,ef\r\n")
+    for i, files in enumerate([[one], [two]] if append else [[one, two]]):
+        icecore.pack(files, into=tmp_path / "r", group="/t", concat="rows", append=i > 0)
+    repo = icecore.open(tmp_path / "r")
+    assert repo["/t/A"].attrs["missing_value"] == [-99, -999]
+    for prune in (True, False):
+        scan = repo.table("/t").scanning(["B"], "A < 0 or A is null", prune=prune)
+        assert scan.to_numpy()["B"].tolist() == [b"ab", b"cd", b"ef"]
+        assert not repo.table("/t").scanning(where="A < 0", prune=prune).count()
+    assert summaries.read(repo["/t/A"])["min"].tolist() == [1.5, 1.5, 2.5]
+    restore(repo, "/t", tmp_path / "again")
+    assert (tmp_path / "again" / "t2.tab").read_bytes() == (tmp_path / "t2.tab").read_bytes()

@@ -39,6 +39,8 @@ ROWS = {
     "times": b"2009-01-01T00:00:00,x\n2009-01-01T00:00:01,y\n",
     "words, one missing": b",b,c\na,b,d\n,e,f\n",
     "quoted numbers": b'"1","2"\n"3","4"\n',
+    "a word before numbers that rise in all rows": b"err,1,2,3\n20.1,2,3,4\n20.2,3,4,5\n",
+    "words, of which one comes again": b"Mars,rocky\nEarth,rocky\nJupiter,gas\n",
 }
 
 
@@ -65,3 +67,28 @@ def test_numbers_below_a_blank_name_are_numbers(tmp_path: Path) -> None:
     table = round_trip(tmp_path / "t.csv", tmp_path)[0].table("/t")
     assert table["x"][...].tolist() == [1.5, 2.5]
     assert table["column_1"][...].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("header", [None, True, False])
+@pytest.mark.parametrize("case", ["wavelengths", "words over words", "pandas"])
+def test_what_is_doubtful_is_told_and_can_be_said(tmp_path: Path, case: str, header: bool | None) -> None:
+    text, names = HEADERS[case]
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path, header=header)
+    assert again == text
+    table = repo.table("/t")
+    assert len(table) == text.count(b"\n") - (header is not False)
+    assert list(table) == (names if header is not False else [f"column_{i + 1}" for i in range(len(names))])
+    told = [note for note in report.notes if note.message.endswith("a row? --no-header")]
+    assert len(told) == (header is None and case != "pandas")
+
+
+def test_numbers_are_names_where_somebody_says_so(tmp_path: Path) -> None:
+    text = b"3,4\n1,2\n5,6\n"
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path, header=True)
+    assert again == text
+    assert {name: array[...].tolist() for name, array in repo.table("/t").columns.items()} == {
+        "3": [1, 5],
+        "4": [2, 6],
+    }

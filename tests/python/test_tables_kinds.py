@@ -268,3 +268,65 @@ def test_binary_fields_inside_of_others(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table["A"][...], values)
     np.testing.assert_array_equal(table["LOW"][...], values & 0xFFFF)
     np.testing.assert_array_equal(table["HIGH"][...], values >> 16)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        ([b'"1"', b'"2"', b'"-3"'], np.array([1, 2, -3])),
+        ([b'"1.5"', b"NA", b"NA", b"NA", b'"2.25"'], np.array([1.5, np.nan, np.nan, np.nan, 2.25])),
+        ([b'"1.5"', b'""', b'""', b'"2.25"'], np.array([1.5, np.nan, np.nan, 2.25])),
+        ([b'"1"', b"2", b'"3"', b"4"], np.array([1, 2, 3, 4])),
+        ([b'"01234"', b'"99999"'], np.array([b"01234", b"99999"])),
+        ([b'"2009-01-01"', b"NA", b"NA"], np.array(["2009-01-01", "NaT", "NaT"], "M8[D]")),
+    ],
+)
+def test_cells_in_quotes(tmp_path: Path, cells: list[bytes], values: np.ndarray) -> None:
+    table, _ = packed(tmp_path, b'"a","b"\n' + b"".join(b"%s,0.5\n" % cell for cell in cells))
+    found = table["a"][...]
+    assert found.dtype.kind == values.dtype.kind
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize("none", [b"NA", b"", b"null", b'"NaN"'])
+@pytest.mark.parametrize(
+    ("cell", "values"),
+    [
+        (b"1.5", np.array([np.nan, np.nan, 1.5])),
+        (b"2009-01-01", np.array(["NaT", "NaT", "2009-01-01"], "M8[D]")),
+        (b"a word", None),
+    ],
+)
+def test_a_column_without_values_becomes_what_comes(
+    tmp_path: Path, append: bool, none: bytes, cell: bytes, values: np.ndarray | None
+) -> None:
+    texts = [b"a,b\n%s,1\n%s,2\n" % (none, none), b"a,b\n%s,3\n" % cell]
+    if append:
+        for text, name in zip(texts, ("0.csv", "1.csv"), strict=True):
+            (tmp_path / name).write_bytes(text)
+            icecore.pack(
+                tmp_path / name, into=tmp_path / "r", group="/t", concat="rows", append=name != "0.csv"
+            )
+            repo = icecore.open(tmp_path / "r")
+            restore(repo, "/t", tmp_path / "again", source=name)
+            assert (tmp_path / "again").read_bytes() == text
+        table = repo.table("/t")
+    else:
+        table, _ = packed(tmp_path, *texts)
+    found = table["a"][...]
+    if values is None:
+        assert (found.dtype.kind, found[2]) == ("S", b"a word")
+    else:
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize(("cell", "kind"), [(b"2.5", "f"), (b"abc", "S"), (b"17", "i")])
+def test_values_far_behind_where_none_was_sampled(tmp_path: Path, cell: bytes, kind: str) -> None:
+    rows = [b"NA,1\n"] * 60_000
+    rows[777], rows[55_555] = b"%s,1\n" % cell, b"%s,2\n" % cell
+    table, _ = packed(tmp_path, b"a,b\n" + b"".join(rows))
+    found = table["a"][...]
+    assert found.dtype.kind == kind
+    assert found[777] == found[55_555] == np.array(cell).astype(found.dtype)

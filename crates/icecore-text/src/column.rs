@@ -4,7 +4,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{Frame, is_false};
-use crate::loose::{POW10, loose};
+use crate::loose::{Loose, POW10, loose};
 use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
 use crate::time::TimeStyle;
@@ -154,12 +154,8 @@ impl Column {
         }
     }
 
-    fn number(&self, cell: &[u8]) -> Option<crate::loose::Loose> {
-        loose(self.frame.inner(cell).unwrap_or(cell)).or_else(|| loose(cell.trim_ascii().trim_matches_quotes()))
-    }
-
     fn read_int(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
-        let number = self.number(cell);
+        let number = loose_cell(&self.frame, cell);
         let value = number.and_then(|n| {
             let unit = *POW10.get(n.places as usize)?;
             n.digits.filter(|d| d % unit == 0).map(|d| d / unit)
@@ -170,7 +166,7 @@ impl Column {
     }
 
     fn read_decimal(&self, cell: &[u8], v: &mut Vec<f64>) -> Fit {
-        let number = self.number(cell);
+        let number = loose_cell(&self.frame, cell);
         let exact = number.and_then(|n| {
             let more = self.scale.checked_sub(n.places);
             match more {
@@ -188,7 +184,7 @@ impl Column {
     }
 
     fn read_real(&self, cell: &[u8], v: &mut Vec<f64>) -> Fit {
-        let value = self.number(cell).map(|n| n.value);
+        let value = loose_cell(&self.frame, cell).map(|n| n.value);
         v.push(value.unwrap_or(f64::NAN));
         let Some(value) = value else { return misfit(cell, false) };
         let mut again = Vec::with_capacity(cell.len());
@@ -312,7 +308,12 @@ impl Column {
     }
 }
 
-trait Quotes {
+/// The number in a cell, however it is framed.
+pub(crate) fn loose_cell(frame: &Frame, cell: &[u8]) -> Option<Loose> {
+    loose(frame.inner(cell).unwrap_or(cell)).or_else(|| loose(cell.trim_ascii().trim_matches_quotes()))
+}
+
+pub(crate) trait Quotes {
     fn trim_matches_quotes(&self) -> &[u8];
 }
 
@@ -324,6 +325,6 @@ impl Quotes for [u8] {
 }
 
 /// Nothing but spaces and quotes.
-fn is_blank(cell: &[u8]) -> bool {
+pub(crate) fn is_blank(cell: &[u8]) -> bool {
     cell.iter().all(|b| b.is_ascii_whitespace() || *b == b'"')
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, LONGEST, Style};
+use crate::column::{Column, Fit, LONGEST, Quotes, Style, is_blank, loose_cell};
 use crate::frame::Frame;
-use crate::loose::{Loose, is_marker, loose};
+use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
 use crate::time::TimeStyle;
@@ -22,8 +22,15 @@ pub enum Hint {
     Text,
 }
 
+/// Whether a cell has no value: it is blank, or says so.
+pub fn valueless(cell: &[u8]) -> bool {
+    is_blank(cell) || is_marker(cell.trim_ascii().trim_matches_quotes())
+}
+
 /// Of 100 cells that have a value, so many must be numbers (or times) for the column to be one of them.
 const MOST: usize = 80;
+/// So many cells are tried for how times are written.
+const TRIED: usize = 8;
 const DATES: [&str; 5] = ["%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", ""];
 
 fn commonest<T: Hash + Eq + Ord + Clone>(all: impl Iterator<Item = T>) -> Option<T> {
@@ -44,17 +51,16 @@ pub fn infer_style(
     longest: Option<u32>,
     separator: u8,
 ) -> Column {
-    let filled: Vec<&[u8]> = cells.iter().copied().filter(|c| !c.trim_ascii().is_empty()).collect();
+    let filled: Vec<&[u8]> = cells.iter().copied().filter(|c| !is_blank(c)).collect();
     let sample = Sample { name, all: cells, cells: &filled, fixed, longest, separator };
     let (lead, tail) = sample.literals();
-    let quoted = lead.contains(&b'"');
     let frame = Frame { lead, tail, ..Frame::default() };
     let numbers = || sample.numbers(&frame);
     let found = match hint {
         Hint::Number => sample.number(&frame, &numbers()).or_else(|| Some(sample.integers(&frame))),
         Hint::Hex => sample.hex(&frame),
-        Hint::Any if !quoted => {
-            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !too_long(some);
+        Hint::Any => {
+            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !too_long(some) && !sample.codes();
             Some(numbers()).filter(sound).and_then(|numbers| sample.number(&frame, &numbers))
         }
         _ => None,
@@ -98,7 +104,9 @@ impl Sample<'_> {
 
     /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
     fn literals(&self) -> (Vec<u8>, Vec<u8>) {
-        let around = self.cells.iter().map(|cell| {
+        // Markers stand bare beside quoted values.
+        let cells = if self.cells.is_empty() { self.all } else { self.cells };
+        let around = cells.iter().filter(|cell| !is_marker(cell)).map(|cell| {
             let (inner, returned) = cell.strip_suffix(b"\r").map_or((*cell, false), |inner| (inner, true));
             let spaces = inner.iter().take_while(|b| **b == b' ').count();
             let body = inner.get(spaces..).unwrap_or_default();
@@ -120,7 +128,13 @@ impl Sample<'_> {
     }
 
     fn numbers(&self, frame: &Frame) -> Vec<Loose> {
-        self.cells.iter().filter_map(|cell| loose(self.inner(frame, cell))).collect()
+        self.cells.iter().filter_map(|cell| loose_cell(frame, cell)).collect()
+    }
+
+    /// Whether numbers stand in quotes with zeros before them: names rather than quantities.
+    fn codes(&self) -> bool {
+        let mut quoted = self.cells.iter().filter(|cell| cell.contains(&b'"'));
+        quoted.any(|cell| loose_cell(&Frame::default(), cell).is_some_and(|n| n.zeros))
     }
 
     fn mostly(&self, frame: &Frame, valued: usize) -> bool {
@@ -253,22 +267,24 @@ impl Sample<'_> {
             point.map_or(0, |at| body[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count())
         };
         // Some writers leave a fraction of zero away.
-        let bodies = self.cells.iter().filter_map(|c| frame.body(c)).filter(|body| !is_marker(body));
-        let (digits, first) =
-            bodies.map(|body| (digits_of(body), body)).reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+        let bodies =
+            self.cells.iter().filter_map(|c| frame.body(c)).filter(|b| b.first().is_some_and(u8::is_ascii_digit));
+        let bodies: Vec<(usize, &[u8])> = bodies.map(|body| (digits_of(body), body)).collect();
+        let digits = bodies.iter().map(|(digits, _)| *digits).max()?;
+        let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == digits).map(|b| b.1).take(TRIED).collect();
         let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
         let mut candidates = Vec::new();
         for date in DATES {
             for time in ["", "%H:%M", "%H:%M:%S"] {
                 let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " "] };
-                let ends: &[&str] = if date.is_empty() { &[""] } else { &["", "Z"] };
+                let ends: &[&str] = if date.is_empty() { &[""] } else { &["", "Z", "+00:00", "+00"] };
                 for (joint, end) in joints.iter().flat_map(|joint| ends.iter().map(move |end| (joint, end))) {
                     let fraction = if time == "%H:%M:%S" { fraction.as_str() } else { "" };
                     candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{fraction}{end}") });
                 }
             }
         }
-        let fits = |style: &TimeStyle| style.sound() && style.parse(first).is_some();
+        let fits = |style: &TimeStyle| style.sound() && finest.iter().any(|body| style.parse(body).is_some());
         let styles = candidates.into_iter().filter(fits).map(|style| self.column(&frame, Style::Time(style), 0, 64));
         self.best(styles.collect()).filter(|column| self.mostly(&frame, self.valued(column)))
     }

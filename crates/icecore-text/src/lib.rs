@@ -36,7 +36,7 @@ pub use column::{Column, Style};
 pub use escapes::Escapes;
 pub use format::{Format, Layout};
 pub use frame::Frame;
-pub use infer::{Hint, infer_style};
+pub use infer::{Hint, infer_style, valueless};
 pub use lag::best_lag;
 pub use loose::{Loose, loose};
 pub use number::NumberStyle;

@@ -31,8 +31,9 @@ pub(crate) const POW10: [i64; 19] = {
 /// How infinities are written: by pandas, by R and C, by Microsoft's C.
 const INFINITE: [&[u8]; 3] = [b"inf", b"infinity", b"1.#inf"];
 
-/// What stands where there is no value, in lower case: what pandas, R and C write.
-const MARKERS: [&[u8]; 14] = [
+/// What stands where there is no value, in lower case: what pandas, R, C and SQL write.
+const MARKERS: [&[u8]; 15] = [
+    b"\\n",
     b"na",
     b"n/a",
     b"<na>",

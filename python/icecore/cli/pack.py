@@ -96,6 +96,14 @@ def pack(
     trust: Annotated[
         str | None, typer.Option(metavar="data", help="Where label and text disagree on the record length.")
     ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first line of a CSV names its columns or is a row; told from its cells if "
+            "not given.",
+        ),
+    ] = None,
     summaries: Annotated[
         bool,
         typer.Option("--summaries", help="Summarise 1-D arrays: queries then leave out what can't match."),
@@ -129,6 +137,7 @@ def pack(
         "memory": memory,
         "restore": not no_restore,
         "trust": trust,
+        "header": header,
         "summaries": summaries,
         "storage": settings(storage),
     }

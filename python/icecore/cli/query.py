@@ -34,7 +34,10 @@ def query(
         str | None, typer.Option(metavar="CLAUSE", help='"lon between 120 and 120.1 and tb > 90"')
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns, in this order; all by default.")
+        str | None,
+        typer.Option(
+            metavar="A,B", help='Columns, in this order; all by default. "a, b" in double quotes is one.'
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -70,7 +73,8 @@ def query(
     several a row) with constants and each other: < <= = != >= >, between A and B, in (…), is [not] null,
     like 'abc%', and, or, not, ( ), + - * / %, abs sqrt floor ceil log10 exp sin cos radians,
     wrap(lon, 350, 10) for longitudes across 360.
-    Texts, ISO times and times of day ('09:39:11.25') stand in 'single quotes'. Without -o the first rows are
+    Texts, ISO times and times of day ('09:39:11.25') stand in 'single quotes', names that are no plain words
+    in "double quotes", also in WHAT and among --columns. Without -o the first rows are
     shown on a terminal, and CSV goes anywhere else.
     Exit status 1 when no row matches.
     """
@@ -127,15 +131,15 @@ def _tell_packed(table: Table, texts: list[str | None]) -> None:
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    from icecore.tables.quoted import split
+
+    return None if text is None else split(text)
 
 
 def _columns(text: str | None) -> list[str] | None:
     names = _names(text)
     if names == []:
         raise errors.make("invalid", f"--columns {text!r} names no column", "leave it out for all of them")
-    if twice := [name for i, name in enumerate(names or []) if name in (names or [])[:i]]:
-        raise errors.make("invalid", f"--columns {text!r} names {twice[0]} twice", "name it once")
     return names
 
 

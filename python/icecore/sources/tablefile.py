@@ -54,6 +54,7 @@ class TableSpec:
         rows: how many there are, where the label says so.
         separator: between the cells of delimited text.
         attrs: of the table.
+        doubt: the first line, where it was taken for the columns' names but may be a row.
     """
 
     label: str
@@ -65,6 +66,7 @@ class TableSpec:
     rows: int | None = None
     separator: str = ","
     attrs: dict[str, Any] = field(default_factory=dict)
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,8 @@ class BinaryFormat:
             "escapes": escapes + (_icecore.raw_escapes(rest) if rest else b""),
             "escaped": 0,
             "lines": bool(rest),
+            "above": 0,
+            "below": None,
             "line": (rows, rest) if rest else None,
             "lost": [],
             "junk": [],

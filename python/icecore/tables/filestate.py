@@ -60,12 +60,11 @@ class FileState:
         """Add up what is kept as text; the lines before the first row are its header."""
         self.escaped += parsed["escaped"]
         self.lines += parsed["lines"]
-        first = start == self.source["rows"][0]
-        if parsed["line"] is not None:
-            row, line = parsed["line"]
-            header = first and row == 0 and not (self.spec is not None and self.spec.label)
-            if not header:
-                self.odd += parsed["lines"]
-                self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
+        header = start == self.source["rows"][0] and not (self.spec is not None and self.spec.label)
+        shown = parsed["below" if header else "line"]
+        if shown is not None:
+            row, line = shown
+            self.odd += parsed["lines"] - (parsed["above"] if header else 0)
+            self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
         for column, count, _, _ in parsed["junk"]:
             self.junk[column] = self.junk.get(column, 0) + count

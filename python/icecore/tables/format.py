@@ -74,11 +74,13 @@ def native(fmt: Format) -> _icecore.TextFormat | binary.BinaryFormat:
 def _columns(
     spec: TableSpec, samples: list[list[bytes]], extra: dict[int, list[bytes]], words: Collection[int]
 ) -> list[dict[str, Any]]:
+    from icecore import _icecore
+
     columns = []
     for i, cells in enumerate(samples):
         sample = [*cells, *extra.get(i, [])]
         column = styled(spec, i, sample, i in words)
-        if not any(cell.strip(b' \t\r"') for cell in sample):
+        if not _icecore.valued(sample):
             column["blank"] = True
         columns.append(column)
     return columns
@@ -103,9 +105,9 @@ def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes) -> list[list
     """
     from icecore import _icecore
 
-    rows, others = [], Counter[int]()
+    rows, others, at = [], Counter[int](), 0
     for run in range(RUNS):
-        at = text.find(b"\n", len(text) * run // RUNS - 1) + 1 if run else 0
+        at = max(at, text.find(b"\n", len(text) * run // RUNS - 1) + 1) if run else 0
         for _ in range(ROWS):
             if at >= len(text):
                 break

@@ -10,6 +10,9 @@ from icecore.tables import codecs, format, kinds
 from icecore.tables.converted import missing
 from icecore.tables.widening import Stored
 
+#: cells that say what a column holds which began without any
+_CELLS = 1000
+
 
 class Held:
     """The columns of a table that is packed, from attempt to attempt.
@@ -98,11 +101,26 @@ class Held:
         self.become(column, wider, where, sample)
         return True
 
-    def fill(self, parsed: dict[str, Any]) -> None:
-        """Columns that begin without any value may have some later."""
-        junk = {column for column, *_ in parsed["junk"]}
+    def fill(self, spec: TableSpec, parsed: dict[str, Any], where: str) -> bool:
+        """Columns that begin without any value may have some later; whether one of them has another data type
+        now, which holds those.
+        """
+        from icecore import _icecore
+
+        junk, wider = {column for column, *_ in parsed["junk"]}, False
         for i, column in enumerate(self.held):
-            if "blank" in column and parsed["rows"]:
-                values = codecs.values(parsed["columns"][i], column)
-                if i in junk or not missing(values).all():
-                    del column["blank"]
+            if "blank" not in column or not parsed["rows"]:
+                continue
+            values = codecs.values(parsed["columns"][i], column)
+            there = values[~missing(values)]
+            is_text = there.dtype.kind == "S"
+            cells = _icecore.valued(list(dict.fromkeys(there.tolist()))) if is_text else []
+            if i in junk or (cells if is_text else len(there)):
+                del column["blank"]
+            if cells:
+                self.extra.setdefault(i, []).extend(cells[:_CELLS])
+                sample = format.styled(spec, i, self.extra[i])
+                if "words" not in sample["style"]:
+                    self.become(i, kinds.stored(sample), where, sample)
+                    wider = True
+        return wider

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors, reference
 from icecore.assemble import Existing
 from icecore.into import may_commit
+from icecore.nodes import hidden
 from icecore.report import Report, Row
 from icecore.sources.tablefile import TableFile
 from icecore.sources.tables.archives import FAULTS
 from icecore.sourcing import Failure, Source
 from icecore.tables import sourcenames
 from icecore.tables.job import Done, TableJob, TableOptions
+from icecore.tables.noting import few
 from icecore.tables.pack import pack_table
 from icecore.tables.zones import ZONE, Zones
 
@@ -58,6 +60,10 @@ def plan_tables(
             plan.jobs.append(TableJob(path, _named(files)))
         elif existing.skip:
             plan.skipped.append(path)
+        elif existing.replace and (others := _others(path, nodes)):
+            message = f"{path} holds {few(others)} besides a table's columns, which replacing it would delete"
+            hint = "delete them (icecore.Writer.delete), or pack into another --group"
+            plan.failures.append(Failure(where, "exists", message, hint))
         elif existing.replace:
             plan.jobs.append(TableJob(path, _named(files), delete=True))
         elif existing.append and "table" in nodes[path].ours:
@@ -66,6 +72,15 @@ def plan_tables(
             hint = "--append with --concat rows, --replace or --skip-existing, or another --group"
             plan.failures.append(Failure(where, "exists", f"{path} exists in the repository already", hint))
     return plan
+
+
+def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
+    """What lies below a group besides the columns of the table that it is."""
+    prefix = path.rstrip("/") + "/"
+    columns = {prefix + name for name in nodes[path].ours.get("table", {}).get("columns", [])}
+    return [
+        other for other in nodes if other.startswith(prefix) and other not in columns and not hidden(other)
+    ]
 
 
 def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[str, Node]) -> None:
@@ -172,8 +187,8 @@ def pack_tables(
                 long += packed.columns
                 made |= packed.summaries
         except errors.Error as error:
-            if job.append:
-                raise  # what was appended can't be taken back alone
+            if job.append or job.delete:
+                raise  # what was appended or deleted can't be taken back alone
             report.failures.append(Failure.of(job.files[0].place, error))
             may_commit(report, len(plan.jobs) > 1, keep_going)
             if writer._native.exists(job.path):

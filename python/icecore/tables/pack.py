@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +41,12 @@ def pack_table(
 
     Raises:
         Error: ``mismatch`` where a label contradicts its file, or a file doesn't fit the table that it is
-            appended to; ``corrupt`` for damaged archives; ``internal`` where the text can't be printed again.
+            appended to; ``corrupt`` for damaged archives; ``internal`` where the text can't be printed again;
+            ``unsupported`` for the root.
     """
+    if job.path == "/" and options.keep:
+        message = "the root of a repository can't be a table that is printed again"
+        raise errors.make("unsupported", message, "name a group for it: --group /t")
     if job.delete:
         writer.delete(job.path)
     packing = _TablePack(writer, job, options, progress)
@@ -106,7 +110,9 @@ class _TablePack:
         self._formats: list[dict[str, Any]] = []
         self._sources: list[dict[str, Any]] = []
         self._blank: set[int] = set()
-        self._described = self._stored.attributes if self._stored is not None else None
+        self._described: Mapping[str, Mapping[str, Any]] | None = None
+        if self._stored is not None:
+            self._described = self._stored.attributes
         self._proofs: list[proof.Proof] = []
         self._extending: Extending | None = None
         if self._stored is not None:
@@ -204,6 +210,7 @@ class _TablePack:
         stated_here = spec.fields if spec.label else ()
         differing = described.differing(self._job.path, self._described, file, stated_here)
         self._done.notes += [(file.name, what) for what in differing]
+        self._described = described.joined(self._described, stated_here)
         if not self._columns.agree(fmt["columns"], file, bool(self._arrays)):
             # What is begun anew had better be so once.
             for other in later:
@@ -257,7 +264,8 @@ class _TablePack:
                 state.lost[column] = state.lost.get(column, 0) + count
         if again:
             raise _Again
-        self._columns.fill(parsed)
+        if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
+            raise _Again
         if parsed["rows"] or parsed["lines"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
@@ -310,7 +318,7 @@ class _TablePack:
             self._escapes.finish()
         if self._options.keep or "text" in table:
             table["text"] = {"version": 1, "formats": stated.shorter(self._formats, self._columns.held)}
-        self._blanks()
+        renulled = self._nulls()
         self._writer.attrs(path, {**self._attrs, OURS: {**self._ours, "table": table}})
         first = len(self._sources) - len(self._job.files)
         if self._extending is not None and self._extending.changed:
@@ -319,15 +327,30 @@ class _TablePack:
             proof.reprint(self._writer._view(), path, range(first))
         if self._options.keep:
             before = self._extending.before if self._extending is not None else []
+            before = [None if i in renulled else array for i, array in enumerate(before)]
             self._done.summaries = proof.check(self._writer._view(), path, first, self._proofs, before)
 
-    def _blanks(self) -> None:
-        """Where integers have blanks, their stand-in becomes ``_FillValue``."""
+    def _nulls(self) -> set[int]:
+        """Where integers have blanks, their stand-in becomes ``_FillValue``; and ``missing_value`` what the
+        labels of all files say.
+
+        Returns:
+            The numbers of the columns of which values that were some may be none now.
+        """
+        assert self._described is not None
+        renulled = set()
         for i, array in enumerate(self._arrays):
+            old = dict(array._document.get("attributes", {}))
+            attrs = dict(old)
             if i in self._blank:
-                attrs = dict(array._document.get("attributes", {}))
                 attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
+            constants = self._described.get(self._columns.held[i]["name"], {}).get("missing_value")
+            if constants is not None and constants != old.get("missing_value"):
+                attrs["missing_value"] = constants
+                renulled.add(i)
+            if attrs != old:
                 self._writer.attrs(array.path, attrs)
+        return renulled
 
 
 def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:

@@ -25,6 +25,9 @@ def of_source(table: Table, source: str) -> list[tuple[int, int]]:
     Raises:
         Error: ``invalid`` for a table that keeps no files, ``not-found`` with the names there are.
     """
+    if not isinstance(source, str):
+        message = f"source is {source!r}, no file's name"
+        raise errors.make("invalid", message, 'name one, or several by a glob: source="2009*.TAB"')
     files = _files(table)
     if not files:
         raise errors.make(

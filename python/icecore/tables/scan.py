@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,13 +47,13 @@ class Scan:
     ) -> None:
         self._table = table
         self.columns = list(columns)
+        if twice := [name for name, times in Counter(columns).items() if times > 1]:
+            raise errors.make("invalid", f"columns names {twice[0]} twice", "name it once")
         self._read = list(columns)
         self._inside = None
-        if limit is not None and limit < 0:
-            raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
-        if memory is not None and memory < 0:
-            raise errors.make("invalid", f"a memory of {memory} bytes", "give 0 or more")
-        limit, memory = (None if most is None else min(most, _MOST) for most in (limit, memory))
+        limit, memory = _most("limit", limit, "rows"), _most("memory", memory, "bytes")
+        if not isinstance(prune, (bool, np.bool_)):
+            raise errors.make("invalid", f"prune is {prune!r}", "give True or False")
         self._limit = limit
         if where is not None:
             _check(table, where)
@@ -64,7 +66,7 @@ class Scan:
             limit = None  # rows are dropped behind the engine
         rows = None if source is None else of_source(table, source)
         numbers = [table._numbers[name] for name in self._read]
-        self._native = table._native.scan(numbers, where, prune, limit, memory, unsure_only, rows)
+        self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, rows)
 
     def report(self) -> dict[str, Any]:
         """What it took so far."""
@@ -146,6 +148,21 @@ class Scan:
     def _schema(self, columns: Sequence[str]) -> pa.Schema:
         pa = arrow()
         return pa.schema([pa.field(name, arrow_type(pa, *self._table._kind(name))) for name in columns])
+
+
+def _most(name: str, most: Any, what: str) -> int | None:
+    """How many at most, None where nobody says."""
+    if most is None:
+        return None
+    try:
+        number = index(most)
+    except TypeError:
+        raise errors.make(
+            "invalid", f"{name} is {most!r}, no whole number of {what}", "give 0 or more"
+        ) from None
+    if number < 0:
+        raise errors.make("invalid", f"a {name} of {number} {what}", "give 0 or more")
+    return min(number, _MOST)
 
 
 def _check(table: Table, where: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -122,12 +122,13 @@ class Table:
         return iter(self._columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return isinstance(name, str) and name in self._columns
 
     def __getitem__(self, name: str) -> Array:
         """A column, as an array."""
-        if name in self._columns:
+        if name in self:
             return self._columns[name]
+        (name,) = _listed([name])
         return self._named(self._group.arrays, name)
 
     def scan(
@@ -199,9 +200,8 @@ class Table:
         """Rows as NumPy arrays: name → array of the column's dtype, of shape (rows,) or (rows, items); nulls
         are the values stored.
         """
-        names = self._names(columns)
+        names = list(dict.fromkeys(self._names(columns)))
         if where is None and source is None and all(name in self._columns for name in names):
-            names = list(dict.fromkeys(names))
             read = self._group.repo.read({self._columns[name].path: None for name in names})
             return dict(zip(names, read.values(), strict=True))
         return self.scanning(names, where, source=source, prune=prune).to_numpy()
@@ -268,11 +268,11 @@ class Table:
 
 
 def _listed(columns: Sequence[str]) -> list[str]:
-    names = [columns] if isinstance(columns, str) else list(columns)
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
-        raise errors.make(
-            "invalid", f"columns is {columns!r}, no list of names", f"columns={[*map(str, names)]}"
-        )
+    several = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes))
+    names: list[Any] = list(columns) if several else [columns]
+    if not several or not all(isinstance(name, str) for name in names):
+        shown = [name.decode("latin-1") if isinstance(name, bytes) else str(name) for name in names]
+        raise errors.make("invalid", f"columns is {columns!r}, no list of names", f"columns={shown}")
     return names
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.tables.quoted import hidden
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,18 +34,20 @@ class Wish:
 
 
 def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
-    """The functions and the keys of ``what``.
+    """The functions and the keys of ``what``; names stand in double quotes where they hold ``,``, ``:`` or
+    `` by ``.
 
     Raises:
         Error: ``invalid`` for what can't be understood or would have two columns of one name, ``not-found``,
             ``dtype`` for functions of texts and columns of several values a row.
     """
-    head, *rest = re.split(r"\sby\s", f" {what} ", maxsplit=1, flags=re.IGNORECASE)
+    plain, shown = hidden(f" {what} ")
+    head, *rest = re.split(r"\sby\s", plain, maxsplit=1, flags=re.IGNORECASE)
     tail = rest[0] if rest else ""
-    keys = [name.strip() for name in tail.split(",") if name.strip()]
+    keys = [shown(name.strip()) for name in tail.split(",") if name.strip()]
     if rest and not keys:
         raise errors.make("invalid", f"{what!r} names no column after by", _EXAMPLE)
-    wishes = [_wish(part.strip()) for part in head.split(",") if part.strip()]
+    wishes = [_wish(part.strip(), shown) for part in head.split(",") if part.strip()]
     if not wishes:
         raise errors.make("invalid", f"{what!r} names no function", _EXAMPLE)
     for key in keys:
@@ -70,8 +74,9 @@ def _kind(table: Table, label: str, column: str) -> np.dtype[Any]:
     return kind
 
 
-def _wish(text: str) -> Wish:
-    function, *rest = (part.strip() for part in text.split(":"))
+def _wish(plain: str, shown: Callable[[str], str]) -> Wish:
+    text = shown(plain)
+    function, *rest = (shown(part.strip()) for part in plain.split(":"))
     if function not in _FUNCTIONS or (not rest and function != "count"):
         raise errors.make("invalid", f"{text!r} is none of {', '.join(_FUNCTIONS)} of a column", _EXAMPLE)
     if len(rest) > (4 if function == "histogram" else 1) or len(rest) == 3:

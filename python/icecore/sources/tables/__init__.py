@@ -195,7 +195,10 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
     return None
 
 
-def trusted(table: TableFile, row_bytes: int) -> TableFile:
-    """The table with the record length that its data have."""
+def headed(table: TableFile, header: bool) -> TableFile:
+    """A table without a label whose first line names the columns, or is a row, because somebody says so."""
     assert table.spec is not None
-    return replace(table, spec=replace(table.spec, row_bytes=row_bytes))
+    if table.spec.label or table.spec.layout != "delimited":
+        return table
+    start = _start(Member(table.name, table.place, table.open))
+    return replace(table, spec=sniff(start, table.name, header))

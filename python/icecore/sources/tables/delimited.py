@@ -10,7 +10,7 @@ from dataclasses import replace
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
 from icecore.sources.tables.encoding import decoded
-from icecore.sources.tables.header import is_header
+from icecore.sources.tables.header import is_header, stands_out
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -23,6 +23,8 @@ _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 #: of so many bytes one may be a control character: damaged text is text
 _STRANGE = 100
+#: what tells Excel the separator
+_SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
 #: so many rows say what the others are like
 _SAMPLE = 1000
 
@@ -31,7 +33,7 @@ def is_text(start: bytes, name: str = "") -> bool:
     """Whether these bytes may begin a table of text: printable, with line ends and cells."""
     strange = len(start.translate(None, _TEXT))
     start = start.replace(b"\r", b"\n") if ends_in_cr(start) else start
-    return bool(start) and strange * _STRANGE <= len(start) and sniff(start, name) is not None
+    return bool(start) and strange * _STRANGE <= len(start) and _layout(start, name) is not None
 
 
 def ends_in_cr(start: bytes) -> bool:
@@ -39,44 +41,63 @@ def ends_in_cr(start: bytes) -> bool:
     return b"\n" not in start and b"\r" in start[:-1]
 
 
-def sniff(start: bytes, name: str = "") -> TableSpec | None:
+def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec | None:
     """The layout of a table by its first bytes (some hundred rows are enough), or None where they are no
     table.
 
     The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
     where all rows have spaces. Lines before the first row are a header; the last of them names the columns
-    where it has as many cells (:mod:`icecore.sources.tables.header`). A byte order mark comes before all of
-    them. Lines without cells are a table of one column where the file's ``name`` says that it is one, and
-    nothing is a table where it says that the file is binary.
+    where it has as many cells (:mod:`icecore.sources.tables.header`), or where ``header`` says so. A byte
+    order mark comes before all of them. Lines without cells are a table of one column where the file's
+    ``name`` says that it is one, and nothing is a table where it says that the file is binary.
     """
+    layout = _layout(start, name)
+    if layout is None or isinstance(layout, TableSpec):
+        return layout
+    mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
+    lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
+    whole = _whole(lines)
+    count = Counter(_count(line, separator) for line in _body(whole)).most_common(1)[0][0]
+    names, above, doubt = _names(whole, separator, count, header)
+    fields = tuple(Field(name, attrs=diviner.attributes(names, name)) for name in names)
+    offset = mark + sum(len(line) + 1 for line in lines[:above])
+    return TableSpec("", "", "delimited", fields, offset, separator=separator.decode(), doubt=doubt)
+
+
+def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
+    """The separator of a table, or its layout where rows are cut by spaces."""
     if name.lower().endswith(_BINARY):
         return None
-    if start.startswith(BOM_UTF8):
-        spec = sniff(start[len(BOM_UTF8) :], name)
-        return None if spec is None else replace(spec, offset=spec.offset + len(BOM_UTF8))
-    lines = start.split(b"\n")[: _SAMPLE + 1]
-    whole = [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
-    body = [line for line in whole if line.strip() and not line.startswith(b"#")]
-    if not body:
-        return None
-    separator = _separator(body)
-    if separator is None:
-        spec = _by_spaces(whole, body)
-        separator = _ONE.get(name[-4:].lower())
-        if spec is not None or separator is None or len(body) < 2:
-            return spec
-    count = Counter(len(_cells(line, separator)) for line in body).most_common(1)[0][0]
-    names, above = _names(whole, separator, count)
-    fields = tuple(Field(name, attrs=diviner.attributes(names, name)) for name in names)
-    offset = sum(len(line) + 1 for line in lines[:above])
-    return TableSpec("", "", "delimited", fields, offset, separator=separator.decode())
+    mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
+    lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
+    whole = _whole(lines)
+    body = _body(whole)
+    separator = _separator(body) if body else None
+    if separator is not None or not body:
+        return separator
+    spec = _by_spaces(body, lines, whole)
+    alone = _ONE.get(name[-4:].lower())
+    if spec is not None or alone is None or len(body) < 2:
+        return None if spec is None else replace(spec, offset=mark + spec.offset)
+    return alone
+
+
+def _whole(lines: list[bytes]) -> list[bytes]:
+    return [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
+
+
+def _body(lines: list[bytes]) -> list[bytes]:
+    return [line for line in lines if line.strip() and not line.startswith(b"#")]
 
 
 def _separator(body: list[bytes]) -> bytes | None:
     best: tuple[int, int, bytes] | None = None
+    text = b"\n".join(body)
     for byte in _SEPARATORS:
         separator = bytes([byte])
-        count, lines = Counter(len(_cells(line, separator)) for line in body).most_common(1)[0]
+        if text.count(separator) * 2 <= len(body):
+            continue  # most lines have none
+        count, lines = Counter(_count(line, separator) for line in body).most_common(1)[0]
         if count > 1 and lines * 2 > len(body) and (best is None or (lines, count) > best[:2]):
             best = (lines, count, separator)
     return best[2] if best else None
@@ -88,8 +109,15 @@ def _cells(line: bytes, separator: bytes) -> list[bytes]:
     return _icecore.split_row(line, 0, separator[0])[0]
 
 
-def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str], int]:
-    """The columns' names, and how many lines stand before the first row.
+def _count(line: bytes, separator: bytes) -> int:
+    """How many cells a line has."""
+    return len(_cells(line, separator)) if b'"' in line else line.count(separator) + 1
+
+
+def _names(
+    lines: list[bytes], separator: bytes, count: int, header: bool | None
+) -> tuple[list[str], int, str]:
+    """The columns' names, how many lines stand before the first row, and what is doubtful about them.
 
     Those lines are comments (``#``), blank ones and ones with fewer cells; the last comment with as many
     cells as a row names the columns, or the first line with as many cells that is no row.
@@ -98,15 +126,17 @@ def _names(lines: list[bytes], separator: bytes, count: int) -> tuple[list[str],
     for i, line in enumerate(lines):
         comment = line.startswith(b"#")
         cells = _cells(line.lstrip(b"#"), separator)
-        if len(cells) != count or not line.strip():
+        if len(cells) != count or not line.strip() or _SEP.fullmatch(line):
             continue
-        if comment or is_header(cells, _rows(lines[i + 1 :], separator, count)):
+        heads = comment or header
+        rows = [] if heads is not None else _rows(lines[i + 1 :], separator, count)
+        if heads or (heads is None and is_header(cells, rows)):
             names = unique([decoded(cell.strip(b' "')).strip() for cell in cells])
             if comment:
                 continue
-            return names, i + 1
-        return names, i
-    return [f"column_{i + 1}" for i in range(count)], 0
+            return names, i + 1, "" if header or stands_out(cells, rows) else decoded(line)
+        return names, i, ""
+    return [f"column_{i + 1}" for i in range(count)], 0, ""
 
 
 def _rows(lines: list[bytes], separator: bytes, count: int) -> list[list[bytes]]:
@@ -131,8 +161,10 @@ def unique(names: list[str]) -> list[str]:
     return result
 
 
-def _by_spaces(lines: list[bytes], body: list[bytes]) -> TableSpec | None:
-    """Rows of one length, cut where all of them have spaces."""
+def _by_spaces(body: list[bytes], lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
+    """Rows of one length, cut where all of them have spaces; lines above of another length, which would shift
+    them against their cells, are no part of the table.
+    """
     length, count = Counter(map(len, body)).most_common(1)[0]
     rows = [line for line in body if len(line) == length]
     if count * 2 <= len(body) or len(rows) < 2 or length > 1 << 16:
@@ -148,4 +180,5 @@ def _by_spaces(lines: list[bytes], body: list[bytes]) -> TableSpec | None:
         Field(f"column_{i + 1}", start, end - start)
         for i, (start, end) in enumerate(zip(starts, ends, strict=True))
     )
-    return TableSpec("", "", "fixed", fields, row_bytes=0)
+    offset = sum(len(line) + 1 for line in lines[: whole.index(rows[0])])
+    return TableSpec("", "", "fixed", fields, offset, row_bytes=0)

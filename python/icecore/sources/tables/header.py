@@ -19,11 +19,14 @@ _MARKERS = (b"nan", b"-nan", b"inf", b"-inf", b"na", b"n/a", b"null", b"none", b
 def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
     """Whether a line with as many cells as the rows below it is a header.
 
-    One of words alone is. Where some cells are blank or numbers, words must stand above columns of numbers or
-    times, or it must look as programs write it: a blank name above rows that are counted, years for names.
+    One of words alone is, unless it is one more row of words: some but not all are values of their columns.
+    Where some cells are blank or numbers, words must stand above columns of numbers or times, or it must look
+    as programs write it: a blank name above rows that are counted, years for names.
     """
-    columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
     bare = [_bare(cell) for cell in cells]
+    columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
+    if all(_kind(cell) == "word" for cell in bare):
+        return not _is_value(bare, columns)
     below = [_usual(column) for column in columns] if rows else [""] * len(bare)
     line = [_above(cell, kind) for cell, kind in zip(bare, below, strict=True)]
     pairs = list(zip(line, below, strict=True))
@@ -42,6 +45,22 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
     if numbers:
         return _are_names([bare[i] for i in numbers], [columns[i] for i in numbers], other)
     return other or _heads_words(bare, line, below, columns)
+
+
+def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
+    """Whether a header is one beyond doubt: of words, some of them above numbers or times, or of blanks."""
+    kinds = [_kind(_bare(cell)) for cell in cells]
+    if "number" in kinds:
+        return False
+    columns = ([_bare(cell) for cell in column] for column in zip(*rows, strict=True))
+    return not rows or any(_usual(column) in ("number", "time") for column in columns)
+
+
+def _is_value(bare: Cells, columns: Sequence[Cells]) -> bool:
+    """Whether words above words are rather a row: some of them, but not all, are values of their column."""
+    known = [cell in column for cell, column in zip(bare, columns, strict=True)] if columns else []
+    some = any(known) and not all(known)
+    return some and not any(_usual(column) in ("number", "time") for column in columns)
 
 
 def _bare(cell: bytes) -> bytes:
@@ -85,7 +104,15 @@ def _are_names(numbers: Cells, columns: Sequence[Cells], other: bool) -> bool:
     if rising and all(_YEAR.fullmatch(cell) for cell in numbers):
         years = sum(bool(_YEAR.fullmatch(cell)) for column in columns for cell in column)
         return years * 2 < sum(map(len, columns))
-    return other and rising and len(steps) == 1 and (len(values) > 2 or 1 in steps)
+    in_steps = rising and len(steps) == 1 and (len(values) > 2 or 1 in steps)
+    return other and in_steps and not _step_too(steps, columns)
+
+
+def _step_too(steps: set[int], columns: Sequence[Cells]) -> bool:
+    """Whether most rows rise in the same steps."""
+    rows = [row for row in zip(*columns, strict=True) if all(cell.isdigit() for cell in row)]
+    alike = sum({int(b) - int(a) for a, b in pairwise(row)} == steps for row in rows)
+    return alike * 2 > len(columns[0])
 
 
 def _heads_words(bare: Cells, line: Sequence[str], below: Sequence[str], columns: Sequence[Cells]) -> bool:

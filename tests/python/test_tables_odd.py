@@ -1,0 +1,64 @@
+"""Odd but common files: no line above, below or beside values spoils them, and nothing is lost unsaid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tables_kit import round_trip
+
+
+def test_rows_that_are_too_short_are_told_of_below_a_header_too(tmp_path: Path) -> None:
+    text = b"a,b,c\n" + b"".join(b"%d,%d" % (i, i) + (b"\n" if i % 10 == 5 else b",1\n") for i in range(100))
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert len(repo.table("/t")) == 90
+    assert [note.message for note in report.notes] == [
+        "10 lines kept as text, no rows: b'5,5\\n' before row 5"
+    ]
+
+
+@pytest.mark.parametrize("above", [b"", b"a title\n", b"|  ra      |  dec     |  name  |\n", b"# x\n\n--\n"])
+def test_lines_above_rows_of_one_length(tmp_path: Path, above: bytes) -> None:
+    rows = [(i * 1.25, -i * 0.5, f"n{i}") for i in range(1, 80)]
+    text = above * 2 + b"".join(b" %9.4f  %9.4f   %7s\n" % (x, y, s.encode()) for x, y, s in rows)
+    (tmp_path / "t.txt").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.txt", tmp_path)
+    assert again == text
+    table = repo.table("/t")
+    found = [array[...].tolist() for array in table.columns.values()]
+    assert found == [[x for x, _, _ in rows], [y for _, y, _ in rows], [s.encode() for *_, s in rows]]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_column_of_nothing_at_the_end(tmp_path: Path, end: bytes) -> None:
+    text = b"".join(line + end for line in (b"a,b", b"1,2,", b"3,4,"))
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert repo["/t/column_3"][...].tolist() == [b"", b""]
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+00:00", "+00"])
+def test_times_below_a_line_of_units(tmp_path: Path, zone: str) -> None:
+    rows = [f"2021-03-{i:02}T00:00:00{zone},{i / 8}" for i in range(1, 29)]
+    text = ("time,temp\nUTC,degree_C\n" + "\n".join(rows) + "\n").encode()
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    times = np.arange("2021-03-01", "2021-03-29", dtype="M8[D]").astype("M8[s]")
+    np.testing.assert_array_equal(repo["/t/time"][...], [np.datetime64("NaT"), *times])
+    np.testing.assert_array_equal(repo["/t/temp"][...], [np.nan, *(np.arange(1, 29) / 8)])
+
+
+def test_what_sql_and_excel_write(tmp_path: Path) -> None:
+    text = b"sep=;\r\nid;v\r\n1;0.5\r\n2;\\N\r\n3;1.5\r\n"
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    table = repo.table("/t")
+    assert list(table) == ["id", "v"]
+    np.testing.assert_array_equal(table["id"][...], [1, 2, 3])
+    np.testing.assert_array_equal(table["v"][...], [0.5, np.nan, 1.5])
