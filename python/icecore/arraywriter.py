@@ -141,7 +141,11 @@ class ArrayWriter:
         can be avoided, and nobody may touch them before the commit.
         """
         values = self._elements(values)
-        self.write_from(start, values.shape, lambda region: values[region], owned)
+
+        def part(region: Any) -> np.ndarray:
+            return values[(..., *region)]  # an array, also of a single text
+
+        self.write_from(start, values.shape, part, owned)
 
     @in_turn
     def write_from(

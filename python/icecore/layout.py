@@ -88,6 +88,7 @@ def plan(
         goal: dict[str, Any] = {
             "shape": _grown(shape, itemsize, rows_a_commit, rows_bytes),
             "itemsize": max(itemsize, 1),
+            "grows": not shape[0],
         }
         if source_chunk is not None:
             goal["source_chunk"] = list(source_chunk)

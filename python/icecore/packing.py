@@ -84,7 +84,8 @@ def pack(
         access: how the arrays will be read, to lay out chunks for it:
             ``"time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3"``, lengths by dimension name or position, with
             probabilities; or a list of (lengths, probability). See :mod:`icecore.access`.
-        measure: try the best layouts for ``access`` in memory, and take the fastest.
+        measure: try the best layouts for ``access`` in memory, and take the fastest. Of an array that
+            ``grows`` what is there is tried as if it came again and again.
         memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
         append: continue arrays that exist along ``concat``. Columns of a text table that have no room for
             what comes are written anew, as packing all files in one go would have them; ``notes`` name them.
@@ -134,7 +135,8 @@ def pack(
     assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
     assembly.failures += tables.failures
     if assembly.steps:
-        check(patterns, [(step.path, step.entry.shape, step.entry.dims) for step in assembly.steps])
+        longer = concat if append else grows
+        check(patterns, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
         entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
         _check_names({"chunk": chunk, "shard": shard}, entries)
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
@@ -172,22 +174,22 @@ class _Wanted:
     grows: str | None = None
     tables: bool = False
 
-    def layout(self, entry: ArrayEntry, read: Reader) -> Layout:
+    def layout(self, entry: ArrayEntry, read: Reader, budget: int) -> Layout:
         """Chunk and shard of an array."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
-        shape, rows = tuple(entry.shape), None
-        if shape and self.grows is not None and entry.dims[0] == self.grows:
-            shape, rows = (0, *shape[1:]), shape[0]
+        shape = _to_be(entry, self.grows)
+        grows = shape != tuple(entry.shape)
         reads = queries(self.access, shape, entry.dims)
         if self.measure and reads and chunk is None and shard is None:
             from icecore import trial
 
             codec = "default" if self.codec == "auto" else self.codec
-            return trial.fastest(entry, read, reads, codec)
+            return trial.fastest(entry, read, reads, codec, grows, budget)
         if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
+        rows = entry.shape[0] if grows else None
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 
     def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
@@ -252,7 +254,7 @@ class _Packing:
             if step.entry.nbytes <= self._budget:
                 read = copying.at_once(step.entry, read)
             held = step.entry.sparse()
-            where = wanted.layout(step.entry, read)
+            where = wanted.layout(step.entry, read, self._budget)
             planned = wanted.codecs(step, read, where, self._budget, held)
             where = wanted.gathered(step.entry, where, planned.ratio, self._budget)
             copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress, held)
@@ -278,6 +280,12 @@ def _patterns(access: Access | None, measure: bool) -> tuple[Pattern, ...]:
         message = "measure tries layouts for the reads that access names, and none are"
         raise errors.make("invalid", message, f"--access {EXAMPLE}")
     return parse(access)
+
+
+def _to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:
+    """Its shape, with 0 along a first axis that others' rows go on ``longer``."""
+    shape = tuple(entry.shape)
+    return (0, *shape[1:]) if shape and longer is not None and entry.dims[0] == longer else shape
 
 
 def _check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:

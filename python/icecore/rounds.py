@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import SupportsFloat
 
 from icecore import errors
+from icecore.selection import is_int
 
 
 class Rounds:
@@ -20,10 +22,10 @@ class Rounds:
     def __init__(
         self, every: int | None, seconds: float | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        if every is not None and every < 1:
-            raise errors.make("invalid", f"a commit every {every} appends", "1 or more")
-        if seconds is not None and seconds < 0:
-            raise errors.make("invalid", f"a commit every {seconds} seconds", "0 or more")
+        if every is not None and not (is_int(every) and every >= 1):
+            raise errors.make("invalid", f"a commit every {every!r} appends", "a whole number, 1 or more")
+        if seconds is not None and not (isinstance(seconds, SupportsFloat) and float(seconds) >= 0):
+            raise errors.make("invalid", f"a commit every {seconds!r} seconds", "a number, 0 or more")
         self._every, self._seconds, self._clock = every, seconds, clock
         self._counts: dict[str, int] = {}
         self._first: str | None = None

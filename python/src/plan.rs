@@ -37,6 +37,7 @@ fn plan_layout(goal: &str) -> PyResult<String> {
     if let Some(bytes) = goal["shard_bytes"].as_u64() {
         wanted.shard_bytes = bytes;
     }
+    wanted.grows = goal["grows"].as_bool().unwrap_or(false);
     if let Some(ratio) = goal["ratio"].as_f64() {
         wanted.ratio = ratio;
     }

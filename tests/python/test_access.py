@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import access, layout
+from icecore import access, layout, trial
 from icecore.cli import table
+from icecore.follow import Follower
 from typer.testing import CliRunner
 
 RNG = np.random.default_rng(23)
@@ -117,8 +119,6 @@ def test_measured(cube: str, tmp_path: Path) -> None:
     icecore.pack(cube, tmp_path / "r", access=spec, measure=True)
     array = icecore.open(tmp_path / "r")["/t2m"]
     reads = access.queries(access.parse(spec), array.shape, DIMS)
-    from icecore import trial
-
     source = icecore.open(cube)["/t2m"].chunks
     candidates = [
         layout.plan(array.shape, 4, source_chunk=source, reads=reads, inner_bytes=bounds)
@@ -129,6 +129,83 @@ def test_measured(cube: str, tmp_path: Path) -> None:
     with pytest.raises(icecore.Error, match="measure"):
         icecore.pack(cube, tmp_path / "s", measure=True)
     assert trial.part((1000, 1000, 1000), 4) == [250, 250, 250]
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> list[Path]:
+    """/t2m of one map a file, along a time that goes on."""
+    paths = [tmp_path / "steps" / f"{i:02}.h5" for i in range(10)]
+    paths[0].parent.mkdir()
+    axes = {"time": 1, "y": 200, "x": 300}
+    for i, path in enumerate(paths):
+        with h5py.File(path, "w") as file:
+            data = file.create_dataset("t2m", data=RNG.normal(size=(1, 200, 300)).astype("f4"))
+            for axis, (name, n) in enumerate(axes.items()):
+                file[name] = np.arange(n) + (i if name == "time" else 0)
+                file[name].make_scale(name)
+                data.dims[axis].attach_scale(file[name])
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("spec", "rows", "most"),
+    [(MAPS, {1}, 200 * 300), (SERIES, {4}, 200 * 300), ("time=8,y=1,x=1", {4}, 200 * 300)],
+)
+@pytest.mark.parametrize("measure", [False, True])
+def test_files_that_are_followed(
+    steps: list[Path], repo_path: str, spec: str, rows: set[int], most: int, measure: bool
+) -> None:
+    """The first of them is not all that there will be."""
+    follower = Follower(
+        steps[0].parent, repo_path, "/g", "time", poll=0.01, access=spec, measure=measure, codec="lz4"
+    )
+    events = list(follower.run(until_idle=0.2))
+    assert [event.failure for event in events] == [None] * len(steps)
+    array = icecore.open(repo_path)["/g/t2m"]
+    assert array.shape == (10, 200, 300)
+    assert array.chunks is not None
+    # What the clock chooses for maps may vary.
+    assert array.chunks[0] in (rows if not measure or spec != MAPS else {1, 2, 4})
+    assert measure or array.chunks[0] * array.chunks[1] * array.chunks[2] <= most
+
+
+def test_more_rows_for_the_same_reads(steps: list[Path], repo_path: str) -> None:
+    """A read may be longer than what is appended."""
+    spec = "time=8,y=1,x=1"
+    icecore.pack(steps[:9], repo_path, "/g", "time", access=spec)
+    icecore.pack(steps[9], repo_path, "/g", "time", access=spec, append=True)
+    assert icecore.open(repo_path)["/g/t2m"].shape == (10, 200, 300)
+
+
+def test_a_trial_keeps_to_the_memory(cube: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    expected = trial.expected
+
+    def seen(entry: Any, data: np.ndarray, *others: Any) -> float:
+        sizes.append(data.nbytes)
+        return expected(entry, data, *others)
+
+    monkeypatch.setattr(trial, "expected", seen)
+    icecore.pack(cube, tmp_path / "r", access=SERIES, measure=True, memory="1MB", codec="lz4")
+    assert sizes
+    assert max(sizes) <= 1_000_000
+
+
+def test_a_trial_minds_no_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads that something else held up don't count."""
+
+    class Slow:
+        shape = (1000,)
+        reads = 0
+
+        def read(self, sel: Any) -> None:
+            self.reads += 1
+            now[0] += 1.0 if self.reads <= trial._READS else 0.001
+
+    now = [0.0]
+    monkeypatch.setattr(trial.time, "perf_counter", lambda: now[0])
+    query = access.Query((10,), 1.0, "ten")
+    assert trial._seconds(Slow(), query, np.random.default_rng(0), 1e9) == pytest.approx(0.001)  # type: ignore[arg-type]
 
 
 def test_explain(cube: str, tmp_path: Path) -> None:

@@ -109,6 +109,23 @@ def test_arrays_of_a_step_are_committed_together(repo_path: str) -> None:
     assert lengths == [[10] * 3, [9] * 3, [6] * 3, [3] * 3]
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"commit_every": 0},
+        {"commit_every": 1.5},
+        {"commit_every": "3"},
+        {"commit_seconds": -1},
+        {"commit_seconds": float("nan")},
+        {"commit_seconds": "5"},
+    ],
+)
+def test_commits_that_would_never_come_are_refused(repo_path: str, how: dict[str, Any]) -> None:
+    with pytest.raises(icecore.Error, match="a commit every") as caught:
+        icecore.create(repo_path).writer(**how)
+    assert caught.value.kind == "invalid"
+
+
 @pytest.mark.parametrize("how", [{"commit_every": 1}, {"commit_every": 2}, {"commit_seconds": 0}])
 def test_a_run_that_goes_on_commits_whole_steps(repo_path: str, how: dict[str, float]) -> None:
     """Who takes part shows only as arrays are appended to; one that is only patched holds up nothing."""

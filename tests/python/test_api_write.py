@@ -42,6 +42,15 @@ def test_every_dtype(tmp_path: Path, dtype: str) -> None:
     assert same(got, data.astype(np.dtype(dtype).newbyteorder("=")))
 
 
+@pytest.mark.parametrize("codec", ["auto", "zstd"])
+def test_a_single_text(tmp_path: Path, codec: str) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        array = w.array("/a", str, (), codec=codec)
+        array[...] = "before"
+        array[()] = "crème brûlée"
+    assert icecore.open(tmp_path / "r")["/a"][()] == "crème brûlée"
+
+
 def test_structures(tmp_path: Path) -> None:
     data = np.zeros(9, [("a", "i4"), ("b", "f8"), ("c", "S3")])
     data["a"], data["b"], data["c"] = range(9), RNG.random(9), b"xyz"

@@ -9,6 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct LayoutGoal {
     /// The array's shape; an axis of length 0 is taken as one that will grow.
     pub shape: Vec<u64>,
+    /// Whether there will be more along the first axis than `shape` has: reads of all of it touch many chunks.
+    pub grows: bool,
     /// Bytes per element.
     pub itemsize: u64,
     /// Least and most raw bytes of an inner chunk.
@@ -31,7 +33,7 @@ impl LayoutGoal {
     pub fn new(shape: Vec<u64>, itemsize: u64) -> Self {
         let (inner_bytes, shard_bytes) = ((64 << 10, 1 << 20), 32 << 20);
         let (patterns, source_chunk, chunk) = (vec![], None, None);
-        Self { shape, itemsize, inner_bytes, shard_bytes, ratio: 1.0, patterns, source_chunk, chunk }
+        Self { shape, grows: false, itemsize, inner_bytes, shard_bytes, ratio: 1.0, patterns, source_chunk, chunk }
     }
 
     fn check(&self) -> Result<()> {
@@ -98,7 +100,9 @@ pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
     let planner = Planner { goal, shape: &shape, patterns, overhead };
     let chunk = match &goal.chunk {
         Some(chunk) => chunk.clone(),
-        None if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) => shape.clone(),
+        None if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) && !(goal.grows && stated) => {
+            shape.clone()
+        }
         None => planner.chunk(min, max),
     };
     let shard = planner.shard(&chunk, shard);
@@ -303,6 +307,16 @@ mod tests {
         let plan = plan_layout(&LayoutGoal::new(vec![0, 138, 195], 4)).unwrap();
         assert!(plan.chunk[0] > 1 && bytes(&plan.chunk, 4) <= 1 << 20, "{plan:?}");
         assert!(bytes(&plan_layout(&LayoutGoal::new(vec![0], 8)).unwrap().chunk, 8) > 1024);
+    }
+
+    #[test]
+    fn little_of_what_grows_is_not_one_chunk_for_all_reads() {
+        let series = vec![Pattern { extent: vec![u64::MAX, 1, 1], probability: 1.0 }];
+        let goal = LayoutGoal { grows: true, patterns: series, ..LayoutGoal::new(vec![4, 200, 300], 4) };
+        let chunk = plan_layout(&goal).unwrap().chunk;
+        assert!(chunk[0] == 4 && bytes(&chunk, 4) < 100 << 10, "{chunk:?}");
+        let guessed = LayoutGoal { patterns: vec![], ..goal };
+        assert_eq!(plan_layout(&guessed).unwrap().chunk, [4, 200, 300]);
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn goal() -> impl Strategy<Value = LayoutGoal> {
             let max = 1_u64 << (min + wide);
             LayoutGoal {
                 shape: axes.iter().map(|axis| axis.0).collect(),
+                grows: patterns == 1,
                 itemsize,
                 inner_bytes: (1 << min, max),
                 shard_bytes: max << shards,
