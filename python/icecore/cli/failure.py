@@ -41,7 +41,7 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
         verb = f" {arguments[0]}" if known and not arguments[0].startswith("-") else ""
         return _format("invalid", usage(), f"icecore{verb} --help"), 2
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
-        return _format("interrupted", "stopped", ""), 130
+        return _format("interrupted", str(error) or "stopped", ""), 130
     for kind_of, kind in _KINDS:
         if isinstance(error, kind_of):
             return _format(kind, str(error) or type(error).__name__, ""), 2

@@ -27,8 +27,8 @@ def follow(follower: Follower, until_idle: float | None, as_json: bool) -> None:
             packed += event.report is not None
             (failed.add if event.failure is not None else failed.discard)(event.name)
             _say(event, as_json)
-    except KeyboardInterrupt:
-        how = "stopped"
+    except KeyboardInterrupt as error:
+        how = str(error) or "stopped"
     if as_json:
         typer.echo(json.dumps({"event": "end", "why": how, "packed": packed, "failed": sorted(failed)}))
     else:
