@@ -13,7 +13,7 @@ from typing import Any
 from icecore import errors, ledger, reference
 from icecore.arriving import Arrivals, Seen, look
 from icecore.into import destination
-from icecore.packing import pack
+from icecore.packing import checked, pack
 from icecore.report import Report
 from icecore.sourcing import Failure
 
@@ -95,8 +95,10 @@ class Follower:
             options: of :func:`icecore.pack`: ``chunk``, ``codec``, ``goal``, ``memory``, ….
 
         Raises:
-            Error: ``not-found`` where there is no folder; ``invalid``.
+            Error: ``not-found`` where there is no folder; ``invalid``, ``codec``, ``format`` for options that
+                no file could be packed with.
         """
+        checked(**options)
         self._folder = Path(folder).expanduser()
         if not self._folder.is_dir():
             raise errors.make("not-found", f"{folder} is no folder", "name the folder that files appear in")
