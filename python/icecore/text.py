@@ -108,6 +108,16 @@ def _fold(line: str, width: int) -> list[str]:
     return [part.rstrip() for part in parts]
 
 
+#: what steers a terminal rather than being shown by it: control characters but the ends of lines and tabs,
+#: marks that turn the direction of writing, and halves of characters that no encoding has
+_STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """``text`` with characters that would steer a terminal written as Python writes them: ``\\x1b``."""
+    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
 def shorten(text: str, width: int = 80) -> str:
     """``text`` on one line, cut with an ellipsis where it is longer than ``width``."""
     flat = " ".join(text.split())
