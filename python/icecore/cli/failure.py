@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icecore import errors
+from icecore.text import visible
 
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (FileNotFoundError, "not-found"),
@@ -52,4 +53,4 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
 def _format(kind: str, message: str, hint: str) -> str:
     text = f"icecore: error[{kind}]: {message}"
     hint = hint or _HINTS.get(kind, "icecore VERB --help shows what a verb takes")
-    return f"{text}\n  try: {hint}" if hint else text
+    return visible(f"{text}\n  try: {hint}" if hint else text)
