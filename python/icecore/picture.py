@@ -32,8 +32,8 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
 
     Raises:
         Error: ``unsupported`` without matplotlib, for another suffix or for numbers that no axis can have,
-            ``dtype`` for what is no number, ``selection`` where more than two axes are left, ``invalid`` where
-            the array's attributes make no sense, ``io`` where the file can't be written.
+            ``dtype`` for what is no number, ``selection`` where more than two axes are left, ``invalid``
+            where the array's attributes make no sense, ``io`` where the file can't be written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")

@@ -23,8 +23,8 @@ def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 
 def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMIT) -> str:
-    """The tree below ``root``, one line a node, columns aligned but for what is far longer than the rest; long
-    trees are cut after ``limit`` nodes.
+    """The tree below ``root``, one line a node, columns aligned but for what is far longer than the rest;
+    long trees are cut after ``limit`` nodes.
     """
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]

@@ -39,7 +39,7 @@ def _streams() -> None:
     for name in ("stdin", "stdout", "stderr"):  # in this order each takes the place of the one that is closed
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
             stream.reconfigure(errors="backslashreplace")
 
