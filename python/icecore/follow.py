@@ -102,8 +102,9 @@ class Follower:
         self._folder = Path(folder).expanduser()
         if not self._folder.is_dir():
             raise errors.make("not-found", f"{folder} is no folder", "name the folder that files appear in")
-        if not poll > 0:
-            raise errors.make("invalid", f"looks {poll} seconds apart", "more than 0")
+        if not 0 < poll <= threading.TIMEOUT_MAX:
+            most = f"more than 0, and {threading.TIMEOUT_MAX:.0f} at most"
+            raise errors.make("invalid", f"looks {poll} seconds apart", most)
         name = reference.stem(self._folder.resolve())
         self._group = reference.absolute(group if group is not None else name if concat is not None else "/")
         self._into, self._storage, self._concat = into, storage, concat

@@ -11,6 +11,8 @@ from icecore import errors
 _STEP = 1000.0
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "t":
           10**12, "tb": 10**12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}  # fmt: skip
+#: bytes that anything can have; sums of a few such numbers are still numbers to the engine
+_MOST = 1 << 60
 
 
 def size(nbytes: float) -> str:
@@ -30,12 +32,18 @@ def parse_size(text: str | int) -> int:
         Error: ``invalid`` where it is none of those.
     """
     if isinstance(text, int):
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
-    unit = _UNITS.get(match[2].lower()) if match else None
-    if match is None or unit is None:
-        raise errors.make("invalid", f"{text!r} is not a size in bytes", "write it as 500MB, 1GB or 64MiB")
-    return int(float(match[1]) * unit)
+        nbytes = text
+    else:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
+        unit = _UNITS.get(match[2].lower()) if match else None
+        if match is None or unit is None:
+            raise errors.make(
+                "invalid", f"{text!r} is not a size in bytes", "write it as 500MB, 1GB or 64MiB"
+            )
+        nbytes = int(float(match[1]) * unit)
+    if nbytes > _MOST:
+        raise errors.make("invalid", f"{text} is more than any machine has", "write it as 500MB or 1GB")
+    return nbytes
 
 
 def parse_seconds(text: str | float) -> float:
