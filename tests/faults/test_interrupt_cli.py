@@ -44,6 +44,24 @@ def test_measuring_ends_soon(tmp_path: Path) -> None:
     assert time.monotonic() - began < 1.5
 
 
+def test_a_check_ends_and_finds_nothing_good(tmp_path: Path) -> None:
+    """Ctrl-C was taken for a fault of the progress bar: the check went on, and all was well with it."""
+    with icecore.create(tmp_path / "r").writer() as w:
+        for i in range(20):
+            w.array(f"/x{i}", "f4", (50,), chunks=(1,))[...] = np.arange(50)
+    calls: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        calls.append(done)
+        if len(calls) == 5:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.002)
+
+    with pytest.raises(KeyboardInterrupt):
+        icecore.open(tmp_path / "r").verify(True, progress)
+    assert len(calls) < 500
+
+
 def test_while_it_starts(tmp_path: Path) -> None:
     """The process ends as any that knows nothing of Ctrl-C: no module of it is in the way."""
     (tmp_path / "typer.py").write_text("import time\nprint('starting', flush=True)\ntime.sleep(60)\n")
