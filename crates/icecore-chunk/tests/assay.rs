@@ -52,7 +52,7 @@ fn noise(len: usize) -> Vec<u8> {
 
 #[test]
 fn a_cancelled_measurement_begins_nothing() {
-    let numbers = vec![1.0f32; 4000];
+    let numbers = vec![0; 16_000];
     let cancelled = Options { cancel: Some(std::sync::Arc::new(true.into())), ..options() };
     let list = candidates(&DType::Float32, 1, false);
     let result = measure(&list, &[fixed(&numbers, &[4000])], &DType::Float32, &[0; 4], &cancelled);
