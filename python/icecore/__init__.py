@@ -13,11 +13,15 @@ they are used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from icecore.errors import Error
 
+# As type checkers know it: to import typing would double the time until the command line minds Ctrl-C.
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from icecore.analyzer.assay import assay
     from icecore.analyzer.outcome import Assay
     from icecore.array import Array

@@ -1,5 +1,22 @@
-"""``python -m icecore`` is the command line."""
+"""``icecore`` and ``python -m icecore``: the command line."""
 
-from icecore.cli import main
+from __future__ import annotations
 
-main()
+import signal
+
+
+def main() -> None:
+    """Run the command line and leave."""
+    # Imports take a while in which nothing is to be undone: Ctrl-C ends the process as it ends any other.
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from icecore.cli import main
+
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
+
+
+if __name__ == "__main__":
+    main()

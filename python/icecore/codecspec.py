@@ -97,6 +97,19 @@ def resolve(
     return [*chain, make(int(match["level"]) if match["level"] else level, max(dtype.itemsize, 1))]
 
 
+def check(spec: Spec, portable: bool = False) -> None:
+    """Whether :func:`resolve` will take it, as far as that doesn't hang on the array.
+
+    Raises:
+        Error: ``codec`` for a name or list that is none; ``format`` for a level that a codec doesn't have.
+    """
+    from icecore import _icecore
+
+    codecs = resolve(spec, "float32", np.dtype("f4"), (1,), portable)
+    if isinstance(spec, str) and not spec.strip().startswith(("[", "{")):
+        _icecore.Chain(json.dumps(codecs), '"float32"')
+
+
 def chunk_bytes(spec: Spec, dtype: np.dtype[Any]) -> tuple[int, int] | None:
     """Least and most bytes of a chunk that suit these codecs; None where they don't mind."""
     named = isinstance(spec, str) and spec.strip().split(":")[0] == "planes"

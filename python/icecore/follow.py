@@ -13,7 +13,7 @@ from typing import Any
 from icecore import errors, ledger, reference
 from icecore.arriving import Arrivals, Seen, look
 from icecore.into import destination
-from icecore.packing import pack
+from icecore.packing import checked, pack
 from icecore.report import Report
 from icecore.sourcing import Failure
 
@@ -95,13 +95,16 @@ class Follower:
             options: of :func:`icecore.pack`: ``chunk``, ``codec``, ``goal``, ``memory``, ….
 
         Raises:
-            Error: ``not-found`` where there is no folder; ``invalid``.
+            Error: ``not-found`` where there is no folder; ``invalid``, ``codec``, ``format`` for options that
+                no file could be packed with.
         """
+        checked(**options)
         self._folder = Path(folder).expanduser()
         if not self._folder.is_dir():
             raise errors.make("not-found", f"{folder} is no folder", "name the folder that files appear in")
-        if not poll > 0:
-            raise errors.make("invalid", f"looks {poll} seconds apart", "more than 0")
+        if not 0 < poll <= threading.TIMEOUT_MAX:
+            most = f"more than 0, and {threading.TIMEOUT_MAX:.0f} at most"
+            raise errors.make("invalid", f"looks {poll} seconds apart", most)
         name = reference.stem(self._folder.resolve())
         self._group = reference.absolute(group if group is not None else name if concat is not None else "/")
         self._into, self._storage, self._concat = into, storage, concat

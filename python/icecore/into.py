@@ -75,21 +75,23 @@ def writing(
     Raises:
         Error: ``conflict`` where someone else made the repository since :func:`begin` saw none, and what is
             written is there already.
+        KeyboardInterrupt: which says what became of what was written.
     """
-    if writer is not None:
+    made, is_ours = None, False
+    try:
+        if writer is None:
+            made, is_ours = _make(into, storage)
+            writer = made.writer(message, memory=memory)
         with writer:
             yield writer
-        return
-    made, is_ours = _make(into, storage)
-    try:
-        with made.writer(message, memory=memory) as writer:
-            yield writer
     except BaseException as error:
-        if is_ours:
+        if made is not None and is_ours:
             _remove(made)
-        elif isinstance(error, errors.Error) and error.kind == "exists":
+        elif made is not None and isinstance(error, errors.Error) and error.kind == "exists":
             message = f"someone else made {made.url} at the same time: {error.message}"
             raise errors.make("conflict", message, "try again, to meet what is there now") from None
+        if isinstance(error, KeyboardInterrupt):
+            raise _stopped(writer) from None
         raise
 
 
@@ -104,6 +106,13 @@ def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None
         if found is None:
             raise
         return found, False
+
+
+def _stopped(writer: Writer | None) -> KeyboardInterrupt:
+    """What became of what was written: a commit that has begun goes on to its end."""
+    if writer is None or writer.snapshot_id is None:
+        return KeyboardInterrupt("stopped: nothing was committed")
+    return KeyboardInterrupt(f"stopped, but version {writer.snapshot_id} was committed before")
 
 
 def _remove(made: Repo) -> None:

@@ -117,6 +117,19 @@ def plan(
     return Layout(chunk, shard if shard != chunk else None)
 
 
+def check(*given: Sequence[int] | Mapping[str, int] | None) -> None:
+    """Whether lengths of chunks or shards can be any: more than 0.
+
+    Raises:
+        Error: ``invalid``.
+    """
+    for shape in given:
+        lengths = shape.values() if isinstance(shape, Mapping) else shape or ()
+        if any(n < 1 for n in lengths):
+            shown = shape if isinstance(shape, Mapping) else tuple(shape or ())
+            raise errors.make("invalid", f"chunks or shards of {shown}", "give each axis 1 or more")
+
+
 def document(
     shape: Sequence[int],
     data_type: Any,

@@ -115,11 +115,19 @@ def pack(
     began = time.perf_counter()
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
-    wished = Goal.of(goal, bandwidth)
-    patterns = _patterns(access, measure)
-    budget = text.parse_size(memory)
-    if budget < 1:
-        raise errors.make("invalid", f"{budget} bytes of memory", "give some: --memory 500MB")
+    asked = checked(
+        chunk=chunk,
+        shard=shard,
+        codec=codec,
+        goal=goal,
+        bandwidth=bandwidth,
+        portable=portable,
+        access=access,
+        measure=measure,
+        memory=memory,
+        trust=trust,
+    )
+    budget = asked.memory
     indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
     why = message or summary("pack", indexed)
     if header is not None:
@@ -136,7 +144,7 @@ def pack(
     assembly.failures += tables.failures
     if assembly.steps:
         longer = concat if append else grows
-        check(patterns, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
+        check(asked.access, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
         entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
         _check_names({"chunk": chunk, "shard": shard}, entries)
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
@@ -146,7 +154,10 @@ def pack(
         with writing(writer, into, storage, why, 2 * budget) as writer:
             groups(writer, assembly, replace)
             packing = _Packing(writer, assembly.steps, budget // 4, progress)
-            packing.pack(_Wanted(chunk, shard, codec, portable, wished, patterns, measure, grows, summaries))
+            wanted = _Wanted(
+                chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
+            )
+            packing.pack(wanted)
             options = TableOptions(restore, trust, portable, goal == "archive")
             long, made = pack_tables(writer, tables, options, report, keep_going, progress)
             write_for(writer, [*long, *(step.path for step in assembly.steps if summaries)], made)
@@ -158,6 +169,46 @@ def pack(
     report.rows.sort(key=lambda row: row.path)
     report.seconds = time.perf_counter() - began
     return report
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What some options of :func:`pack` come to."""
+
+    goal: Goal
+    access: tuple[Pattern, ...]
+    memory: int
+
+
+def checked(
+    *,
+    chunk: Shape | None = None,
+    shard: Shape | None = None,
+    codec: codecspec.Spec = "auto",
+    goal: str = "balanced",
+    bandwidth: str | float | None = None,
+    portable: bool = False,
+    access: Access | None = None,
+    measure: bool = False,
+    memory: int | str = "1GB",
+    trust: str | None = None,
+    **_: object,
+) -> Asked:
+    """Look at options of :func:`pack` before there are sources.
+
+    Raises:
+        Error: for what no source could be packed with.
+    """
+    wished = Goal.of(goal, bandwidth)
+    patterns = _patterns(access, measure)
+    budget = text.parse_size(memory)
+    if budget < 1:
+        raise errors.make("invalid", f"{budget} bytes of memory", "give some: --memory 500MB")
+    if trust not in (None, "data"):
+        raise errors.make("invalid", f"trust in {trust!r}", "--trust data, or leave it out")
+    codecspec.check(codec, portable)
+    layout.check(chunk, shard)
+    return Asked(wished, patterns, budget)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ from icecore.selection import is_int, kept_axes, per_axis
 #: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
 _POINTS = 4000
 _PIXELS = 2000
+#: numbers beyond this have differences that a float can't hold
+_MOST_DRAWN = 1e300
+#: characters of a label
+_LABEL = 90
 
 
 def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
@@ -27,8 +31,9 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         kind (``line`` or ``map``), the file, the number of elements.
 
     Raises:
-        Error: ``unsupported`` without matplotlib or for another suffix, ``dtype`` for what is no number,
-            ``selection`` where more than two axes are left, ``io`` where the file can't be written.
+        Error: ``unsupported`` without matplotlib, for another suffix or for numbers that no axis can have,
+            ``dtype`` for what is no number, ``selection`` where more than two axes are left, ``invalid``
+            where the array's attributes make no sense, ``io`` where the file can't be written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")
@@ -54,37 +59,65 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         raise errors.make(
             "selection", f"{array.path}: {left} are left", 'select until one or two are: "time=0"'
         )
+    if _is_huge(values):
+        finite = values[np.isfinite(values)]
+        message = f"{array.path}: no axis holds numbers from {finite.min():.4g} to {finite.max():.4g}"
+        raise errors.make("unsupported", message, "select others: `icecore read` prints them")
     figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     plot = figure.add_subplot()
     labels = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
     if values.ndim == 1:
         _line(plot, values, *labels[0][:2])
-        plot.set_ylabel(_label(array))
+        plot.set_ylabel(_label(array), parse_math=False)
     else:
         _map(figure, plot, values, labels, _label(array))
-    plot.set_title(_title(array, sel))
+    plot.set_title(_shown(_title(array, sel)), parse_math=False)
     with landing(path) as part:
         figure.savefig(part)
     return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
 
 
 def physical(array: Array, raw: np.ndarray) -> np.ndarray:
-    """Numbers with the CF conventions applied: missing values as NaN, scale and offset."""
+    """Numbers with the CF conventions applied: missing values as NaN, scale and offset.
+
+    Raises:
+        Error: ``invalid`` where the attributes that say so are no numbers.
+    """
     attrs = typed(array._node)
     values = raw.astype("f8")
     for name in ("_FillValue", "missing_value"):
         if name in attrs:
             missing = fill(attrs[name], array.dtype) if name == "_FillValue" else attrs[name]
-            if np.ndim(missing) == 0 and not isinstance(missing, str):
-                values[raw == missing] = np.nan
-    return values * float(attrs.get("scale_factor", 1.0)) + float(attrs.get("add_offset", 0.0))
+            for one in np.ravel(missing):
+                if not isinstance(one, str):
+                    values[raw == one] = np.nan
+    with np.errstate(over="ignore"):
+        return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
+
+
+def _number(array: Array, attrs: dict[str, Any], name: str, otherwise: float) -> float:
+    try:
+        return float(np.asarray(attrs.get(name, otherwise)).item())
+    except (TypeError, ValueError):
+        message = f"{array.path}: its attribute {name} is {attrs[name]!r}, not a number"
+        raise errors.make(
+            "invalid", message, "`icecore read` prints the numbers as they are stored"
+        ) from None
+
+
+def _is_huge(values: np.ndarray) -> bool:
+    return bool((np.abs(values[np.isfinite(values)]) > _MOST_DRAWN).any())
 
 
 def _label(array: Array) -> str:
     attrs = array.attrs
-    name = str(attrs.get("long_name") or attrs.get("standard_name") or array.name)
-    return f"{name} [{attrs['units']}]" if attrs.get("units") else name
+    name = _shown(str(attrs.get("long_name") or attrs.get("standard_name") or array.name))
+    return f"{name} [{_shown(str(attrs['units']))}]" if attrs.get("units") else name
+
+
+def _shown(label: str) -> str:
+    return text.shorten(text.visible(label), _LABEL)
 
 
 def _title(array: Array, sel: tuple[Any, ...]) -> str:
@@ -107,10 +140,10 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
     numeric = found is not None and found.dims == (dim,) and found.dtype.kind in "iuf"
     if found is not None and numeric and found.shape == (array.shape[axis],) and found is not array:
         values = physical(found, found.read(index))
-        if _ordered(values):
+        if _ordered(values) and not _is_huge(values):
             return values, _label(found), found.attrs.get("positive") == "down"
     values = np.arange(array.shape[axis])[index]
-    return (values if _ordered(values) else np.arange(length)), dim or f"axis {axis}", False
+    return (values if _ordered(values) else np.arange(length)), _shown(dim or f"axis {axis}"), False
 
 
 def _ordered(values: np.ndarray) -> bool:
@@ -127,7 +160,7 @@ def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:
         plot.fill_between(x[::step], _least(rows), _most(rows), linewidth=0.6)
     else:
         plot.plot(x, values, linewidth=0.9)
-    plot.set_xlabel(label)
+    plot.set_xlabel(label, parse_math=False)
 
 
 def _least(rows: np.ndarray) -> np.ndarray:
@@ -147,8 +180,8 @@ def _map(
     mesh = plot.pcolormesh(
         x[::step_x], y[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
     )
-    figure.colorbar(mesh, label=label)
-    plot.set_xlabel(x_label)
-    plot.set_ylabel(y_label)
+    figure.colorbar(mesh).set_label(label, parse_math=False)
+    plot.set_xlabel(x_label, parse_math=False)
+    plot.set_ylabel(y_label, parse_math=False)
     if downwards:
         plot.invert_yaxis()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -271,8 +272,14 @@ class Repo:
         return store(self, via)
 
     def log(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC)."""
-        return self._native.log(limit)
+        """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC).
+
+        Raises:
+            Error: ``invalid`` for a negative ``limit``.
+        """
+        if limit is not None and limit < 0:
+            raise errors.make("invalid", f"a limit of {limit} commits", "give 0 or more")
+        return self._native.log(None if limit is None else min(limit, sys.maxsize))
 
     def diff(self, a: str, b: str | None = None, values: bool = False) -> dict[str, Any]:
         """What changed from version ``a`` to ``b`` (this version by default).

@@ -11,6 +11,8 @@ from icecore import errors
 _STEP = 1000.0
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "t":
           10**12, "tb": 10**12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}  # fmt: skip
+#: bytes that anything can have; sums of a few such numbers are still numbers to the engine
+_MOST = 1 << 60
 
 
 def size(nbytes: float) -> str:
@@ -30,12 +32,18 @@ def parse_size(text: str | int) -> int:
         Error: ``invalid`` where it is none of those.
     """
     if isinstance(text, int):
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
-    unit = _UNITS.get(match[2].lower()) if match else None
-    if match is None or unit is None:
-        raise errors.make("invalid", f"{text!r} is not a size in bytes", "write it as 500MB, 1GB or 64MiB")
-    return int(float(match[1]) * unit)
+        nbytes = text
+    else:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
+        unit = _UNITS.get(match[2].lower()) if match else None
+        if match is None or unit is None:
+            raise errors.make(
+                "invalid", f"{text!r} is not a size in bytes", "write it as 500MB, 1GB or 64MiB"
+            )
+        nbytes = int(float(match[1]) * unit)
+    if nbytes > _MOST:
+        raise errors.make("invalid", f"{text} is more than any machine has", "write it as 500MB or 1GB")
+    return nbytes
 
 
 def parse_seconds(text: str | float) -> float:
@@ -106,6 +114,16 @@ def _fold(line: str, width: int) -> list[str]:
             parts.append(lead)
         parts[-1] += word
     return [part.rstrip() for part in parts]
+
+
+#: what steers a terminal rather than being shown by it: control characters but the ends of lines and tabs,
+#: marks that turn the direction of writing, and halves of characters that no encoding has
+_STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """``text`` with characters that would steer a terminal written as Python writes them: ``\\x1b``."""
+    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def shorten(text: str, width: int = 80) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median_low
 
 from icecore.nodes import Node
+from icecore.text import visible
 
 _LIMIT = 400
+#: characters that a column may always have
+_USUAL = 32
 
 
 def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
@@ -19,11 +23,13 @@ def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 
 def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMIT) -> str:
-    """The tree below ``root``, one line a node, columns aligned; long trees are cut after ``limit`` nodes."""
+    """The tree below ``root``, one line a node, columns aligned but for what is far longer than the rest;
+    long trees are cut after ``limit`` nodes.
+    """
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]
-    left = max((len(lead) for lead, _ in shown), default=0)
-    types = max((len(node.labels[0]) for _, node in shown if node.is_array), default=0)
+    left = _width([len(lead) for lead, node in shown if node.is_array])
+    types = _width([len(node.labels[0]) for _, node in shown if node.is_array])
     lines = [title]
     for lead, node in shown:
         if node.is_array:
@@ -36,10 +42,17 @@ def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMI
     return "\n".join(lines)
 
 
+def _width(lengths: list[int]) -> int:
+    """Of a column: one long name must not move what stands behind all others out of sight."""
+    most = max(_USUAL, 2 * median_low(lengths)) if lengths else 0
+    return max((length for length in lengths if length <= most), default=0)
+
+
 def _walk(below: dict[str, list[Node]], path: str, indent: str) -> Iterator[tuple[str, Node]]:
     members = below.get(path, [])
     for i, node in enumerate(members):
         last = i == len(members) - 1
-        yield f"{indent}{'└── ' if last else '├── '}{node.name}{'' if node.is_array else '/'}", node
+        name = visible(node.name).replace("\n", "\\n").replace("\t", "\\t")
+        yield f"{indent}{'└── ' if last else '├── '}{name}{'' if node.is_array else '/'}", node
         if not node.is_array:
             yield from _walk(below, node.path, indent + ("    " if last else "│   "))

@@ -214,7 +214,14 @@ class Writer:
             array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
-        self.snapshot_id = self._native.commit(message if message is not None else self.message)
+        before = self._native.base()
+        try:
+            self.snapshot_id = self._native.commit(message if message is not None else self.message)
+        except KeyboardInterrupt:
+            # Python tells of Ctrl-C when the commit is over, in place of its result.
+            committed = self._native.base()
+            self.snapshot_id = committed if committed != before else self.snapshot_id
+            raise
         self._commits += 1
         self._rounds.committed()
         return self.snapshot_id

@@ -1,5 +1,7 @@
 //! Measuring codecs on blocks of an array.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use icecore::chunk::{
@@ -11,6 +13,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::error::OrRaise;
+use crate::interrupt;
 use crate::writer::elements;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -42,15 +45,17 @@ fn sample_chunks(chunks: u64, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u6
 /// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`),
 /// `portable`, `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of
 /// {label, codecs} instead of the candidates.
-/// Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
+/// Ctrl-C ends it at once. Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
 #[pyfunction]
 fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>, options: &str) -> PyResult<String> {
     let dtype = parse_dtype(dtype_json)?;
     let wanted: Value = serde_json::from_str(options).unwrap_or(Value::Null);
     let held = blocks.iter().map(|block| elements(py, &dtype, block)).collect::<PyResult<Vec<_>>>()?;
-    py.detach(|| {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&cancel);
+    interrupt::owned(py, &cancel, move || {
         let rank = held.first().map_or(0, |(shape, _)| shape.len());
-        let options = measuring(&wanted);
+        let options = Options { cancel: Some(until), ..measuring(&wanted) };
         let blocks: Vec<Block> = held.iter().map(|(shape, data)| block(shape, data)).collect();
         let list = offered(&wanted, &dtype, rank);
         let fill = vec![0; if dtype.is_vlen() { 0 } else { dtype.size() }];
@@ -63,7 +68,7 @@ fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>,
         let choices: Vec<Value> = options.goals.iter().map(choice).collect();
         let report: Vec<Value> = measured.iter().map(figures).collect();
         Ok(json!({"measured": report, "frontier": frontier(&measured), "choices": choices}).to_string())
-    })
+    })?
     .or_raise()
 }
 
@@ -87,6 +92,7 @@ fn measuring(wanted: &Value) -> Options {
         budget: Duration::from_secs_f64(wanted["seconds"].as_f64().unwrap_or(3600.0).clamp(0.0, 1e6)),
         goals: wanted["goals"].as_array().into_iter().flatten().filter_map(goal).collect(),
         prune_slow_only: wanted["report"].as_bool().unwrap_or(false),
+        cancel: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod codecs;
 mod error;
 mod index;
 mod inflate;
+mod interrupt;
 mod memory;
 mod modules;
 mod plan;

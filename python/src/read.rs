@@ -1,9 +1,7 @@
 //! Reading: one or many (array, selection, target) in one plan, with the GIL released.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Mode, Selection};
@@ -17,6 +15,7 @@ use serde_json::Value;
 
 use crate::error::{OrRaise, raise};
 use crate::index::indexes;
+use crate::interrupt;
 use crate::memory::{self, Array};
 use crate::modules;
 
@@ -200,7 +199,7 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
     let cancel = Arc::new(AtomicBool::new(false));
     let options = &ReadOptions { cancel: Some(Arc::clone(&cancel)), ..options.clone() };
     let watched = places.iter().map(|place| place.data.bytes).sum::<usize>() >= WATCHED;
-    interruptible(py, watched, &cancel, || {
+    interrupt::scoped(py, watched, &cancel, || {
         let queries: Vec<Query<'_>> = parts
             .iter()
             .map(|(array, selection, data, blobs)| {
@@ -218,39 +217,6 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
 
 /// Bytes of result from which a read may take long enough for someone to lose patience: a thread more costs nothing then.
 const WATCHED: usize = 16 << 20;
-
-/// Runs `work` with the GIL released. A `watched` one ends on Ctrl-C (or any signal whose handler raises): `cancel` is set,
-/// `work` returns, and the handler's exception is the result.
-fn interruptible<T: Send>(
-    py: Python<'_>,
-    watched: bool,
-    cancel: &AtomicBool,
-    work: impl FnOnce() -> T + Send,
-) -> PyResult<T> {
-    if !watched {
-        return Ok(py.detach(work));
-    }
-    py.detach(|| {
-        std::thread::scope(|scope| {
-            let (done, finished) = std::sync::mpsc::channel::<()>();
-            let running = scope.spawn(move || {
-                let _done = done; // dropped, and so noticed, also where `work` panics
-                work()
-            });
-            let mut raised = None;
-            while finished.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                if raised.is_none()
-                    && let Err(error) = Python::attach(|py| py.check_signals())
-                {
-                    cancel.store(true, Ordering::Relaxed);
-                    raised = Some(error);
-                }
-            }
-            let result = running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            raised.map_or(Ok(result), Err)
-        })
-    })
-}
 
 fn finish<'py>(py: Python<'py>, item: &Item<'py>, place: Place<'py>, blobs: Blobs) -> PyResult<Bound<'py, PyAny>> {
     let array = if item.view.meta().dtype.is_vlen() { strings(py, item, &place, blobs)? } else { place.array };

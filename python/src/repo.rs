@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use icecore::catalog::{self, Snapshot, Storage};
 use icecore::read::ArrayView;
@@ -10,6 +11,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::array::Array;
 use crate::error::OrRaise;
+use crate::interrupt;
 use crate::read::{self, Item};
 use crate::writer::Writer;
 
@@ -243,7 +245,7 @@ impl Repo {
         py.detach(|| self.repo.unsealed()).or_raise()
     }
 
-    /// `progress(done, total)` is called now and then.
+    /// `progress(done, total)` is called now and then, from any thread: Ctrl-C is noticed beside it.
     #[pyo3(signature = (deep=false, progress=None, history=false))]
     fn verify<'py>(
         &self,
@@ -259,7 +261,9 @@ impl Repo {
             }
         };
         let depth = icecore::verify::Depth { deep, history };
-        let problems = py.detach(|| icecore::verify::verify(&self.repo, &self.snapshot, depth, &report)).or_raise()?;
+        let cancel = AtomicBool::new(false);
+        let check = || icecore::verify::verify(&self.repo, &self.snapshot, depth, &report, &cancel);
+        let problems = interrupt::scoped(py, true, &cancel, check)?.or_raise()?;
         let list = PyList::empty(py);
         for problem in problems {
             let entry = PyDict::new(py);

@@ -381,6 +381,9 @@ def test_verify_history(run: Any, tmp_path: Path) -> None:
         (["pack", "REPO:/g/t", "--into", "x.icecore", "--codec", "gzip:12"], "format"),
         (["pack", "REPO:/g/t", "--into", "x.icecore", "--codec", "blosc:10"], "format"),
         (["pack", "REPO:/g/t", "--into", "x.icecore", "--memory", "0"], "invalid"),
+        (["pack", "REPO:/g/t", "--into", "x.icecore", "--memory", "9" * 23], "invalid"),
+        (["pack", "--follow", ".", "--into", "x.icecore", "--poll", "9" * 23], "invalid"),
+        (["log", "REPO", "-n", "0"], "invalid"),
         (["pack", "REPO:/g/t", "--into", "/proc/x.icecore"], "io"),
         (["branch", "REPO", "main"], "exists"),
         (["branch", "REPO", "--delete", "main"], "invalid"),
@@ -396,6 +399,14 @@ def test_errors(run: Any, repo: str, arguments: list[str], kind: str) -> None:
     assert err.startswith(f"icecore: error[{kind}]: ")
     assert "Traceback" not in err
     assert "\n  try: " in err
+
+
+def test_numbers_of_any_size(run: Any, repo: str) -> None:
+    many = "9" * 23
+    assert len(json.loads(run("log", repo, "-n", many, "--json")[1])) == len(icecore.open(repo).log())
+    assert json.loads(run("gc", repo, "--dry-run", "--older-than", many, "--json")[1])["objects"] == 0
+    with pytest.raises(icecore.Error, match="a limit of -1 commits"):
+        icecore.open(repo).log(-1)
 
 
 def test_debug_shows_the_traceback(repo: str) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import h5py
 import icecore
@@ -312,6 +313,30 @@ def test_on_the_command_line_until_idle(tmp_path: Path) -> None:
     wrong = subprocess.run(command(run, into, "x.nc"), capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 2
     assert "error[invalid]" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"codec": "nothing"},
+        {"codec": "zstd:99"},
+        {"codec": "[{]"},
+        {"chunk": (4, 0)},
+        {"shard": {"time": -1}},
+        {"goal": "best"},
+        {"bandwidth": "fast"},
+        {"access": "time"},
+        {"memory": "0"},
+        {"trust": "me"},
+    ],
+)
+def test_what_no_file_can_be_packed_with_is_refused_at_once(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(icecore.Error) as following:
+        Follower(tmp_path, tmp_path / "r.icecore", **options)
+    with pytest.raises(icecore.Error) as packing:
+        icecore.pack(tmp_path / "nothing.h5", tmp_path / "r.icecore", **options)
+    assert str(packing.value) == str(following.value)
+    assert following.value.kind in ("codec", "format", "invalid")
 
 
 def test_columns_that_were_written_anew_are_named(tmp_path: Path) -> None:

@@ -72,6 +72,46 @@ def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+BIG = 1.79e308
+CASES = {
+    "huge": (np.array([-BIG, BIG, 0.0]), {}, "unsupported"),
+    "huge_map": (np.full((4, 5), np.finfo("f8").max), {}, "unsupported"),
+    "scaled_beyond": (np.arange(10.0), {"scale_factor": 1e308}, "unsupported"),
+    "wrong_scale": (np.arange(10.0), {"scale_factor": "two"}, "invalid"),
+    "two_offsets": (np.arange(10.0), {"add_offset": [1, 2]}, "invalid"),
+    "one_scale": (np.arange(10.0), {"scale_factor": [2.0]}, ""),
+    "no_formula": (np.arange(10.0), {"long_name": "$\\foo$ \x07 a_b^", "units": "m" * 3000}, ""),
+    "nan": (np.full(9001, np.nan), {}, ""),
+    "nan_map": (np.full((4, 5), np.nan), {}, ""),
+    "inf": (np.array([[1, np.inf], [-np.inf, 2.0]]), {}, ""),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", CASES)
+def test_odd_numbers_and_attributes(tmp_path: Path, name: str) -> None:
+    values, attrs, kind = CASES[name]
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/x", "f8", values.shape, attrs=attrs)[...] = values
+    array, picture = icecore.open(tmp_path / "r")["/x"], tmp_path / "x.png"
+    if kind:
+        with pytest.raises(icecore.Error) as caught:
+            draw(array, (...,), str(picture))
+        assert caught.value.kind == kind
+    else:
+        draw(array, (...,), str(picture))
+        assert png_size(picture) == (1080, 600)
+
+
+def test_huge_coordinates_and_several_missing_values(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/x", "f8", (4,), ("x",))[...] = np.linspace(-1, 1, 4) * BIG
+        w.array("/y", "i4", (4,), ("x",), attrs={"missing_value": [1, 2]})[...] = np.arange(4)
+    repo = icecore.open(tmp_path / "r")
+    draw(repo["/y"], (...,), str(tmp_path / "y.png"))
+    np.testing.assert_array_equal(physical(repo["/y"], repo["/y"][...]), [0, np.nan, np.nan, 3])
+
+
 @pytest.mark.parametrize(
     "sel", [(0,), (0, ..., [1, 2]), (0, [1, 2]), ([1, 2], 0), (..., [1], 0), (slice(1), 3, [2, 2])]
 )

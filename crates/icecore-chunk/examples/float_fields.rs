@@ -149,8 +149,13 @@ fn run(
 ) -> Result<Measured, Box<dyn std::error::Error>> {
     let candidate =
         Candidate { label: label.into(), codecs: codecs.clone(), class: Class::Fast, short: false, kin: None };
-    let options =
-        Options { threads: 1, budget: Duration::from_secs(3600), goals: vec![Goal::Archive], prune_slow_only: true };
+    let options = Options {
+        threads: 1,
+        budget: Duration::from_secs(3600),
+        goals: vec![Goal::Archive],
+        prune_slow_only: true,
+        cancel: None,
+    };
     let fill = vec![0; field.dtype.size()];
     let measured = measure(&[candidate], blocks, &field.dtype, &fill, &options)?.remove(0);
     match &measured.state {

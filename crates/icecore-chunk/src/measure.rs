@@ -1,11 +1,11 @@
 //! Candidates on sampled chunks: bytes, encoding and decoding time, and whether every bit comes back.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use icecore_grid::Result;
+use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::block::{Block, Decoded};
 use crate::candidates::Candidate;
@@ -44,6 +44,14 @@ pub struct Options {
     /// Leave out only those that are slow: a report shows the others on every block. Otherwise the quick ones may go after
     /// two blocks.
     pub prune_slow_only: bool,
+    /// Set it to begin no further candidate, and end with `interrupted`.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+impl Options {
+    fn cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
 }
 
 /// Runs the candidates over the blocks, one block after another; within a block, `threads` at a time.
@@ -51,7 +59,7 @@ pub struct Options {
 /// All that are still in the running were measured on the same blocks. After each block those that are hopeless for
 /// every goal drop out.
 ///
-/// Errors: `Mismatch` for a block that does not hold what its shape and type say.
+/// Errors: `Mismatch` for a block that does not hold what its shape and type say, `Interrupted` once it was cancelled.
 pub fn measure(
     candidates: &[Candidate],
     blocks: &[Block<'_>],
@@ -70,11 +78,14 @@ pub fn measure(
             break;
         }
         if index == 0 {
-            one_block(&runs, block, &mut workers, |class| class != Class::Slow);
+            one_block(&runs, block, &mut workers, options, |class| class != Class::Slow);
             spare(&mut runs, if options.goals.contains(&Goal::Archive) { VERY_FAR } else { FAR });
-            one_block(&runs, block, &mut workers, |class| class == Class::Slow);
+            one_block(&runs, block, &mut workers, options, |class| class == Class::Slow);
         } else {
-            one_block(&runs, block, &mut workers, |_| true);
+            one_block(&runs, block, &mut workers, options, |_| true);
+        }
+        if options.cancelled() {
+            return Err(Error::new(ErrorKind::Interrupted, "measuring was interrupted"));
         }
         prune(&mut runs, options);
     }
@@ -117,13 +128,21 @@ impl Run {
 }
 
 /// Every live candidate of some classes on one block: the slow ones are begun first, so that the threads end together.
-fn one_block(runs: &[Mutex<Run>], block: &Block<'_>, workers: &mut [Worker], wanted: impl Fn(Class) -> bool) {
+fn one_block(
+    runs: &[Mutex<Run>],
+    block: &Block<'_>,
+    workers: &mut [Worker],
+    options: &Options,
+    wanted: impl Fn(Class) -> bool,
+) {
     let class = |i: &usize| runs[*i].lock().unwrap_or_else(PoisonError::into_inner).measured.candidate.class;
     let mut order: Vec<usize> = (0..runs.len()).filter(|i| wanted(class(i))).collect();
     order.sort_by_key(|i| std::cmp::Reverse(class(i)));
     let next = AtomicUsize::new(0);
     let work = |worker: &mut Worker| {
-        while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed))
+            && !options.cancelled()
+        {
             runs[*index].lock().unwrap_or_else(PoisonError::into_inner).on(block, worker);
         }
     };

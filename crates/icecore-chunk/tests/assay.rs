@@ -10,7 +10,13 @@ use icecore_chunk::{
 use serde_json::{Value, json};
 
 fn options() -> Options {
-    Options { threads: 2, budget: Duration::from_secs(60), goals: vec![Goal::Archive], prune_slow_only: false }
+    Options {
+        threads: 2,
+        budget: Duration::from_secs(60),
+        goals: vec![Goal::Archive],
+        prune_slow_only: false,
+        cancel: None,
+    }
 }
 
 fn keep_all() -> Options {
@@ -42,6 +48,15 @@ fn noise(len: usize) -> Vec<u8> {
         (state >> 33) as u8
     };
     (0..len).map(step).collect()
+}
+
+#[test]
+fn a_cancelled_measurement_begins_nothing() {
+    let numbers = vec![0; 16_000];
+    let cancelled = Options { cancel: Some(std::sync::Arc::new(true.into())), ..options() };
+    let list = candidates(&DType::Float32, 1, false);
+    let result = measure(&list, &[fixed(&numbers, &[4000])], &DType::Float32, &[0; 4], &cancelled);
+    assert_eq!(result.unwrap_err().kind, icecore_grid::ErrorKind::Interrupted);
 }
 
 #[test]

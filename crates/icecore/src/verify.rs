@@ -1,6 +1,7 @@
 //! verify: is everything that a snapshot points to there, unchanged and readable?
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use icecore_catalog::{Damage, Location, Place, Repo, Snapshot};
@@ -37,15 +38,16 @@ pub struct Depth {
 }
 
 /// Checks a version's own files and all references of all its arrays, and more as `depth` says. `progress(done, total)` counts
-/// versions, then chunks.
+/// versions, then chunks. Once `cancel` is set, it ends.
 ///
 /// # Errors
-/// Only what prevents the check itself; everything wrong in the repository is a [`Problem`].
+/// Only what prevents the check itself, and Interrupted; everything wrong in the repository is a [`Problem`].
 pub fn verify(
     repo: &Repo,
     snapshot: &Snapshot,
     depth: Depth,
     progress: &(dyn Fn(u64, u64) + Sync),
+    cancel: &AtomicBool,
 ) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     if depth.history {
@@ -63,10 +65,11 @@ pub fn verify(
     let total = views.iter().map(|v| v.table().map_or(0, |t| t.len() as u64)).sum();
     let mut done = 0;
     for view in &views {
+        go_on(cancel)?;
         let broken = references(view, &mut problems)?;
         let chunks: Vec<u64> = view.table()?.iter().map(|(flat, _)| flat).filter(|f| !broken.contains(f)).collect();
         if depth.deep {
-            decode(view, &chunks, &mut problems, &|n| progress(done + n, total))?;
+            decode(view, &chunks, &mut problems, &|n| progress(done + n, total), cancel)?;
         }
         done += view.table()?.len() as u64;
         progress(done, total);
@@ -111,6 +114,13 @@ fn references(view: &ArrayView, problems: &mut Vec<Problem>) -> Result<Vec<u64>>
     Ok(broken)
 }
 
+fn go_on(cancel: &AtomicBool) -> Result<()> {
+    if cancel.load(Ordering::Relaxed) {
+        return Err(Error::new(icecore_grid::ErrorKind::Interrupted, "the check was interrupted"));
+    }
+    Ok(())
+}
+
 fn corrupt(message: String) -> Error {
     Error::new(icecore_grid::ErrorKind::Corrupt, message)
 }
@@ -144,18 +154,20 @@ fn decode(
     chunks: &[u64],
     problems: &mut Vec<Problem>,
     progress: &(dyn Fn(u64) + Sync),
+    cancel: &AtomicBool,
 ) -> Result<()> {
     let found = Mutex::new(Vec::new());
-    let done = std::sync::atomic::AtomicU64::new(0);
+    let done = AtomicU64::new(0);
     let options = ReadOptions { cache: false, ..ReadOptions::default() };
     for_each(chunks.len(), |i| {
         let Some(flat) = chunks.get(i) else { return Ok(()) };
+        go_on(cancel)?;
         let coords = view.meta().grid.coords(*flat);
         if let Err(error) = read_region(view, &view.meta().grid.region(&coords), &options) {
             let problem = Problem { error, path: view.path().to_owned(), chunk: Some(coords), place: String::new() };
             found.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
         }
-        progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         Ok(())
     })?;
     problems.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));

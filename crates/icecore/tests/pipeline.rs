@@ -201,7 +201,8 @@ fn a_clean_repository_verifies() {
     let shape = [64, 96];
     let (repo, _view) = filled(&sharded(shape, [32, 48], [8, 16]), shape);
     let problems =
-        verify(&repo, &repo.snapshot(None).unwrap(), Depth { deep: true, history: true }, &|_, _| {}).unwrap();
+        verify(&repo, &repo.snapshot(None).unwrap(), Depth { deep: true, history: true }, &|_, _| {}, &false.into())
+            .unwrap();
     assert_eq!(problems, []);
 }
 

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
@@ -35,7 +35,6 @@ VERBS = (
     "verify",
     "bench",
 )
-_INTERRUPTED = 130
 _SELECTING = ("read", "explain", "plot")
 
 
@@ -82,13 +81,15 @@ def run(arguments: list[str]) -> int:
     # A command needs no other verb's options, which take their time to read.
     verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
     try:
-        status = _status(table(verbs)(arguments, prog_name="icecore", standalone_mode=False))
-        if status == _INTERRUPTED:
-            raise KeyboardInterrupt  # which the parser made a status of, without a word
-        return status
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output left (as `head` does), of which the parser makes an exit: no error, but
-        # Python must not try to flush again.
+        # Not by calling the table: it keeps what was raised to itself where that is Ctrl-C.
+        command = typer.main.get_command(table(verbs))
+        with command.make_context("icecore", list(arguments)) as context:
+            command.invoke(context)
+        return 0
+    except typer.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        # The reader of our output left (as `head` does): no error, but Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:
@@ -97,7 +98,3 @@ def run(arguments: list[str]) -> int:
         text, status = describe(error, arguments)
         print(text, file=sys.stderr)
         return status
-
-
-def _status(result: Any) -> int:
-    return result if isinstance(result, int) and not isinstance(result, bool) else 0

@@ -66,7 +66,11 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
 
 
 def emit(value: Any, as_json: bool, plain: str, fold: bool = True) -> None:
-    """Print data to stdout: as JSON, or as text, whose long lines are broken at the edge of a terminal."""
+    """Print data to stdout: as JSON, or as text, whose long lines are broken at the edge of a terminal.
+
+    Names and attributes come from files of anybody: what would steer a terminal is made visible.
+    """
+    plain = text.visible(plain)
     if fold and not as_json and sys.stdout.isatty():
         plain = text.folded(plain, shutil.get_terminal_size().columns)
     typer.echo(_json(value) if as_json else plain)
@@ -74,7 +78,7 @@ def emit(value: Any, as_json: bool, plain: str, fold: bool = True) -> None:
 
 def talk(message: str) -> None:
     """Say something to the user: stderr."""
-    typer.echo(message, err=True)
+    typer.echo(text.visible(message), err=True)
 
 
 def _json(value: Any) -> str:
@@ -111,7 +115,9 @@ class Progress:
         if self._bar is None:
             self._start(total)
         amount = f"{text.size(done)} of {text.size(total)}" if self._nbytes else f"{done:,} of {total:,}"
-        self._bar.update(self._task, completed=done, total=total, description=f"{path} {amount}")
+        self._bar.update(
+            self._task, completed=done, total=total, description=f"{text.visible(path)} {amount}"
+        )
 
     def count(self, done: int, total: int) -> None:
         """The same without a path."""
@@ -122,7 +128,7 @@ class Progress:
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeRemainingColumn())
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
         self._bar.start()
         self._task = self._bar.add_task(self._verb, total=total)

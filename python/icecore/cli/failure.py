@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icecore import errors
+from icecore.text import visible
 
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (FileNotFoundError, "not-found"),
@@ -41,7 +42,7 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
         verb = f" {arguments[0]}" if known and not arguments[0].startswith("-") else ""
         return _format("invalid", usage(), f"icecore{verb} --help"), 2
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
-        return _format("interrupted", "stopped", ""), 130
+        return _format("interrupted", str(error) or "stopped", ""), 130
     for kind_of, kind in _KINDS:
         if isinstance(error, kind_of):
             return _format(kind, str(error) or type(error).__name__, ""), 2
@@ -52,4 +53,4 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
 def _format(kind: str, message: str, hint: str) -> str:
     text = f"icecore: error[{kind}]: {message}"
     hint = hint or _HINTS.get(kind, "icecore VERB --help shows what a verb takes")
-    return f"{text}\n  try: {hint}" if hint else text
+    return visible(f"{text}\n  try: {hint}" if hint else text)

@@ -9,7 +9,7 @@ import typer
 
 from icecore import text
 from icecore.cli.batch import say_notes
-from icecore.cli.console import talk
+from icecore.cli.console import emit, talk
 
 if TYPE_CHECKING:
     from icecore.follow import Event, Follower
@@ -27,8 +27,8 @@ def follow(follower: Follower, until_idle: float | None, as_json: bool) -> None:
             packed += event.report is not None
             (failed.add if event.failure is not None else failed.discard)(event.name)
             _say(event, as_json)
-    except KeyboardInterrupt:
-        how = "stopped"
+    except KeyboardInterrupt as error:
+        how = str(error) or "stopped"
     if as_json:
         typer.echo(json.dumps({"event": "end", "why": how, "packed": packed, "failed": sorted(failed)}))
     else:
@@ -52,4 +52,5 @@ def _say(event: Event, as_json: bool) -> None:
         ratio = text.ratio(report.bytes_raw, report.bytes_stored)
         arrays = text.plural(report.count("packed"), "array")
         size = f"{text.size(report.bytes_raw)} raw, {text.size(report.bytes_stored)} stored ({ratio})"
-        typer.echo(f"{event.name}: {arrays}, {size}, snapshot {report.snapshot}, {report.seconds:.2f} s")
+        said = f"{event.name}: {arrays}, {size}, snapshot {report.snapshot}, {report.seconds:.2f} s"
+        emit(None, False, said, fold=False)

@@ -32,7 +32,7 @@ def gc(
     """
     from icecore import text
 
-    limit = int((time.time() - _age(older_than)) * 1e6)
+    limit = max(int((time.time() - _age(older_than)) * 1e6), 0)  # nothing is from before 1970
     report = open_repo(repo, storage).gc(limit, dry_run)
     verb = "would delete" if dry_run else "deleted"
     emit(report, json, f"{verb} {text.plural(report['objects'], 'object')}, {text.size(report['bytes'])}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import io
 import os
 import sys
 from gc import freeze, set_threshold
@@ -18,6 +19,7 @@ _KEPT, _OWN = 256 << 20, 32 << 20
 
 def settle() -> None:
     """Set up the process of one command; to be called when all that is always needed was imported."""
+    _streams()
     # No command multiplies matrices; NumPy's library for that starts threads all the same, which wait awake.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What was imported stays, and a command leaves few cycles behind: looking for them took its time.
@@ -30,6 +32,16 @@ def settle() -> None:
     # New memory comes in pages that the kernel clears one by one, which costs as much as decoding into them.
     mallopt(_M_TRIM_THRESHOLD, _KEPT)
     mallopt(_M_MMAP_THRESHOLD, _OWN)
+
+
+def _streams() -> None:
+    """What was closed is nothing; what a terminal has no letters for is written as Python writes it."""
+    for name in ("stdin", "stdout", "stderr"):  # in this order each takes the place of the one that is closed
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def leave(status: int) -> NoReturn:

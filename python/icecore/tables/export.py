@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import numpy as np
 
-from icecore import errors
+from icecore import errors, text
 from icecore.landing import landing
 from icecore.tables.printed import cells, clocks, near, times
 from icecore.tables.scan import arrow, flat
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+#: characters of a text on a terminal, and of the names of columns that it has no room for
+_CELL, _MORE = 40, 120
 
 
 class Rows(Protocol):
@@ -96,13 +101,13 @@ def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
     import pyarrow as pa
 
     if pa.types.is_large_string(batch[0].type):
-        text = batch.set_column(0, batch.schema[0].name, batch[0].fill_null(""))
+        filled = batch.set_column(0, batch.schema[0].name, batch[0].fill_null(""))
     else:
-        text = batch
+        filled = batch
     made = io.BytesIO()
-    pc.write_csv(text, made, pc.WriteOptions(include_header=False))
+    pc.write_csv(filled, made, pc.WriteOptions(include_header=False))
     lines = made.getvalue()
-    if text is batch:  # no text, so that every empty line is a null
+    if filled is batch:  # no text, so that every empty line is a null
         lines = b"".join(line if line != b"\n" else b'""\n' for line in lines.splitlines(keepends=True))
     sink.write(lines)
 
@@ -182,19 +187,32 @@ _FORMATS: dict[str, Callable[[Rows, str], int]] = {
 
 
 def _show(scan: Rows, shown: int) -> int:
-    from rich.console import Console
-    from rich.table import Table as Pretty
-
-    pretty, rows = Pretty(box=None, header_style="bold"), 0
-    for name in scan.columns:
-        pretty.add_column(name, justify="right")
+    """The first rows, with the columns that a terminal has room for: half a number is none."""
+    first: list[list[str]] = []
+    rows = 0
     for batch in times(scan.reader()):
         for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
-            pretty.add_row(*("" if value is None else str(value) for value in row.values()))
+            first.append(["" if value is None else _cell(value) for value in row.values()])
         rows += batch.num_rows
-    # Data are no markup: "[red]" is a text, and ":x:" in histogram:x:3 no picture.
-    console = Console(soft_wrap=False, highlight=False, markup=False, emoji=False)
-    console.print(pretty)
+    names = [text.visible(name) for name in scan.columns]
+    wide = shutil.get_terminal_size().columns
+    fit = _fitting([max(map(len, column)) for column in zip(names, *first, strict=True)], wide)
+    lines = [text.table(names[:fit], [row[:fit] for row in first], range(fit))]
     if rows > shown:
-        console.print(f"… {rows:,} rows; -o out.csv writes all of them")
+        lines.append(f"… {rows:,} rows; -o out.csv writes all of them")
+    if rest := names[fit:]:
+        more = text.shorten(", ".join(rest), _MORE)
+        lines.append(f"… {text.plural(len(rest), 'more column')}: {more}; -o out.csv writes all of them")
+    print(text.folded("\n".join(lines), wide))
     return rows
+
+
+def _cell(value: Any) -> str:
+    return text.shorten(text.visible(value), _CELL) if isinstance(value, str) else str(value)
+
+
+def _fitting(widths: list[int], wide: int) -> int:
+    """How many columns fit beside each other, one at least; a last one, a histogram say, may be broken."""
+    ends = np.cumsum(np.array(widths) + 2) - 2
+    fit = max(int((ends <= wide).sum()), 1)
+    return len(widths) if fit >= len(widths) - 1 and widths[-1] > wide // 2 else fit

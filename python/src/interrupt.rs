@@ -1,0 +1,64 @@
+//! Ctrl-C (or any signal whose handler raises) during native work: `cancel` is set, and the handler's exception is the result.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+/// Runs `work` with the GIL released, on a thread of its own where it is `watched`. Once interrupted it is waited for.
+pub fn scoped<T: Send>(
+    py: Python<'_>,
+    watched: bool,
+    cancel: &AtomicBool,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    if !watched {
+        return Ok(py.detach(work));
+    }
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (done, finished) = channel::<()>();
+            let running = scope.spawn(move || {
+                let _done = done; // dropped, and so noticed, also where `work` panics
+                work()
+            });
+            let raised = interrupted(&finished, cancel);
+            let result = running.join().unwrap_or_else(|panic| resume_unwind(panic));
+            raised.map_or(Ok(result), Err)
+        })
+    })
+}
+
+/// The same for `work` that owns all it needs: once interrupted, it is left to notice that by itself.
+pub fn owned<T: Send + 'static>(
+    py: Python<'_>,
+    cancel: &Arc<AtomicBool>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    py.detach(|| {
+        let (done, finished) = channel::<()>();
+        let running = thread::spawn(move || {
+            let _done = done;
+            work()
+        });
+        match interrupted(&finished, cancel) {
+            Some(error) => Err(error),
+            None => Ok(running.join().unwrap_or_else(|panic| resume_unwind(panic))),
+        }
+    })
+}
+
+/// Waits for the end of the work, or for a signal whose handler raises.
+fn interrupted(finished: &Receiver<()>, cancel: &AtomicBool) -> Option<PyErr> {
+    while finished.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            cancel.store(true, Ordering::Relaxed);
+            return Some(error);
+        }
+    }
+    None
+}
