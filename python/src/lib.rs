@@ -4,6 +4,7 @@ mod array;
 mod assay;
 mod codecs;
 mod error;
+mod group;
 mod index;
 mod inflate;
 mod interrupt;
@@ -35,5 +36,6 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     rows::register(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
+    group::register(module)?;
     plan::register(module)
 }

@@ -9,7 +9,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import grouped, moments
+from icecore.tables import moments
 from icecore.tables.grouped import Grouped
 from icecore.tables.reduce import reduce
 from icecore.tables.wishes import Wish
@@ -37,13 +37,9 @@ def frame(seed: int, dtype: str) -> Any:
     return pd.DataFrame({"k": keys, "s": texts, "x": x})
 
 
-@pytest.mark.parametrize("waiting", [0, 1 << 18])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8"])
 @pytest.mark.parametrize("keys", [["k"], ["s"], ["s", "k"]])
-def test_batches_come_to_what_all_rows_are(
-    monkeypatch: pytest.MonkeyPatch, waiting: int, dtype: str, keys: list[str]
-) -> None:
-    monkeypatch.setattr(grouped, "_WAITING", waiting)
+def test_batches_come_to_what_all_rows_are(dtype: str, keys: list[str]) -> None:
     rows = frame(len(dtype), dtype)
     of = Grouped(keys, [Wish(name, name, "x") for name in FUNCTIONS])
     for batch in pa.Table.from_pandas(rows, preserve_index=False).to_batches(701):
@@ -116,3 +112,58 @@ def test_an_infinity_makes_an_infinite_mean_in_whatever_batch(rest: list[float])
 def test_by_is_a_keyword_in_any_case(tmp_path: Path) -> None:
     t = table(tmp_path, {"k": np.array([1, 1, 2])})
     assert reduce(t, "count BY k") == reduce(t, "count\tby k") == [{"k": 1, "count": 2}, {"k": 2, "count": 1}]
+
+
+def test_sum_and_mean_of_whole_numbers_together(tmp_path: Path) -> None:
+    x = np.array([2**53 + 1, 2**53 + 1, -7, 5])
+    t = table(tmp_path, {"k": np.array([0, 0, 1, 1], "i2"), "x": x})
+    assert reduce(t, "mean:x, sum:x by k") == [
+        {"k": 0, "mean:x": 2.0**53, "sum:x": 2**54 + 2},
+        {"k": 1, "mean:x": -1.0, "sum:x": -2},
+    ]
+
+
+def test_texts_that_differ_in_blanks_and_truth_values_and_days_are_keys(tmp_path: Path) -> None:
+    s = np.array(["a", "a ", "a  ", "", "a", "é"])
+    day = np.array(["2001-02-03", "1969-12-31", "NaT", "2001-02-03", "2001-02-03", "NaT"], "M8[D]")
+    t = table(tmp_path, {"s": s, "b": np.array([1, 0, 1, 0, 1, 1], "?"), "d": day})
+    assert {row["s"]: row["count"] for row in reduce(t, "count by s")} == {
+        "": 1,
+        "a": 2,
+        "a ": 1,
+        "a  ": 1,
+        "é": 1,
+    }
+    assert reduce(t, "count by b") == [{"b": False, "count": 2}, {"b": True, "count": 4}]
+    assert list(reduce(t, "count by s")[0]) == ["s", "count"]
+    found = [
+        (row["d"] and row["d"].isoformat()[:10], row["b"], row["count"]) for row in reduce(t, "count by d, b")
+    ]
+    assert found == [
+        ("1969-12-31", False, 1),
+        ("2001-02-03", False, 1),
+        ("2001-02-03", True, 2),
+        (None, True, 2),
+    ]
+
+
+def test_keys_of_many_columns_with_many_values_each(tmp_path: Path) -> None:
+    """More combinations than 64 bits hold."""
+    n = 7000
+    rng = np.random.default_rng(9)
+    columns = {name: rng.integers(0, 2**62, n) for name in "abcdef"}
+    rows = reduce(table(tmp_path, columns), "count by a, b, c, d, e, f")
+    assert [tuple(row.values())[:6] for row in rows] == sorted(zip(*map(list, columns.values()), strict=True))
+
+
+@pytest.mark.parametrize("first", [0.0, 1e9, -1e15])
+def test_deviations_of_what_varies_little_by_key(tmp_path: Path, first: float) -> None:
+    """Nothing is lost to the squares of large numbers, nor to a first value that is far from the others."""
+    rng = np.random.default_rng(3)
+    k = rng.integers(0, 3, 20_000)
+    x = 1e9 + rng.normal(size=len(k)) * 1e-3
+    x[[np.flatnonzero(k == 0)[0]]] = first
+    for row in reduce(table(tmp_path, {"k": k, "x": x}), "std:x, mean:x by k"):
+        wanted = x[k == row["k"]].astype("g")
+        assert row["std:x"] == pytest.approx(float(wanted.std()), rel=1e-11)
+        assert row["mean:x"] == pytest.approx(float(wanted.mean()), rel=3e-16)

@@ -4,6 +4,7 @@
 //! `restore` stand on `read`.
 
 mod changes;
+pub mod group;
 pub mod memory;
 mod pool;
 pub mod read;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from icecore.tables.keys import Key, order, stored
 from icecore.tables.scan import arrow
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
     from icecore.tables.wishes import Wish
 
-#: keys that are joined with those before only when as many have come again
-_WAITING = 1 << 18
-_LOW = 0xFFFF_FFFF
 Parts = dict[str, np.ndarray]
 
 
@@ -29,175 +27,118 @@ class Grouped:
     """
 
     def __init__(self, keys: Sequence[str], wishes: Sequence[Wish]) -> None:
-        self._keys, self._wishes = list(keys), list(wishes)
-        self._waiting: list[tuple[pa.Table, dict[str, Parts]]] = []
-        self._rows, self._joined = 0, 0
+        from icecore import _icecore
+
+        self._keys = {name: Key() for name in keys}
+        self._pairs = [_icecore.Words() for _ in keys[1:]]
+        self._wishes = list(wishes)
+        asked = dict.fromkeys(wish.column for wish in wishes)
+        self._columns = {name: _Column([w for w in wishes if w.column == name]) for name in asked}
+        self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in some rows."""
-        pa = arrow()
-        keys = pa.table([_key(batch[name]) for name in self._keys], self._keys)
-        codes, keys = _codes(keys)
-        parts: dict[str, Parts] = {"": {"rows": np.bincount(codes, minlength=len(keys))}}
-        for name in dict.fromkeys(wish.column for wish in self._wishes if wish.column):
-            parts[name] = self._of_values(name, batch[name], codes, len(keys))
-        self._waiting.append((keys, parts))
-        self._rows += len(keys)
-        if self._rows - self._joined > max(self._joined, _WAITING):
-            self._join()
+        codes, *others = (key.add(batch[name]) for name, key in self._keys.items())
+        for pairs, more in zip(self._pairs, others, strict=True):
+            codes = pairs.pairs(codes, more)
+        self._rows += len(codes)
+        for name, column in self._columns.items():
+            column.add(codes, len(self), *(stored(batch[name]) if name is not None else (codes, None)))
+
+    def __len__(self) -> int:
+        """Keys so far."""
+        return len(self._pairs[-1]) if self._pairs else len(next(iter(self._keys.values())))
 
     def result(self) -> tuple[dict[str, Any], int]:
         """Keys (as Arrow) and functions (as NumPy or lists) by name, in order of the keys; and all rows."""
-        if not self._waiting:
+        if not self._rows:
             return {name: [] for name in [*self._keys, *(wish.label for wish in self._wishes)]}, 0
-        self._join()
-        [(keys, parts)] = self._waiting
-        import pyarrow.compute as pc
-
-        place = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in self._keys])
-        columns: dict[str, Any] = {name: keys[name].take(place).combine_chunks() for name in self._keys}
-        at = place.to_numpy()
+        numbers = self._numbers()
+        values = [key.values() for key in self._keys.values()]
+        place = order(values, numbers)
+        columns: dict[str, Any] = {
+            name: of.take(arrow().array(number[place]))
+            for name, of, number in zip(self._keys, values, numbers, strict=True)
+        }
+        parts = {name: column.parts(len(self)) for name, column in self._columns.items()}
         for wish in self._wishes:
-            columns[wish.label] = _value(wish, {n: v[at] for n, v in parts[wish.column or ""].items()})
-        return columns, int(parts[""]["rows"].sum())
+            columns[wish.label] = _value(wish, {n: v[place] for n, v in parts[wish.column].items()})
+        return columns, self._rows
 
-    def _of_values(self, name: str, column: pa.Array, codes: np.ndarray, count: int) -> Parts:
-        asked = {wish.function for wish in self._wishes if wish.column == name}
-        data = column.drop_null().to_numpy(zero_copy_only=False)
-        codes = codes[column.is_valid().to_numpy(zero_copy_only=False)] if column.null_count else codes
-        if data.dtype.kind == "f" and (gone := np.isnan(data)).any():
-            data, codes = data[~gone], codes[~gone]
-        parts: Parts = {"count": np.bincount(codes, minlength=count)}
-        if asked & {"mean", "std", "rms"}:
-            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                parts |= _moments(data.astype("f8", copy=False), codes, parts["count"], not asked <= _PLAIN)
-        if "sum" in asked:
-            parts |= _sums(data, codes, count)
-        for function, pick in _PICK.items():
-            if function in asked:
-                parts[function] = np.zeros(count, data.dtype)
-                parts[function][codes] = data  # any of them to begin with
-                pick.at(parts[function], codes, data)
-        for wish in self._wishes:
-            if wish.column == name and wish.function == "histogram":
-                parts[wish.label] = _histogram(wish, data, codes, count)
+    def _numbers(self) -> list[np.ndarray]:
+        """For each key column which of its values each key has."""
+        whole, numbers = np.arange(len(self), dtype="u8"), []
+        for pairs in reversed(self._pairs):
+            words = pairs.keys()[0][whole]
+            numbers.append(words & np.uint64(0xFFFF_FFFF))
+            whole = words >> np.uint64(32)
+        return [whole, *reversed(numbers)]
+
+
+class _Column:
+    """What is known of one column, or of the rows."""
+
+    def __init__(self, wishes: Sequence[Wish]) -> None:
+        self._asked = {wish.function for wish in wishes}
+        self._histograms = {
+            wish: np.zeros((0, wish.bins), "i8") for wish in wishes if wish.function == "histogram"
+        }
+        self._folds: list[Any] = []
+        self._dtype = np.dtype("u4")
+
+    def add(self, codes: np.ndarray, count: int, values: np.ndarray, valid: np.ndarray | None) -> None:
+        """Take in rows whose keys have the numbers ``codes``, all below ``count``."""
+        from icecore import _icecore
+
+        if not self._folds:
+            self._dtype = values.dtype
+            folds = _folds(self._asked, values.dtype)
+            self._folds = [_icecore.Fold(fold, values.dtype.name) for fold in folds]
+        for fold in self._folds:
+            fold.add(codes, count, values.view("u1"), valid)
+        for wish, counts in self._histograms.items():
+            if len(counts) < count:
+                more = np.zeros((max(count, 2 * len(counts)) - len(counts), wish.bins), "i8")
+                self._histograms[wish] = counts = np.concatenate([counts, more])
+            _histogram(wish, counts, codes, values, valid)
+
+    def parts(self, count: int) -> Parts:
+        """What is known, for each of so many keys."""
+        parts: Parts = {wish.label: counts[:count] for wish, counts in self._histograms.items()}
+        for fold in self._folds:
+            parts |= fold.parts()
+        for extreme in {"min", "max"} & parts.keys():
+            parts[extreme] = parts[extreme].astype(self._dtype)
         return parts
 
-    def _join(self) -> None:
-        """What waits becomes one table of different keys."""
-        pa = arrow()
-        codes, keys = _codes(pa.concat_tables([keys for keys, _ in self._waiting]))
-        parts: dict[str, Parts] = {}
-        for column, names in self._waiting[0][1].items():
-            every = [part[column] for _, part in self._waiting]
-            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                whole = {name: np.concatenate([part[name] for part in every]) for name in names}
-                parts[column] = _together(whole, codes, len(keys))
-        self._waiting = [(keys, parts)]
-        self._rows = self._joined = len(keys)
+
+def _folds(asked: set[str], dtype: np.dtype[Any]) -> list[str]:
+    """What has to be known for the functions asked."""
+    found = ["moments"] if asked & {"std", "rms"} else []
+    found += ["extremes"] if asked & {"min", "max"} else []
+    found += ["sum"] if "sum" in asked else []
+    tells_mean = "sum" in found and dtype.kind == "f"
+    found += ["mean"] if "mean" in asked and not tells_mean else []  # more exact than that of moments
+    return found or ["count"]
 
 
-_PLAIN = {"count", "mean", "sum", "min", "max", "histogram"}
-_PICK: dict[str, Any] = {"min": np.minimum, "max": np.maximum}
-
-
-def _key(column: pa.Array) -> pa.Array:
-    """A key column as Arrow can tell its values apart: NaN is null, -0.0 is 0.0, of 16 bits are 32."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_floating(column.type):
-        return column
-    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
-    zero = pa.scalar(0, column.type)
-    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), pc.add(column, zero))
-
-
-def _codes(keys: pa.Table) -> tuple[np.ndarray, pa.Table]:
-    """The number of each row's key, and the different keys."""
-    codes, many = np.zeros(0, "i8"), 1
-    for column in keys.columns:
-        coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        indices = coded.indices.to_numpy().astype("i8")
-        if keys.num_columns == 1:
-            return indices, arrow().table([coded.dictionary], keys.column_names)
-        codes = codes * len(coded.dictionary) + indices if len(codes) else indices
-        many *= len(coded.dictionary)
-        if many > max(len(keys), 1 << 16):  # of the combinations only those that there are
-            found, codes = np.unique(codes, return_inverse=True)
-            many = len(found)
-    first = np.full(many, -1, "i8")
-    first[codes] = np.arange(len(codes))  # of several rows any one
-    there = first >= 0
-    return (codes if there.all() else (np.cumsum(there) - 1)[codes]), keys.take(first[there])
-
-
-def _moments(data: np.ndarray, codes: np.ndarray, count: np.ndarray, deviations: bool) -> Parts:
-    """Mean and sum of squared deviations for each key."""
-    many = len(count)
-    mean = np.bincount(codes, data, many) / count
-    mean = _exact(mean, data, codes, 1.0 / count)
-    parts = {"mean": mean}
-    if deviations:
-        parts["m2"] = np.bincount(codes, (data - mean[codes]) ** 2, many)
-    return parts
-
-
-def _exact(mean: np.ndarray, data: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """A mean less what rounding made of it: the mean of the deviations is added, where it is a number."""
-    rest = np.bincount(codes, data - mean[codes], len(mean)) * weight
-    return np.where(np.isfinite(rest), mean + rest, mean)
-
-
-def _sums(data: np.ndarray, codes: np.ndarray, count: int) -> Parts:
-    """Of floats as they are; of whole numbers exactly, as multiples of 2³² and the rest."""
-    if data.dtype.kind == "f":
-        return {"sum": np.bincount(codes, data.astype("f8", copy=False), count)}
-    wide = data if data.dtype.itemsize == 8 else data.astype("i8")
-    high, low = np.zeros(count, "i8"), np.zeros(count, "i8")
-    np.add.at(high, codes, (wide >> 32).astype("i8"))
-    np.add.at(low, codes, (wide & wide.dtype.type(_LOW)).astype("i8"))
-    return {"high": high + (low >> 32), "low": low & _LOW}
-
-
-def _histogram(wish: Wish, data: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
+def _histogram(
+    wish: Wish, counts: np.ndarray, codes: np.ndarray, values: np.ndarray, valid: np.ndarray | None
+) -> None:
+    """Adds values to the counts of their keys."""
     edges = np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
-    wide = data.astype("f8")
+    wide = values.astype("f8")
     inside = (wide >= edges[0]) & (wide <= edges[-1])
+    if valid is not None:
+        inside &= valid.view("?")
     bins = np.minimum(np.searchsorted(edges, wide[inside], "right") - 1, wish.bins - 1)
-    return np.bincount(codes[inside] * wish.bins + bins, minlength=count * wish.bins).reshape(count, -1)
-
-
-def _together(parts: Parts, codes: np.ndarray, count: int) -> Parts:
-    """The parts of several batches as those of all rows; see :class:`icecore.tables.moments.Moments`."""
-    some = parts.get("count", parts.get("rows", codes)) > 0  # without a value the others mean nothing
-    joined: Parts = {}
-    for name, values in parts.items():
-        if name in _PICK:
-            joined[name] = np.zeros(count, values.dtype)
-            joined[name][codes[some]] = values[some]
-            _PICK[name].at(joined[name], codes[some], values[some])
-        elif name not in ("mean", "m2"):
-            joined[name] = np.zeros((count, *values.shape[1:]), values.dtype)
-            np.add.at(joined[name], codes, values)
-    if "low" in joined:
-        joined |= {"high": joined["high"] + (joined["low"] >> 32), "low": joined["low"] & _LOW}
-    if "mean" in parts:
-        codes, n, means = codes[some], parts["count"][some], parts["mean"][some]
-        share = n / joined["count"][codes]
-        joined["mean"] = np.bincount(codes, share * means, count)
-        rest = np.bincount(codes, share * (means - joined["mean"][codes]), count)
-        joined["mean"] += np.where(np.isfinite(rest), rest, 0)
-        if "m2" in parts:
-            gaps = means - joined["mean"][codes]
-            joined["m2"] = np.bincount(codes, parts["m2"][some] + n * gaps * gaps, count)
-    return joined
+    np.add.at(counts.reshape(-1), codes[inside].astype("i8") * wish.bins + bins, 1)
 
 
 def _value(wish: Wish, parts: Parts) -> Any:
     """One of the functions for each key; None where there is no value."""
     if wish.column is None:
-        return parts["rows"]
+        return parts["count"]
     if wish.function == "count":
         return parts["count"]
     if wish.function == "histogram":

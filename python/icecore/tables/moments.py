@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,20 +70,22 @@ def of_values(data: np.ndarray) -> Moments:
     """Those of numbers; infinite where they are too large to be added."""
     if data.size == 0:
         return Moments()
-    wide = data.astype("f8")
+    wide = data.astype("f8", copy=False)
     with np.errstate(invalid="ignore", over="ignore"):
-        mean = float(wide.mean())
-        total = wide.sum().item() if data.dtype.kind == "f" else sum(map(int, _sums(data)))
-        square = float(((wide - mean) ** 2).sum())
+        total = wide.sum().item()
+        mean = total / data.size
+        gaps = wide - mean
+        square = np.multiply(gaps, gaps, out=gaps).sum().item()
+    total = total if data.dtype.kind == "f" else _sum(data)
     return Moments(data.size, mean, square, data.min().item(), data.max().item(), total)
 
 
-def _sums(data: np.ndarray) -> Iterator[Any]:
-    """Sums of parts that stay within 64 bits for the types up to 32, and of single numbers beyond."""
+def _sum(data: np.ndarray) -> int:
+    """The sum of whole numbers; of 64 bits as multiples of 2³² and the rest, which stay within 64."""
     if data.dtype.itemsize < 8:
-        yield data.sum(dtype="i8")
-    else:
-        yield from data.astype("O")
+        return int(data.sum(dtype="i8"))
+    low = data & data.dtype.type(0xFFFF_FFFF)
+    return (int((data >> 32).sum()) << 32) + int(low.sum())
 
 
 def of_zones(zones: dict[str, np.ndarray], used: np.ndarray) -> Moments:

@@ -193,7 +193,8 @@ def _add(group: Group, part: pa.RecordBatch, wishes: Sequence[Wish]) -> None:
 
 def _values(column: pa.Array) -> np.ndarray:
     data = column.drop_null().to_numpy(zero_copy_only=False)
-    return data[~np.isnan(data)] if data.dtype.kind == "f" else data
+    gone = np.isnan(data) if data.dtype.kind == "f" else np.zeros(0, bool)
+    return data[~gone] if gone.any() else data
 
 
 def _row(group: Group, wishes: Sequence[Wish]) -> dict[str, Any]:

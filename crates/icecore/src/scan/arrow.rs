@@ -125,12 +125,32 @@ fn bits(values: impl Iterator<Item = bool>) -> Vec<u8> {
 }
 
 fn texts(dtype: &DType, elements: &Elements, validity: Option<Vec<u8>>) -> Result<ArrowColumn> {
-    let (mut values, mut buffer) = (Vec::new(), Vec::new());
-    let mut offsets = 0i64.to_ne_bytes().to_vec();
-    for element in elements.bytes.chunks_exact(dtype.size().max(1)) {
-        let text = text_of(dtype, element, &elements.blobs, &mut buffer)?;
-        values.extend_from_slice(decoded(text).as_bytes()); // Arrow takes UTF-8 only
-        offsets.extend_from_slice(&(values.len() as i64).to_ne_bytes());
+    let size = dtype.size().max(1);
+    let mut values = Vec::with_capacity(if dtype.is_vlen() { 0 } else { elements.bytes.len() });
+    let mut offsets = Vec::with_capacity((elements.bytes.len() / size + 1) * 8);
+    offsets.extend_from_slice(&0i64.to_ne_bytes());
+    let mut end = |values: &Vec<u8>| offsets.extend_from_slice(&(values.len() as i64).to_ne_bytes());
+    if matches!(dtype, DType::Bytes(_)) && elements.bytes.is_ascii() {
+        for element in elements.bytes.chunks_exact(size) {
+            values.extend_from_slice(element); // all of it: a copy of known length, without a look for its end first
+            values.truncate(values.len() - zeros(element));
+            end(&values);
+        }
+    } else {
+        let mut buffer = Vec::new();
+        for element in elements.bytes.chunks_exact(size) {
+            let text = text_of(dtype, element, &elements.blobs, &mut buffer)?;
+            values.extend_from_slice(decoded(text).as_bytes()); // Arrow takes UTF-8 only
+            end(&values);
+        }
     }
     Ok(ArrowColumn { validity, offsets: Some(offsets), values })
+}
+
+/// Zeros at the end.
+fn zeros(element: &[u8]) -> usize {
+    match element.last_chunk::<8>() {
+        Some(last) if *last != [0; 8] => u64::from_be_bytes(*last).trailing_zeros() as usize / 8,
+        _ => element.iter().rev().take_while(|byte| **byte == 0).count(),
+    }
 }

@@ -1,0 +1,162 @@
+//! Rows by their keys.
+
+use icecore::chunk::DType;
+use icecore::grid::{Error, ErrorKind, Result};
+use icecore::group::{self, Function, Part};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::OrRaise;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Words>()?;
+    module.add_class::<Texts>()?;
+    module.add_class::<Fold>()
+}
+
+type Bytes<'py> = PyReadonlyArray1<'py, u8>;
+type Codes<'py> = PyReadonlyArray1<'py, u32>;
+
+/// Keys of up to 64 bits.
+#[pyclass(module = "icecore._icecore")]
+#[derive(Default)]
+pub struct Words {
+    words: group::Words,
+}
+
+#[pymethods]
+impl Words {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __len__(&self) -> usize {
+        self.words.words().len()
+    }
+
+    /// The number of each row's key.
+    fn add<'py>(
+        &mut self,
+        py: Python<'py>,
+        dtype: &str,
+        values: Bytes<'py>,
+        valid: Option<Bytes<'py>>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let dtype = named(dtype).or_raise()?;
+        let (values, valid) = (values.as_slice()?, valid.as_ref().map(|v| v.as_slice()).transpose()?);
+        let codes = py.detach(|| self.words.add(&dtype, values, valid)).or_raise()?;
+        Ok(PyArray1::from_vec(py, codes))
+    }
+
+    /// The same, of two numbers a row.
+    fn pairs<'py>(
+        &mut self,
+        py: Python<'py>,
+        high: Codes<'py>,
+        low: Codes<'py>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (high, low) = (high.as_slice()?, low.as_slice()?);
+        let codes = py.detach(|| self.words.pairs(high, low)).or_raise()?;
+        Ok(PyArray1::from_vec(py, codes))
+    }
+
+    /// The keys in order of their numbers, and the number of null.
+    fn keys<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u64>>, Option<u32>) {
+        (PyArray1::from_slice(py, self.words.words()), self.words.null())
+    }
+}
+
+/// Keys of any length.
+#[pyclass(module = "icecore._icecore")]
+#[derive(Default)]
+pub struct Texts {
+    texts: group::Texts,
+}
+
+#[pymethods]
+impl Texts {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __len__(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// The number of each row's key.
+    fn add<'py>(
+        &mut self,
+        py: Python<'py>,
+        offsets: PyReadonlyArray1<'py, i64>,
+        bytes: Bytes<'py>,
+        valid: Option<Bytes<'py>>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (offsets, bytes) = (offsets.as_slice()?, bytes.as_slice()?);
+        let valid = valid.as_ref().map(|v| v.as_slice()).transpose()?;
+        let codes = py.detach(|| self.texts.add(offsets, bytes, valid)).or_raise()?;
+        Ok(PyArray1::from_vec(py, codes))
+    }
+
+    /// The keys' offsets and bytes in order of their numbers, and the number of null.
+    #[allow(clippy::type_complexity)]
+    fn keys<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Option<u32>) {
+        let (offsets, bytes) = self.texts.texts();
+        (PyArray1::from_vec(py, offsets), PyArray1::from_slice(py, bytes), self.texts.null())
+    }
+}
+
+/// A function of a column for each key.
+#[pyclass(module = "icecore._icecore")]
+pub struct Fold {
+    fold: group::Fold,
+}
+
+#[pymethods]
+impl Fold {
+    #[new]
+    fn new(function: &str, dtype: &str) -> PyResult<Self> {
+        let function = match function {
+            "count" => Function::Count,
+            "sum" => Function::Sum,
+            "mean" => Function::Mean,
+            "moments" => Function::Moments,
+            "extremes" => Function::Extremes,
+            _ => return Err(Error::new(ErrorKind::Internal, format!("no fold {function}"))).or_raise(),
+        };
+        Ok(Self { fold: group::Fold::new(function, named(dtype).or_raise()?).or_raise()? })
+    }
+
+    /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
+    fn add<'py>(
+        &mut self,
+        py: Python<'py>,
+        codes: Codes<'py>,
+        keys: usize,
+        values: Bytes<'py>,
+        valid: Option<Bytes<'py>>,
+    ) -> PyResult<()> {
+        let (codes, values) = (codes.as_slice()?, values.as_slice()?);
+        let valid = valid.as_ref().map(|v| v.as_slice()).transpose()?;
+        py.detach(|| self.fold.add(codes, keys, values, valid));
+        Ok(())
+    }
+
+    /// What is known, by name, for each key in order of their numbers.
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, part) in py.detach(|| self.fold.parts()) {
+            match part {
+                Part::Whole(values) => dict.set_item(name, PyArray1::from_vec(py, values))?,
+                Part::Real(values) => dict.set_item(name, PyArray1::from_vec(py, values))?,
+            }
+        }
+        Ok(dict)
+    }
+}
+
+fn named(dtype: &str) -> Result<DType> {
+    DType::parse(&dtype.into())
+}
