@@ -30,6 +30,8 @@ class Server(ThreadingHTTPServer):
         self.quirks: set[str] = set()
         #: path and the header X-Key of each request
         self.seen: list[tuple[str, str | None]] = []
+        #: requests that are still to be put off
+        self.busy = 0
         #: first byte and number of bytes of each range
         self.ranges: list[tuple[int, int]] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/x.h5"
@@ -59,6 +61,10 @@ class Answer(BaseHTTPRequestHandler):
         quirks, content = self.server.quirks, place.read_bytes()
         if "forbidden" in quirks:
             self.send_error(403)
+            return
+        if self.server.busy:
+            self.server.busy -= 1
+            self.send_error(503)
             return
         first, last = 0, len(content) - 1
         wanted = self.headers.get("Range")
@@ -149,6 +155,15 @@ def test_a_read_goes_on_where_it_was_cut(server: Server, repo_path: str) -> None
     (first, whole), (again, rest) = server.ranges
     assert again > first
     assert again + rest == first + whole
+
+
+def test_a_busy_server_is_asked_again(server: Server, repo_path: str) -> None:
+    """Object stores put off whoever asks for much, for some seconds."""
+    icecore.link(server.url, repo_path, group="/f")
+    array = icecore.open(repo_path)["/f/x"]
+    server.busy, server.seen = 6, []
+    assert zoo.same(array[5:35], DATA[5:35])
+    assert len(server.seen) == 7
 
 
 @pytest.mark.parametrize("quirk", ["short body", "forbidden"])

@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_gone() {
-        let lock = Lock::in_folder(Path::new("/nonexistent"), Duration::ZERO);
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::in_folder(&dir.path().join("gone"), Duration::ZERO);
         assert_eq!(lock.hold().err().unwrap().kind, ErrorKind::NotFound);
     }
 

@@ -184,13 +184,14 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
 pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(Arc<dyn ObjectStore>, Path)> {
     let (base, key) = split(url)?;
     let path = Path::from_url_path(key).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
+    // An archive that is asked for too much says so for some seconds; nobody is to wait for minutes in silence.
     let retry = RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(50),
             max_backoff: Duration::from_secs(5),
             base: 2.0,
         },
-        max_retries: 4,
+        max_retries: 7,
         retry_timeout: Duration::from_secs(60),
     };
     let fail = |e: object_store::Error| Error::new(ErrorKind::Invalid, format!("{url}: {e}"));
