@@ -116,3 +116,34 @@ def test_tables_that_share_their_rows(tmp_path: Path) -> None:
     for path in ("/d/d_1", "/d/d_2"):
         restore(repo, path, tmp_path / "out")
         assert (tmp_path / "out").read_bytes() == data
+
+
+@pytest.mark.parametrize("header", ["", "a header of the file\r\n"])
+@pytest.mark.parametrize("rows", [2, 400])
+def test_text_tables_of_one_file(tmp_path: Path, header: str, rows: int) -> None:
+    """Of which the longer one's lines outnumber those of the first."""
+    first = "".join(f"{row:9d}\r\n" for row in range(rows))
+    then = "".join(f"{row:3d};\r\n" for row in range(500))
+    tables = "".join(
+        f'<Table_Character><offset unit="byte">{offset}</offset><records>{count}</records><Record_Character>'
+        f'<record_length unit="byte">{length}</record_length><Field_Character><name>{name}</name>'
+        f'<field_location unit="byte">1</field_location><data_type>ASCII_Integer</data_type>'
+        f'<field_length unit="byte">{length - 2 - (name == "b")}</field_length></Field_Character>'
+        f"</Record_Character></Table_Character>"
+        for name, offset, count, length in [
+            ("a", len(header), rows, 11),
+            ("b", len(header + first), 500, 6),
+        ]
+    )
+    (tmp_path / "d.xml").write_text(
+        f"<Product_Observational><File_Area_Observational><File><file_name>d.tab</file_name></File>{tables}"
+        f"</File_Area_Observational></Product_Observational>"
+    )
+    (tmp_path / "d.tab").write_text(header + first + then, newline="")
+    icecore.pack(tmp_path / "d.xml", into=tmp_path / "r.icecore")
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert repo["/d/d_1/a"][:].tolist() == list(range(rows))
+    assert repo["/d/d_2/b"][:].tolist() == list(range(500))
+    for path in ("/d/d_1", "/d/d_2"):
+        restore(repo, path, tmp_path / "out")
+        assert (tmp_path / "out").read_bytes() == (tmp_path / "d.tab").read_bytes()
