@@ -135,7 +135,8 @@ class Writer:
             raise errors.make(
                 "exists", f"{path} exists already", "use w[path] to write to it, or w.delete(path) first"
             )
-        numpy_dtype = np.dtype("O") if dtype is str else np.dtype(dtype).newbyteorder("=")
+        named = np.dtype("O") if dtype is str else np.dtype(dtype)
+        numpy_dtype = np.dtype("O") if named.kind == "T" else named.newbyteorder("=")
         if dims is not None and len(dims) != len(shape):
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
         kind = data_type(numpy_dtype)

@@ -105,6 +105,16 @@ def test_rows_are_chosen_by_the_column_of_that_name(tmp_path: Path) -> None:
     assert "$2>120.0 && $2<120.1" in pds._awk("cat t", 2)
 
 
+def test_a_machine_without_awk_is_told_of_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.csv").write_text("a,clon\n1,120.05\n2,121\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said: list[str] = []
+    with pytest.raises(errors.Error, match="neither mawk nor awk") as caught:
+        study("pds")(tmp_path, str(tmp_path / "t.csv"), said.append)
+    assert caught.value.kind == "unsupported"
+    assert not said
+
+
 def test_no_such_study() -> None:
     with pytest.raises(errors.Error, match="pds, pstore"):
         study("nothing")

@@ -237,3 +237,18 @@ def test_pds4_bits_and_numbers_as_text(tmp_path: Path) -> None:
     (tmp_path / "d.xml").write_text(label.replace("<stop_bit_location>32<", "<stop_bit_location>33<"))
     with pytest.raises(icecore.Error, match=r"bits 32 to 33 of FLAGS, which has 32"):
         icecore.pack(tmp_path / "d.xml", into=tmp_path / "other")
+
+
+@pytest.mark.parametrize("count", [1, 3, 70_000])
+@pytest.mark.parametrize("portable", [False, True])
+def test_complex_numbers_that_are_all_the_same(tmp_path: Path, count: int, portable: bool) -> None:
+    values = np.full(count, 1 + 2j, ">c8")
+    (tmp_path / "d.lbl").write_text(
+        'PDS_VERSION_ID = PDS3\nRECORD_TYPE = FIXED_LENGTH\nRECORD_BYTES = 8\n^TABLE = "D.DAT"\n'
+        f"OBJECT = TABLE\nINTERCHANGE_FORMAT = BINARY\nROWS = {count}\nROW_BYTES = 8\n"
+        f"{column('Z', 'IEEE_COMPLEX', 1, 8)}END_OBJECT = TABLE\nEND\n"
+    )
+    (tmp_path / "d.dat").write_bytes(values.tobytes())
+    repo, _, again = round_trip(tmp_path / "d.lbl", tmp_path, portable=portable)
+    assert again == values.tobytes()
+    assert np.array_equal(repo["/t/Z"][:], values)

@@ -50,6 +50,7 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
         if not file.is_file():
             raise errors.make("source-missing", f"there is no file {file}", "give a Diviner RDR text file")
         column = _column(file)
+        _awk("cat", column)  # told of before minutes of packing
         packed = _pack(file, work, say)
         outcome = Outcome("pds", [packed[0], _unpack(file, work, packed[1], column, say)])
         outcome.tables.append(_together(file, work, packed[1], column, say))
@@ -209,7 +210,10 @@ def _commands(made: Made, work: Path, column: int, process: int = 0) -> tuple[li
 
 
 def _awk(text_of: str, column: int) -> str:
-    program = "mawk" if shutil.which("mawk") else "awk"
+    program = next((name for name in ("mawk", "awk") if shutil.which(name)), None)
+    if program is None:
+        message = "neither mawk nor awk is on this machine, by which the study's peers choose rows"
+        raise errors.make("unsupported", message, "install mawk")
     return f"{text_of} | {program} -F, '{{if (${column}>{LOW} && ${column}<{HIGH}) print}}'"
 
 

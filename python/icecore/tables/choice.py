@@ -42,8 +42,9 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         options: whether only codecs will do that other Zarr readers have, or only the least bytes.
     """
     kind = dtype(column)
-    if kind.kind == "S":
-        candidates = _arranged({"name": "bytes"}, 1 if options.portable else kind.itemsize, 3)
+    if kind.kind in "Sc":  # pco takes no complex numbers
+        first: Codec = {"name": "bytes"} if kind.kind == "S" else _BYTES
+        candidates = _arranged(first, 1 if options.portable else kind.itemsize, 3)
         # The arrangement that suits a fast level suits a slow one.
         (*arranged, _), _ = _smallest(candidates, values if whole else values[:_ROWS])
         return [*arranged, _zstd(19 if whole else 9), _CRC]

@@ -23,6 +23,7 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
     """
     spec = table.spec
     assert spec is not None
+    text = _own(spec, text)
     ends = [i for i, byte in enumerate(text[: 1 << 17]) if byte == 10]
     lengths = [b - a for a, b in zip([-1, *ends], ends, strict=False)]
     usual = Counter(lengths).most_common(1)[0][0] if lengths else 0
@@ -48,6 +49,11 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
             "correct the label",
         )
     return spec
+
+
+def _own(spec: TableSpec, text: bytes) -> bytes:
+    """The bytes of a table's own rows, as far as its label says: another table may follow."""
+    return text if spec.rows is None or not spec.row_bytes else text[: spec.rows * spec.row_bytes]
 
 
 def _nested(fields: tuple[Field, ...]) -> tuple[Field, ...]:
@@ -77,7 +83,7 @@ def rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[byt
     """A row with blank cells; stretches (start, length) of bytes that belong to no field and vary; and rows
     from all over the block that have the same bytes everywhere else.
     """
-    size = spec.row_bytes
+    size, text = spec.row_bytes, _own(spec, text)
     every = [text[i : i + size] for i in spread(len(text) // size, size)]
     if not every:
         return b" " * (size - 2) + b"\r\n", [], []

@@ -129,11 +129,13 @@ def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:
         for place, (_, _, table) in zip(places, every, strict=True)
         if table.spec is not None and table.spec.label
     }
-    chosen: dict[tuple[str, int], tuple[Source, str, TableFile]] = {}
+    chosen: dict[Any, tuple[Source, str, TableFile]] = {}
     for place, (source, path, table) in zip(places, every, strict=True):
         if table.spec is None or (place in labelled and not table.spec.label):
             continue
-        chosen.setdefault((place, table.spec.offset), (source, path, table))
+        # Tables may begin at one byte and share their rows: each skips the others' bytes.
+        cells = tuple((field.name, field.start) for field in table.spec.fields)
+        chosen.setdefault((place, table.spec.offset, cells), (source, path, table))
     return list(chosen.values())
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
+from pathlib import Path
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayMap
@@ -175,24 +177,53 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
 
 
 def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> Member | None:
-    """A file that a label names: a sibling in the archive, or a file beside the label, in any case, also
-    compressed.
+    """A file that a label names, in any case: the nearest one in its archive, or one beside the label, also
+    compressed. Structures (``.fmt``) may lie in a volume's folder ``LABEL``, where they serve all its labels.
     """
     base = os.path.basename(name).lower()
-    for member in siblings:
-        if member is not label and os.path.basename(member.name).lower() == base:
-            return member
+    inside = [m for m in siblings if m is not label and os.path.basename(m.name).lower() == base]
+    if inside:
+        return _nearest(name, label, inside)
     folder = os.path.dirname(source) or "."
-    for entry in sorted(os.listdir(folder)):
-        lower = entry.lower()
-        if lower == base or (
-            lower.startswith(base + ".") and lower[len(base) :] in (".gz", ".bz2", ".xz", ".zst")
-        ):
-            return members(os.path.join(folder, entry))[0]
-    zipped = os.path.join(folder, os.path.splitext(base)[0] + ".zip")
-    if os.path.isfile(zipped):
-        return next((m for m in members(zipped) if os.path.basename(m.name).lower() == base), None)
+    if (found := _beside(folder, base)) is not None or not base.endswith(".fmt"):
+        return found
+    for volume in Path(os.path.abspath(folder)).parents:
+        for structures in sorted(path for path in volume.glob("[Ll][Aa][Bb][Ee][Ll]") if path.is_dir()):
+            if (found := _beside(str(structures), base)) is not None:
+                return found
     return None
+
+
+def _nearest(name: str, label: Member, found: Sequence[Member]) -> Member:
+    """The member that shares most folders with a label, and has fewest of its own.
+
+    Raises:
+        Error: ``mismatch`` where several are as near.
+    """
+    here = label.name.split("/")[:-1]
+
+    def distance(member: Member) -> tuple[int, int]:
+        there = member.name.split("/")[:-1]
+        pairs = zip(here, there, strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return len(here) - shared, len(there) - shared
+
+    first, *others = sorted(found, key=distance)
+    if others and distance(first) == distance(others[0]):
+        message = f"{label.place} names {name}, which may be {first.name} or {others[0].name}"
+        raise errors.make("mismatch", message, "unpack it, and put label and data file into one folder")
+    return first
+
+
+def _beside(folder: str, base: str) -> Member | None:
+    """The file of a folder that has this name in any case, also compressed or zipped."""
+    there = {entry.lower(): os.path.join(folder, entry) for entry in sorted(os.listdir(folder), reverse=True)}
+    for name in (base, *(base + suffix for suffix in (".bz2", ".gz", ".xz", ".zst"))):
+        if name in there:
+            return members(there[name])[0]
+    zipped = there.get(os.path.splitext(base)[0] + ".zip")
+    inside = members(zipped) if zipped is not None and os.path.isfile(zipped) else []
+    return next((m for m in inside if os.path.basename(m.name).lower() == base), None)
 
 
 def headed(table: TableFile, header: bool) -> TableFile:

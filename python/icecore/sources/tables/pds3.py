@@ -21,6 +21,8 @@ Finder = Callable[[str], Member | None]
 
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
 _START = re.compile(rb"(\xef\xbb\xbf)?\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
+#: objects around those of a file; what it is zipped into is the other half of such a label
+_FILES = ("FILE", "UNCOMPRESSED_FILE")
 _WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
 #: a tab between quotes is blank to pvl
 _SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "": "\t", "VERTICAL_BAR": "|"}
@@ -55,7 +57,7 @@ def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableS
     for key, value in level.items():
         if not isinstance(value, Mapping):
             continue
-        if key == "FILE":
+        if key in _FILES:
             yield from _tables(name, value, module, find)
         elif _TABLE.fullmatch(key) and f"^{key}" in level:
             yield _table(name, key, value, level, find)
