@@ -9,6 +9,9 @@ from icecore import errors, reference
 if TYPE_CHECKING:
     from icecore.repo import Repo
 
+#: first major version of the package that reads what is written
+_ICECHUNK = 2
+
 
 def store(repo: Repo, via: str = "auto") -> Any:
     """A zarr-python store: ``zarr.open_group(store(repo), mode="r")``.
@@ -16,11 +19,10 @@ def store(repo: Repo, via: str = "auto") -> Any:
     Args:
         repo: the repository, at the version to read.
         via: ``"icechunk"``: Icechunk's own store, which hands zarr-python the stored bytes and metadata as
-            they are (a
-            local repository, and the packages zarr and icechunk, which needs Python ≥ 3.12). ``"icecore"``:
-            chunks are
-            decoded by icecore and handed over as plain bytes, so that every codec that icecore knows can be
-            read (needs zarr alone). ``"auto"``: Icechunk's where it can be used, else icecore's.
+            they are (a local repository, and the packages zarr and icechunk ≥ 2, which needs Python ≥ 3.12).
+            ``"icecore"``: chunks are decoded by icecore and handed over as plain bytes, so that every codec
+            that icecore knows can be read (needs zarr alone). ``"auto"``: Icechunk's where it can be used,
+            else icecore's.
 
     Raises:
         Error: ``unsupported`` where the packages are missing, ``invalid`` for another ``via``.
@@ -34,7 +36,7 @@ def store(repo: Repo, via: str = "auto") -> Any:
         if via == "icechunk":
             raise errors.make(
                 "unsupported",
-                f"Icechunk's store for {repo.url} needs a local folder and the package icechunk",
+                f"Icechunk's store for {repo.url} needs a local folder and the package icechunk ≥ 2",
                 "pip install 'icecore[zarr]' on Python 3.12 or newer, or use via='icecore'",
             )
     try:
@@ -53,6 +55,9 @@ def _icechunk(repo: Repo) -> Any:
     try:
         import icechunk
     except ModuleNotFoundError:
+        return None
+    # The first ones know an older format than the one that is written.
+    if int(icechunk.__version__.partition(".")[0]) < _ICECHUNK:
         return None
     storage = icechunk.local_filesystem_storage(path)
     config = icechunk.Repository.fetch_config(storage)

@@ -48,6 +48,19 @@ def test_arrays(group: object) -> None:
     assert group["packed"].metadata.dimension_names == ("t", "x")
 
 
+def test_icechunk_that_knows_an_older_format_is_passed_over(
+    repo: icecore.Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For Python 3.11 there is none that knows the newer one."""
+    icechunk = pytest.importorskip("icechunk")
+    monkeypatch.setattr(icechunk, "__version__", "1.1.21")
+    np.testing.assert_array_equal(zarr.open_group(repo.store(), mode="r")["packed"][...], DATA)
+    assert type(repo.store()).__name__ == "DecodedStore"
+    with pytest.raises(icecore.Error, match="icechunk ≥ 2") as refused:
+        repo.store("icechunk")
+    assert refused.value.kind == "unsupported"
+
+
 def test_listing(group: object) -> None:
     assert {"packed", "names", "scalar", "linked"} <= set(group)
     assert set(group["linked"].array_keys()) == {"x"}
