@@ -124,6 +124,29 @@ EVERY = (
             "filters": [zn.FixedScaleOffset(offset=3, scale=10, dtype="<f8", astype="<i4")],
             "dtype": "f8",
         },
+        scaled_by_fractions={
+            "filters": [zn.FixedScaleOffset(offset=273.15, scale=10.1, dtype="<f8", astype="<i2")],
+            "dtype": "f8",
+        },
+        scaled_bytes={
+            "filters": [zn.FixedScaleOffset(offset=0.1, scale=3, dtype="<f4", astype="|u1")],
+            "dtype": "f4",
+        },
+        scaled_half={
+            "filters": [zn.FixedScaleOffset(offset=0.3, scale=3, dtype="<f2", astype="<i4")],
+            "dtype": "f2",
+        },
+        scaled_whole={"filters": [zn.FixedScaleOffset(offset=-5, scale=0.1, dtype="<i4")], "dtype": "i4"},
+        scaled_without_fill={
+            "filters": [zn.FixedScaleOffset(offset=0, scale=10, dtype="<f8", astype="<i2")],
+            "dtype": "f8",
+            "fill_value": np.nan,
+        },
+        astype_without_fill={
+            "filters": [zn.AsType(encode_dtype="<i4", decode_dtype="<f8")],
+            "dtype": "f8",
+            "fill_value": np.nan,
+        },
         quantize={"filters": [zn.Quantize(digits=3, dtype="<f8")], "dtype": "f8"},
         astype={"filters": [zn.AsType(encode_dtype="<i2", decode_dtype="<i4")], "dtype": "i4"},
         packbits={"filters": [zn.PackBits()], "dtype": "?"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import h5py
@@ -195,3 +196,31 @@ def test_broken_zarr(tmp_path):
     with pytest.raises(errors.Error) as caught:
         open_source(tmp_path / "x.zarr")
     assert caught.value.kind == "corrupt"
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize("consolidated", [False, True], ids=["plain", "consolidated"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_array_that_zarr_has_no_codec_for_does_not_hold_up_the_others(
+    tmp_path, version, consolidated, zipped
+):
+    source = tmp_path / "x.zarr"
+    root = zarr.open_group(source, mode="w", zarr_format=version)
+    root.create_array("g/good", data=np.arange(5))
+    root.create_array("bad", data=np.arange(6.0))
+    if consolidated:
+        zarr.consolidate_metadata(source)
+    for file in [*source.glob("*z*"), source / "bad" / (".zarray" if version == 2 else "zarr.json")]:
+        file.write_text(re.sub(r'"(name|id)": "(zstd|blosc)"', r'"\1": "odd"', file.read_text()))
+    if zipped:
+        source = shutil.make_archive(tmp_path / "x.zarr", "zip", source)
+    amap = open_source(source)
+    entry = amap.arrays["/g/good"]
+    assert list(amap.arrays) == ["/g/good"]
+    assert entry.read(everything(entry)).tolist() == [0, 1, 2, 3, 4]
+    assert [(note.path, note.kind) for note in amap.dropped] == [("/bad", "unsupported")]
+    assert "'odd'" in amap.dropped[0].message
+    if not zipped:
+        with pytest.raises(errors.Error, match="'odd'") as caught:
+            open_source(source / "bad")
+        assert caught.value.kind == "unsupported"

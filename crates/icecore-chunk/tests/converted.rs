@@ -1,4 +1,5 @@
-//! Codecs that change values or their type: `cast_value`, `scale_offset`, and NumCodecs' `astype`, `quantize`, `packbits`.
+//! Codecs that change values or their type: `cast_value`, `scale_offset`, and NumCodecs' `astype`,
+//! `fixedscaleoffset`, `quantize`, `packbits`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use half::f16;
@@ -214,4 +215,49 @@ fn numcodecs_conversions() {
     assert_eq!(decoded(&bits, &DType::Bool, &stored, 10).unwrap(), raw);
     refused(decoded(&bits, &DType::Bool, &stored, 11), ErrorKind::Corrupt, "left over");
     refused(decoded(&bits, &DType::Bool, &stored[..2], 10), ErrorKind::Corrupt, "bytes");
+}
+
+#[test]
+fn fixed_scale_offset_computes_as_numpy_does() {
+    let list = |config: Value| json!([codec("numcodecs.fixedscaleoffset", config), little()]);
+    // float64 throughout: an offset kept as float32 would be 6e-6 away
+    let kelvin = list(json!({"offset": 273.15, "scale": 10, "dtype": "<f8", "astype": "<i2"}));
+    let stored = encoded(&kelvin, &DType::Float64, &raw!(f64: 280.0, 273.15, 268.97)).unwrap();
+    assert_eq!(stored, raw!(i16: 69, 0, -42));
+    let expected = raw!(f64: 69.0 / 10.0 + 273.15, 273.15, -42.0 / 10.0 + 273.15);
+    assert_eq!(decoded(&kelvin, &DType::Float64, &stored, 3).unwrap(), expected);
+    refused(encoded(&kelvin, &DType::Float64, &raw!(f64: 1e9)), ErrorKind::Codec, "element 0");
+    // integers are divided as float64, and cut off
+    let tenths = list(json!({"offset": -5, "scale": 0.1, "dtype": "<i4"}));
+    let back = decoded(&tenths, &DType::Int32, &raw!(i32: 1, -3, 7), 3).unwrap();
+    assert_eq!(back, raw!(i32: (1.0f64 / 0.1 - 5.0) as i32, (-3.0f64 / 0.1 - 5.0) as i32, (7.0f64 / 0.1 - 5.0) as i32));
+    // a float32 array of integers is computed in float64, one of float32 in float32
+    let wide = list(json!({"offset": 0.1, "scale": 7, "dtype": "<f4", "astype": "|u1"}));
+    let expected = raw!(f32: (3.0f64 / 7.0 + 0.1) as f32, (200.0f64 / 7.0 + 0.1) as f32);
+    assert_eq!(decoded(&wide, &DType::Float32, &[3, 200], 2).unwrap(), expected);
+    let narrow = list(json!({"offset": 0.1, "scale": 7, "dtype": "<f4"}));
+    let expected = raw!(f32: 3.0f32 / 7.0 + 0.1);
+    assert_eq!(decoded(&narrow, &DType::Float32, &raw!(f32: 3.0), 1).unwrap(), expected);
+    let half = list(json!({"offset": 0, "scale": 1, "dtype": "<f2", "astype": "<i4"}));
+    let stored = raw!(i32: 3, -7);
+    let expected: Vec<u8> = [3.0, -7.0].iter().flat_map(|x| f16::from_f64(*x).to_le_bytes()).collect();
+    assert_eq!(decoded(&half, &DType::Float16, &stored, 2).unwrap(), expected);
+    for (wrong, kind) in [
+        (json!({"offset": 0, "scale": 0, "dtype": "<f4"}), ErrorKind::Format),
+        (json!({"offset": "x", "scale": 1, "dtype": "<f4"}), ErrorKind::Format),
+        (json!({"offset": 0, "scale": 1, "dtype": ">f4"}), ErrorKind::Unsupported),
+        (json!({"offset": 0, "scale": 1, "dtype": "<f8"}), ErrorKind::Unsupported),
+    ] {
+        assert_eq!(chain(&list(wrong), &DType::Float32).unwrap_err().kind, kind);
+    }
+}
+
+#[test]
+fn numcodecs_conversions_need_no_encoded_fill_value() {
+    for config in [
+        codec("numcodecs.fixedscaleoffset", json!({"offset": 0, "scale": 10, "dtype": "<f8", "astype": "<i2"})),
+        codec("numcodecs.astype", json!({"encode_dtype": "<i2", "decode_dtype": "<f8"})),
+    ] {
+        Chain::parse(&json!([config, little()]), &DType::Float64, &f64::NAN.to_ne_bytes()).unwrap();
+    }
 }

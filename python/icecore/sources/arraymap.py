@@ -27,7 +27,7 @@ class Note:
 
     ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable) or ``"attribute"`` (an
-    attribute that was left out).
+    attribute that was left out) or ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common).
     """
 
     path: str
@@ -231,7 +231,7 @@ class ArrayMap:
         source: the path or URL that it was made from.
         groups: path → attributes; always has the root ``"/"``.
         arrays: path → entry.
-        dropped: what is not in ``arrays`` or ``groups`` although the source has it.
+        dropped: what is not in ``arrays`` or ``groups`` as the source has it.
         tables: path → a table that is packed row by row (:mod:`icecore.tables.pack`), never linked.
     """
 

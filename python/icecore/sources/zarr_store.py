@@ -34,7 +34,8 @@ def open(source: str) -> ArrayMap:
     """Index a Zarr folder or zip archive: every group and array below it.
 
     Raises:
-        Error: ``unsupported`` without zarr-python; ``corrupt`` where zarr-python can't make sense of it.
+        Error: ``unsupported`` without zarr-python, or where it has no codec or type for an array that is all
+            there is; ``corrupt`` where it can't make sense of the store.
     """
     zarr = _zarr()
     top = ""
@@ -43,12 +44,14 @@ def open(source: str) -> ArrayMap:
             with ZipFile(source) as archive:
                 zipped.check_directory(archive)
                 top = zipped.zarr_folder(archive) or ""
-        root = _node(source, top)
-        members = list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else []
+        root, members, unknown = _members(source, top)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
+        if _unknown(error):
+            hint = "install the package that has it"
+            raise errors.make("unsupported", f"{source}: {_reason(error)}", hint) from error
         raise _broken(source, error) from error
     stamp = next(_STAMPS)
-    result = ArrayMap(source)
+    result = ArrayMap(source, dropped=unknown)
     result.groups["/"] = to_json(dict(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
         members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".zarr"), root)]
@@ -66,6 +69,30 @@ def open(source: str) -> ArrayMap:
         except errors.Error as error:
             result.dropped.append(Note(f"/{name}", "unsupported", error.message))
     return result
+
+
+def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note]]:
+    """The node at ``top``, those below it by name, and those that zarr-python has no codec or type for."""
+    zarr = _zarr()
+    try:
+        root = _node(source, top)
+        return root, list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else [], []
+    except Exception as error:
+        if not _unknown(error):
+            raise
+    # One such array costs zarr-python the list of all: each is opened alone.
+    root = _node(source, top, use_consolidated=False)
+    files = ("zarr.json",) if root.metadata.zarr_format == 3 else (".zarray", ".zgroup")
+    found = (name.rpartition("/") for name in _names(source, top))
+    members, unknown = [], []
+    for name in sorted({folder for folder, _, file in found if folder and file in files}):
+        try:
+            members.append((name, _node(source, f"{top}/{name}".lstrip("/"), use_consolidated=False)))
+        except Exception as error:
+            if not _unknown(error):
+                raise
+            unknown.append(Note(f"/{name}", "unsupported", _reason(error)))
+    return root, members, unknown
 
 
 def _dtype(array: Any) -> np.dtype:
@@ -180,10 +207,10 @@ def _array(source: str, path: str, _stamp: int) -> Any:
     return _node(source, path)
 
 
-def _node(source: str, path: str) -> Any:
+def _node(source: str, path: str, **how: Any) -> Any:
     zarr = _zarr()
     store = zarr.storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
-    return zarr.open(store, path=path, mode="r")
+    return zarr.open(store, path=path, mode="r", **how)
 
 
 def _zarr() -> Any:
@@ -197,8 +224,16 @@ def _zarr() -> Any:
     return zarr
 
 
+def _unknown(error: Exception) -> bool:
+    """Whether, when a node was opened, it named what zarr-python has nothing for: a codec, a type, a grid."""
+    return type(error) is ValueError or type(error).__name__ == "UnknownCodecError"
+
+
+def _reason(error: Exception) -> str:
+    # without zarr-python's advice to its developers
+    said = " ".join(str(error).split()).split(". ")[0] or type(error).__name__
+    return f"zarr-python can't read it: {said}"
+
+
 def _broken(name: str, error: Exception) -> errors.Error:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return errors.make(
-        "corrupt", f"{name}: zarr-python can't read it: {reason}", "open it with zarr.open to see more"
-    )
+    return errors.make("corrupt", f"{name}: {_reason(error)}", "open it with zarr.open to see more")

@@ -9,7 +9,7 @@ use super::array_codec::ArrayCodec;
 use super::converted::Converted;
 use super::decimal::Decimal;
 use super::packbits::PackBits;
-use super::{cast_value, numpy_cast, scale_offset};
+use super::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
 use crate::dtype::DType;
 use crate::extension::Extension;
 
@@ -24,6 +24,7 @@ pub(crate) fn is_converting(name: &str) -> bool {
             | "cast_value"
             | "scale_offset"
             | "numcodecs.astype"
+            | "numcodecs.fixedscaleoffset"
             | "numcodecs.quantize"
             | "numcodecs.packbits"
     )
@@ -49,6 +50,7 @@ pub(crate) fn convert_table(ext: &Extension, dtype: &DType, fill: &[u8], rest: &
         }
         "cast_value" => converted(cast_value::parse(ext, dtype, fill, rest)?),
         "scale_offset" => converted(scale_offset::parse(ext, dtype, fill, rest)?),
+        "numcodecs.fixedscaleoffset" => converted(fixed_scale_offset::parse(ext, dtype, fill, rest)?),
         "numcodecs.astype" => converted(numpy_cast::parse_astype(ext, dtype, fill, rest)?),
         "numcodecs.quantize" => converted(numpy_cast::parse_quantize(ext, dtype, fill, rest)?),
         _ => return Ok(None),

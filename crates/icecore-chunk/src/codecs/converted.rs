@@ -24,6 +24,11 @@ pub(crate) trait Conversion: Debug + Send + Sync {
     fn writes(&self) -> bool {
         true
     }
+    /// Whether the codec's definition asks for an encoded form of the array's fill value; else zero stands for one that
+    /// has none (NaN of integers, say), which only missing chunks of shards within the chunk would show.
+    fn asks_for_fill(&self) -> bool {
+        true
+    }
     fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize>;
     fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize>;
 }
@@ -55,13 +60,16 @@ impl Converted {
         }
         let mut values = Vec::new();
         load(outer, fill, &mut values);
-        conversion.encode(&mut values).map_err(|_| {
-            let text =
-                format!("codec {}: it has no value of {} for the array's fill value", ext.name, stored.to_json());
-            Error::new(ErrorKind::Format, text).hint("the codec's definition asks for one")
-        })?;
         let mut inner_fill = Vec::new();
-        store(&stored, &values, &mut inner_fill);
+        match conversion.encode(&mut values) {
+            Ok(()) => store(&stored, &values, &mut inner_fill),
+            Err(_) if !conversion.asks_for_fill() => inner_fill.resize(stored.size(), 0),
+            Err(_) => {
+                let text =
+                    format!("codec {}: it has no value of {} for the array's fill value", ext.name, stored.to_json());
+                return Err(Error::new(ErrorKind::Format, text).hint("the codec's definition asks for one"));
+            }
+        }
         let inner = Chain::parse(&Value::Array(rest.to_vec()), &stored, &inner_fill)?;
         Ok(Converted { name: ext.name.to_string(), outer: outer.clone(), conversion, inner })
     }

@@ -29,6 +29,7 @@ mod converted;
 mod decimal;
 mod decimal_number;
 mod delta;
+mod fixed_scale_offset;
 mod fpc;
 mod gzip;
 mod h5bitshuffle;

@@ -65,7 +65,7 @@ fn convert(
 }
 
 /// The type that a setting names in NumPy's words, in native byte order.
-fn named(ext: &Extension, key: &str) -> Result<DType> {
+pub(crate) fn named(ext: &Extension, key: &str) -> Result<DType> {
     let text = config_str(ext, key)?;
     TYPES.into_iter().find(|dtype| names(dtype, text)).ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, format!("codec {}: {key} is {text:?}", ext.name))
@@ -73,7 +73,7 @@ fn named(ext: &Extension, key: &str) -> Result<DType> {
     })
 }
 
-fn other_type(ext: &Extension, key: &str, dtype: &DType) -> Error {
+pub(crate) fn other_type(ext: &Extension, key: &str, dtype: &DType) -> Error {
     let text = config_str(ext, key).unwrap_or_default();
     Error::new(
         ErrorKind::Unsupported,
@@ -82,16 +82,21 @@ fn other_type(ext: &Extension, key: &str, dtype: &DType) -> Error {
     .hint("the two have to be the same")
 }
 
+/// A number as NumPy's `astype` makes it one of another type. Where a float lies beyond an integer type, NumPy's result
+/// depends on the machine: then there is none.
+pub(crate) fn as_type(value: Real, to: Target) -> Option<Real> {
+    let (rounding, beyond) = match (value, to.is_int()) {
+        (_, false) => (Rounding::NearestEven, OutOfRange::Clamp),
+        (Real::Int(_), true) => (Rounding::NearestEven, OutOfRange::Wrap),
+        (Real::Float(_), true) => (Rounding::TowardsZero, OutOfRange::Refuse),
+    };
+    cast(value, to, rounding, beyond)
+}
+
 impl NumpyCast {
     fn run(&self, values: &mut [Real], to: Target) -> std::result::Result<(), usize> {
         for (index, value) in values.iter_mut().enumerate() {
-            // Where a float lies beyond an integer type, NumPy's result depends on the machine.
-            let (rounding, beyond) = match (*value, to.is_int()) {
-                (_, false) => (Rounding::NearestEven, OutOfRange::Clamp),
-                (Real::Int(_), true) => (Rounding::NearestEven, OutOfRange::Wrap),
-                (Real::Float(_), true) => (Rounding::TowardsZero, OutOfRange::Refuse),
-            };
-            *value = cast(*value, to, rounding, beyond).ok_or(index)?;
+            *value = as_type(*value, to).ok_or(index)?;
         }
         Ok(())
     }
@@ -100,6 +105,10 @@ impl NumpyCast {
 impl Conversion for NumpyCast {
     fn writes(&self) -> bool {
         self.writes
+    }
+
+    fn asks_for_fill(&self) -> bool {
+        false
     }
 
     fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {

@@ -12,6 +12,14 @@ pub(crate) enum Real {
 }
 
 impl Real {
+    /// The nearest float64.
+    pub fn float(self) -> f64 {
+        match self {
+            Real::Int(k) => k as f64,
+            Real::Float(x) => x,
+        }
+    }
+
     /// The same number; any NaN is any other.
     pub fn same(self, other: Real) -> bool {
         matches!((self, other), (Real::Float(a), Real::Float(b)) if a.is_nan() && b.is_nan()) || self == other

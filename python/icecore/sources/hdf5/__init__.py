@@ -83,6 +83,8 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
         try:
             with guard(source, raw.path):
                 entry = build(raw, dims, longer.get(raw.path), result.dropped)
+                if raw.plan.how == "cast":
+                    result.dropped.append(Note(raw.path, "rounded", raw.plan.note))
         except errors.Error as error:
             if error.kind not in ("unsupported", "dtype"):
                 raise
