@@ -16,7 +16,7 @@ use crate::seal::{FOLDER, ROOT};
 use crate::shared::Shared;
 use crate::sound::{self, Which};
 use crate::storage::Root;
-use crate::{error, named};
+use crate::{backups, error, named};
 
 /// Younger objects may belong to a commit that someone is preparing.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -32,7 +32,8 @@ pub struct GcReport {
     pub manifests: u64,
     pub snapshots: u64,
     pub transaction_logs: u64,
-    /// In a folder: remains of writes that were cut short, and checksums of versions that are gone.
+    /// Copies of the root object from before its last updates; in a folder also remains of writes that were cut short, and
+    /// checksums of versions that are gone.
     pub remains: u64,
     /// Objects that could not be deleted, and why.
     pub failed: u64,
@@ -54,6 +55,8 @@ impl Repo {
             check_all(shared).await?;
             let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
             let retries = Some(repository.config().repo_update_retries());
+            // Now: what follows may make one more.
+            let copies = backups::old(repository.asset_manager(), before).await?;
             let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates)
                 .await
                 .map_err(error::gc)?;
@@ -71,6 +74,11 @@ impl Repo {
             if let Root::Local(root) = &shared.root {
                 remains(root, before, &mut report);
             }
+            let (count, bytes) = match dry_run {
+                true => (copies.len() as u64, copies.iter().map(|(_, bytes)| bytes).sum()),
+                false => backups::remove(repository.asset_manager(), copies).await?,
+            };
+            (report.remains, report.bytes) = (report.remains + count, report.bytes + bytes);
             if !dry_run {
                 shared.settle(held).await;
             }

@@ -5,6 +5,7 @@
 //! `spawn_blocking` threads, not from inside an async task.
 
 mod audit;
+mod backups;
 mod cache;
 mod commit;
 mod containers;

@@ -24,6 +24,21 @@ fn sample() -> (Home, Vec<String>) {
     (home, ids)
 }
 
+/// Names and bytes of the copies of the root object, the newest first.
+fn copies(home: &Home) -> Vec<(String, u64)> {
+    let entries = std::fs::read_dir(home.path().join("overwritten")).unwrap().map(Result::unwrap);
+    let root = entries.filter(|e| e.file_name().to_string_lossy().starts_with("repo."));
+    let mut found: Vec<_> = root.map(|e| (e.file_name().into_string().unwrap(), e.metadata().unwrap().len())).collect();
+    found.sort();
+    found
+}
+
+/// How many of them go, and their bytes.
+fn old_copies(home: &Home) -> (u64, u64) {
+    let old = &copies(home)[1..];
+    (old.len() as u64, old.iter().map(|(_, bytes)| bytes).sum())
+}
+
 fn objects(home: &Home) -> usize {
     std::fs::read_dir(home.path().join("chunks")).unwrap().count()
 }
@@ -31,12 +46,14 @@ fn objects(home: &Home) -> usize {
 #[test]
 fn what_was_never_committed_goes_and_the_history_stays() {
     let (home, ids) = sample();
+    let (_, more) = old_copies(&home);
     let planned = home.repo.gc(Some(LATER), true).unwrap();
     assert!(planned.dry_run);
-    assert_eq!((planned.chunks, planned.bytes, objects(&home)), (1, 5000, 3));
+    assert_eq!((planned.chunks, planned.bytes, objects(&home)), (1, 5000 + more, 3));
     assert_eq!(home.repo.gc(None, false).unwrap().chunks, 0, "young objects are left alone");
+    let (_, more) = old_copies(&home);
     let done = home.repo.gc(Some(LATER), false).unwrap();
-    assert_eq!((done.dry_run, done.chunks, done.bytes, done.failed, objects(&home)), (false, 1, 5000, 0, 2));
+    assert_eq!((done.dry_run, done.chunks, done.bytes, done.failed, objects(&home)), (false, 1, 5000 + more, 0, 2));
     for (id, fill) in ids.iter().zip([1, 2]) {
         assert_eq!(bytes(&home.repo, &home.repo.snapshot(Some(id)).unwrap(), "/a", 0).unwrap(), vec![fill; 1000]);
     }
@@ -89,10 +106,33 @@ fn remains_of_killed_writers_go_too() {
         std::fs::write(home.path().join(name), [0; 10]).unwrap();
     }
     std::fs::write(home.path().join("chunks/notes#x"), [0; 10]).unwrap();
-    let planned = home.repo.gc(Some(LATER), true).unwrap();
     assert_eq!(home.repo.gc(None, false).unwrap().remains, 0);
+    let (more, _) = old_copies(&home);
+    let planned = home.repo.gc(Some(LATER), true).unwrap();
     let done = home.repo.gc(Some(LATER), false).unwrap();
-    assert_eq!((planned.remains, done.remains, done.bytes), (3, 3, planned.bytes));
+    assert_eq!((planned.remains, done.remains, done.bytes), (3 + more, 3 + more, planned.bytes));
     assert!(home.path().join("chunks/notes#x").exists() && home.path().join(".icecore.lock").exists());
     assert!(home.main().table("/a").is_ok());
+}
+
+#[test]
+fn copies_of_the_root_object_do_not_pile_up() {
+    let (home, ids) = sample();
+    for _ in 0..5 {
+        home.commit_array(&format!("/b{}", copies(&home).len()));
+    }
+    assert_eq!(home.repo.gc(None, false).unwrap().remains, 0, "young ones are left alone");
+    let (before, (count, bytes_of_old)) = (copies(&home), old_copies(&home));
+    assert!(count >= 5);
+    let planned = home.repo.gc(Some(LATER), true).unwrap();
+    assert_eq!((planned.remains, planned.bytes >= bytes_of_old), (count, true));
+    assert_eq!(copies(&home), before, "nothing was touched");
+    let done = home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!((done.remains, done.bytes), (planned.remains, planned.bytes));
+    assert!(
+        copies(&home).len() <= 2 && copies(&home).contains(&before[0]),
+        "the newest is left, to be put back by hand"
+    );
+    assert_eq!(home.repo.log(Some("main"), None).unwrap().len(), ids.len() + 6);
+    assert_eq!(bytes(&home.open(), &home.open().snapshot(Some(&ids[0])).unwrap(), "/a", 0).unwrap(), vec![1; 1000]);
 }
