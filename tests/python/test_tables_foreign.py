@@ -31,12 +31,13 @@ COMMAS = {
     "quotes": b'"1,5";"2,25";"x"\n"-12,5";"3,0";"y"\n',
     "exponents": b"1,5e0|2,25E+00|x\n-1,25e1|3,0E+00|y\n",
     "blanks": b"1,5 2,25 x\n-12,5  3,0 y\n",
+    "blanks, one mark": b"1,5 2,25\n-12,5  3\n",
 }
 
 
 @pytest.mark.parametrize("case", COMMAS)
 def test_decimal_commas(tmp_path: Path, case: str) -> None:
-    table, notes = packed(tmp_path, COMMAS[case], "t.txt" if case == "blanks" else "t.csv")
+    table, notes = packed(tmp_path, COMMAS[case], "t.txt" if "blanks" in case else "t.csv")
     assert values(table)[:2] == [[1.5, -12.5], [2.25, 3.0]]
     assert notes[0].startswith("commas are decimal marks of numbers, as it seems")
 
@@ -158,6 +159,11 @@ def test_runs_of_blanks(tmp_path: Path, case: str) -> None:
         assert [x.decode() if isinstance(x, bytes) else x for x in found] == [
             cell if cell.isalpha() else float(cell) for cell in cells
         ]
+
+
+def test_texts_with_commas_in_runs_of_blanks(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b'a b\n"x, y"  1\n"z ""q"""  22\n"w, v"   3\n', "t.txt")
+    assert values(table) == [[b"x, y", b'z "q"', b"w, v"], [1, 22, 3]]
 
 
 @pytest.mark.parametrize(

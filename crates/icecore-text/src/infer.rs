@@ -303,7 +303,7 @@ impl Sample<'_> {
 
     fn words(&self, frame: &Frame) -> Column {
         let inner = self.padded(frame);
-        if self.fixed || (inner.width > 0 && !frame.lead.is_empty()) {
+        if self.fixed || (inner.width > 0 && !frame.lead.is_empty() && self.separator != b' ') {
             let size = inner.width.max(1);
             let size =
                 if self.fixed { self.all.iter().map(|c| c.len() as u32).max().unwrap_or(size).max(1) } else { size };

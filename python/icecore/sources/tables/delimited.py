@@ -89,7 +89,11 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     if (
         alone is None
         and _in_runs(body)
-        and (spec is None or headed(whole, b" ", _usual(body, b" "), None).named)
+        and (
+            spec is None
+            or len(set(map(len, body))) > 1
+            or headed(whole, b" ", _usual(body, b" "), None).named
+        )
     ):
         return b" "
     if spec is not None or alone is None or len(body) < 2:
@@ -130,18 +134,27 @@ def _separator(body: list[bytes]) -> bytes | None:
 
 def _has_commas(body: list[bytes], separator: bytes) -> bool:
     """Whether commas are decimal marks where something else separates cells."""
-    commas = [cell for line in body for cell in cells_of(line, separator) if b"," in cell]
-    least = len(body) * 2 if separator == b" " else 1  # 12,5 km is a number and a text
-    return len(commas) >= least and all(_COMMA.fullmatch(cell) for cell in commas)
+    cells = [cell for line in body for cell in cells_of(line, separator)]
+    texts = [cell for cell in cells if cell.lstrip().startswith(b'"') and not _COMMA.fullmatch(cell)]
+    commas = [cell for cell in cells if b"," in cell and cell not in texts]
+    if not all(_COMMA.fullmatch(cell) for cell in commas):
+        return False
+    if separator != b" ":
+        return bool(commas)
+    measured = _in_runs(body)
+    return len(measured) > 2 or (len(measured) == 2 and all(measured))  # 12,5 km: a number and a text
 
 
-def _in_runs(body: list[bytes]) -> bool:
-    """Whether runs of blanks separate the cells of lines: of most as many, and numbers in some column."""
+def _in_runs(body: list[bytes]) -> list[bool]:
+    """For each column whether it is one of numbers, where runs of blanks separate as many cells in most lines
+    and there are numbers; empty elsewhere.
+    """
     count, alike = Counter(_count(line, b" ") for line in body).most_common(1)[0]
     if count < 2 or alike < 2 or alike * 100 < (len(body) - 1) * _ALIKE:  # one may be a header
-        return False
+        return []
     rows = [cells for line in body if len(cells := cells_of(line, b" ")) == count]
-    return any(is_measured(column) for column in zip(*rows, strict=True))
+    measured = [is_measured(column) for column in zip(*rows[1:], strict=True)]
+    return measured if any(measured) else []
 
 
 def _count(line: bytes, separator: bytes) -> int:
