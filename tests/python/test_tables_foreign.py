@@ -161,6 +161,11 @@ def test_runs_of_blanks(tmp_path: Path, case: str) -> None:
         ]
 
 
+def test_a_last_row_without_its_line_end(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"n,w\r\n1,ab\r\n2,cd")
+    assert values(table) == [[1, 2], [b"ab", b"cd"]]
+
+
 def test_texts_with_commas_in_runs_of_blanks(tmp_path: Path) -> None:
     table, _ = packed(tmp_path, b'a b\n"x, y"  1\n"z ""q"""  22\n"w, v"   3\n', "t.txt")
     assert values(table) == [[b"x, y", b'z "q"', b"w, v"], [1, 22, 3]]

@@ -1,5 +1,6 @@
 //! From a sample of cells to the style that prints most of them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -129,9 +130,9 @@ impl Sample<'_> {
                 (false, true) => b"\r",
                 (false, false) => b"",
             };
-            (lead, tail)
+            (lead, Reverse(tail)) // of two rows the last one may lack its carriage return
         });
-        commonest(around).map(|(lead, tail)| (lead.to_vec(), tail.to_vec())).unwrap_or_default()
+        commonest(around).map(|(lead, Reverse(tail))| (lead.to_vec(), tail.to_vec())).unwrap_or_default()
     }
 
     fn inner<'b>(&self, frame: &Frame, cell: &'b [u8]) -> &'b [u8] {
