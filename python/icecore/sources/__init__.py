@@ -271,5 +271,7 @@ def _unknown(source: str) -> errors.Error:
     if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         hint = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
     elif is_printable(start):
-        hint = "a table of text has as many cells in each row, between commas, tabs, semicolons, | or blanks"
+        hint += (
+            "; a table of text has as many cells in each row, between commas, tabs, semicolons, | or blanks"
+        )
     return errors.make("format", f"{source} ({size} bytes) {found}: no known format", hint)
