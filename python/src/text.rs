@@ -59,12 +59,8 @@ impl TextFormat {
         result.set_item("used", parsed.used)?;
         result.set_item("escaped", parsed.escapes.cells.len())?;
         result.set_item("lines", parsed.escapes.lines.len())?;
-        // Those before the first row are a header, or go on from the block before.
-        let above = parsed.escapes.lines.iter().take_while(|(row, _)| *row == 0).count();
-        let shown = |at: usize| parsed.escapes.lines.get(at).map(|(row, line)| (*row, PyBytes::new(py, line)));
-        result.set_item("above", above)?;
-        result.set_item("line", shown(0))?;
-        result.set_item("below", shown(above))?;
+        let first = parsed.escapes.lines.first().map(|(row, line)| (*row, PyBytes::new(py, line)));
+        result.set_item("line", first)?;
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
         result.set_item("lost", misfits(py, &parsed.lost)?)?;
         result.set_item("junk", misfits(py, &parsed.junk)?)?;
@@ -125,7 +121,8 @@ fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>
     PyList::new(py, found.map(|(i, m)| (i, m.count, m.row, PyBytes::new(py, &m.longest))))
 }
 
-/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words or text (words that are no times).
+/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (words that are no times) or
+/// comma (any, with decimal commas).
 #[pyfunction]
 #[pyo3(signature = (name, cells, hint, fixed, longest, separator))]
 fn infer_column(
@@ -141,6 +138,7 @@ fn infer_column(
         "hex" => Hint::Hex,
         "words" => Hint::Words,
         "text" => Hint::Text,
+        "comma" => Hint::Comma,
         _ => Hint::Any,
     };
     let cells: Vec<&[u8]> = cells.iter().map(|c| c.as_bytes()).collect();

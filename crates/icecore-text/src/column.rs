@@ -39,6 +39,9 @@ pub struct Column {
     /// Of numbers with a scale: those that are no multiples of 10^-scale are taken as the nearest doubles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub nearest: bool,
+    /// A comma is the decimal mark: cells are those of the style with commas and points exchanged.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub comma: bool,
 }
 
 /// Bytes of the longest text that a column holds.
@@ -58,6 +61,23 @@ pub(crate) enum Fit {
     Junk,
     /// It has a value that the array can't hold: too long, too many places, out of range.
     Lost,
+}
+
+/// Text with commas for points and points for commas.
+pub(crate) fn exchanged(text: &[u8]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    exchange(&mut text);
+    text
+}
+
+fn exchange(text: &mut [u8]) {
+    for b in text {
+        *b = match *b {
+            b',' => b'.',
+            b'.' => b',',
+            other => other,
+        };
+    }
 }
 
 /// What a cell is whose value the column couldn't take.
@@ -81,7 +101,7 @@ impl Column {
             Style::Real(style) => style.sound(),
             Style::Hex(digits) => *digits <= 15,
             Style::Time(style) => style.sound() && self.ticks(style).is_some(),
-            Style::Words(_) => (1..=LONGEST).contains(&self.size),
+            Style::Words(_) => (1..=LONGEST).contains(&self.size) && !self.comma,
         };
         if sound && self.scale <= 15 && self.frame.width <= 1 << 20 {
             return Ok(());
@@ -128,6 +148,15 @@ impl Column {
     /// Adds the value of `cell`.
     #[inline]
     pub(crate) fn read(&self, cell: &[u8], separator: u8, into: &mut Values) -> Fit {
+        if self.comma {
+            self.read_styled(&exchanged(cell), separator, into)
+        } else {
+            self.read_styled(cell, separator, into)
+        }
+    }
+
+    #[inline]
+    fn read_styled(&self, cell: &[u8], separator: u8, into: &mut Values) -> Fit {
         match (&self.style, into) {
             (Style::Number(style), Values::Int(v)) => {
                 let exact = self.frame.body(cell).and_then(|body| style.parse(body, 0)).filter(|k| self.holds(*k));
@@ -212,6 +241,7 @@ impl Column {
     fn read_words(&self, style: &WordStyle, cell: &[u8], separator: u8, width: usize, bytes: &mut Vec<u8>) -> Fit {
         let start = bytes.len();
         match self.frame.body(cell) {
+            Some(body) if separator == b' ' => style.read(body.trim_ascii(), bytes),
             Some(body) => style.read(body, bytes),
             None if self.frame.lead.contains(&b'"') => {
                 WordStyle { quote: Quote::Needed }.read(cell.trim_ascii(), bytes); // quotes are no part of the text
@@ -236,6 +266,16 @@ impl Column {
     /// Appends the cell of element `i`; false where the value can't be printed.
     #[inline]
     pub(crate) fn print(&self, values: View<'_>, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let printed = self.print_styled(values, i, separator, out);
+        if self.comma {
+            exchange(out.get_mut(start..).unwrap_or_default());
+        }
+        printed
+    }
+
+    #[inline]
+    fn print_styled(&self, values: View<'_>, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
         match (&self.style, values) {
             (Style::Words(style), View::Text { width, bytes }) => {
                 let field = &bytes[i * width..(i + 1) * width];

@@ -52,7 +52,8 @@ impl Digits {
         let Style::Number(style) = &column.style else { return None };
         let (width, places) = (column.frame.width as usize, style.places as usize);
         let least = places + style.digits as usize;
-        if style.plus || style.trim || column.frame.left || width == 0 || least > ROOM || places >= ROOM {
+        if style.plus || style.trim || column.comma || column.frame.left || width == 0 || least > ROOM || places >= ROOM
+        {
             return None;
         }
         let unit = *POW10.get(column.scale.checked_sub(style.places)? as usize)?;
@@ -265,7 +266,7 @@ mod tests {
     fn column(width: u32, digits: u8, places: u8, scale: u8) -> Column {
         let style = Style::Number(NumberStyle { digits, places, plus: false, trim: false });
         let frame = Frame { width, ..Frame::default() };
-        Column { name: "n".into(), frame, style, scale, size: 64, nearest: false }
+        Column { name: "n".into(), frame, style, scale, size: 64, nearest: false, comma: false }
     }
 
     /// What the plain way makes of a value in a cell of this column, if it has room.

@@ -22,8 +22,8 @@ pub enum Layout {
         template: Vec<u8>,
         cells: Vec<(u32, u32)>,
     },
-    /// Cells with one separator between them, a line feed behind the last. With `quotes`, separators between double quotes
-    /// are part of the cell; with `multiline`, line feeds too.
+    /// Cells with one separator between them (a blank: a run of blanks), a line feed behind the last. With `quotes`, separators
+    /// between double quotes are part of the cell; with `multiline`, line feeds too.
     Delimited { separator: char, quotes: bool, multiline: bool },
 }
 

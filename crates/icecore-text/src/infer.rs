@@ -1,9 +1,10 @@
 //! From a sample of cells to the style that prints most of them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, LONGEST, Quotes, Style, is_blank, loose_cell};
+use crate::column::{Column, Fit, LONGEST, Quotes, Style, exchanged, is_blank, loose_cell};
 use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
@@ -20,6 +21,8 @@ pub enum Hint {
     Words,
     /// Text, also where all of it looks like times.
     Text,
+    /// Any; numbers have a comma where others have a point.
+    Comma,
 }
 
 /// Whether a cell has no value: it is blank, or says so.
@@ -51,6 +54,15 @@ pub fn infer_style(
     longest: Option<u32>,
     separator: u8,
 ) -> Column {
+    if hint == Hint::Comma {
+        let exchanged: Vec<Vec<u8>> = cells.iter().map(|cell| exchanged(cell)).collect();
+        let others: Vec<&[u8]> = exchanged.iter().map(Vec::as_slice).collect();
+        let column = infer_style(name, &others, Hint::Any, fixed, longest, separator);
+        if !matches!(column.style, Style::Words(_)) {
+            return Column { comma: true, ..column };
+        }
+        return infer_style(name, cells, Hint::Any, fixed, longest, separator);
+    }
     let filled: Vec<&[u8]> = cells.iter().copied().filter(|c| !is_blank(c)).collect();
     let sample = Sample { name, all: cells, cells: &filled, fixed, longest, separator };
     let (lead, tail) = sample.literals();
@@ -99,7 +111,7 @@ struct Sample<'a> {
 
 impl Sample<'_> {
     fn column(&self, frame: &Frame, style: Style, scale: u8, size: u32) -> Column {
-        Column { name: self.name.to_owned(), frame: frame.clone(), style, scale, size, nearest: false }
+        Column { name: self.name.to_owned(), frame: frame.clone(), style, scale, size, nearest: false, comma: false }
     }
 
     /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
@@ -118,9 +130,9 @@ impl Sample<'_> {
                 (false, true) => b"\r",
                 (false, false) => b"",
             };
-            (lead, tail)
+            (lead, Reverse(tail)) // of two rows the last one may lack its carriage return
         });
-        commonest(around).map(|(lead, tail)| (lead.to_vec(), tail.to_vec())).unwrap_or_default()
+        commonest(around).map(|(lead, Reverse(tail))| (lead.to_vec(), tail.to_vec())).unwrap_or_default()
     }
 
     fn inner<'b>(&self, frame: &Frame, cell: &'b [u8]) -> &'b [u8] {
@@ -138,7 +150,8 @@ impl Sample<'_> {
     }
 
     fn mostly(&self, frame: &Frame, valued: usize) -> bool {
-        let without = self.cells.iter().filter(|cell| is_marker(self.inner(frame, cell))).count();
+        let bare = |cell: &&&[u8]| is_marker(self.inner(frame, cell).trim_ascii().trim_matches_quotes());
+        let without = self.cells.iter().filter(bare).count();
         valued > 0 && valued * 100 >= (self.cells.len() - without) * MOST
     }
 
@@ -291,7 +304,7 @@ impl Sample<'_> {
 
     fn words(&self, frame: &Frame) -> Column {
         let inner = self.padded(frame);
-        if self.fixed || (inner.width > 0 && !frame.lead.is_empty()) {
+        if self.fixed || (inner.width > 0 && !frame.lead.is_empty() && self.separator != b' ') {
             let size = inner.width.max(1);
             let size =
                 if self.fixed { self.all.iter().map(|c| c.len() as u32).max().unwrap_or(size).max(1) } else { size };
@@ -308,7 +321,9 @@ impl Sample<'_> {
         let spaces = Frame {
             lead: frame.lead.strip_suffix(b"\"").unwrap_or(&frame.lead).to_vec(),
             tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),
-            ..Frame::default()
+            // What more there is between cells than one blank is no part of a text.
+            width: if self.separator == b' ' { inner.width } else { 0 },
+            left: self.separator == b' ' && inner.left,
         };
         // Not never, where no cell has quotes: one that the sample lacks may, and they are no part of its text.
         let [needed, always] = [Quote::Needed, Quote::Always]

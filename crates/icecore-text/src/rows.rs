@@ -7,6 +7,10 @@ use crate::format::{Format, Layout};
 /// A row in quotes that goes on longer than this does not: its quotes are taken for text.
 const MAX_QUOTED: usize = 1 << 20;
 
+/// As a separator: the first of a run of blanks, of which the others belong to the cell behind it; blanks at the ends of a row
+/// belong to its first and last cell.
+const BLANK: u8 = b' ';
+
 /// One stretch of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
@@ -105,6 +109,9 @@ impl<'a> Scan<'a> {
 
     /// How many cells of the row that begins at `start` the row at `at` begins with; they are moved there.
     fn repeat(&self, start: usize, at: usize, cells: &mut [(usize, usize)]) -> usize {
+        if self.separator == BLANK {
+            return 0; // whether a blank separates depends on what follows
+        }
         let end = cells.last().map_or(start, |cell| cell.1 + 1);
         let same = common(self.text.get(start..end).unwrap_or_default(), self.text.get(at..).unwrap_or_default());
         let count = cells.partition_point(|cell| cell.1 < start + same);
@@ -164,7 +171,15 @@ impl<'a> Scan<'a> {
         let mut start = at;
         let mut i = at;
         while let Some(byte) = text.get(i) {
-            if *byte == self.separator {
+            if *byte == BLANK && self.separator == BLANK {
+                let next = i + text.get(i..)?.iter().take_while(|b| **b == BLANK).count();
+                let padding = i == start || matches!(text.get(next), None | Some(b'\n' | b'\r'));
+                if !padding {
+                    cells.push((start, i));
+                    start = i + 1;
+                }
+                i = next - 1;
+            } else if *byte == self.separator {
                 cells.push((start, i));
                 start = i + 1;
             } else if *byte == b'\n' {

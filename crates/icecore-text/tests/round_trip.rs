@@ -82,6 +82,52 @@ fn what_does_not_fit_is_kept() {
 }
 
 #[test]
+fn decimal_commas() {
+    let rows = b"1,5;-0,25;\"1,0\";12:00:01,5;7;x,y\r\n-2,5;10,00;\"2,5\";12:00:02,0;8;z\r\n";
+    let mut format = delimited(b"");
+    format.layout = Layout::Delimited { separator: ';', quotes: true, multiline: true };
+    let columns: [[&[u8]; 2]; 6] = [
+        [b"1,5", b"-2,5"],
+        [b"-0,25", b"10,00"],
+        [b"\"1,0\"", b"\"2,5\""],
+        [b"12:00:01,5", b"12:00:02,0"],
+        [b"7", b"8"],
+        [b"x,y\r", b"z\r"],
+    ];
+    format.columns = columns.iter().map(|cells| infer_style("c", cells, Hint::Comma, false, None, b';')).collect();
+    assert_eq!(check(&format, rows), (2, 0));
+    let parsed = parse(&format, rows, true).unwrap();
+    assert_eq!(parsed.columns[0], Values::Real(vec![1.5, -2.5]));
+    assert_eq!(parsed.columns[1], Values::Real(vec![-0.25, 10.0]));
+    assert_eq!(parsed.columns[2], Values::Real(vec![1.0, 2.5]));
+    assert_eq!(texts(&parsed.columns[5]), ["x,y", "z"]);
+    // A point is no decimal mark there, but for text.
+    let odd = b"1.5;-,25;1,0;12:00:01.5;7,0;x.y\n1,50;+3;\"1\";;;\n";
+    assert_eq!(check(&format, odd).0, 2);
+    let parsed = parse(&format, odd, true).unwrap();
+    let Values::Real(first) = &parsed.columns[0] else { panic!() };
+    assert!(first[0].is_nan() && first[1] == 1.5);
+    assert_eq!(parsed.junk[0].count, 1);
+    assert_eq!(parsed.columns[4], Values::Int(vec![7, i64::MIN]));
+}
+
+#[test]
+fn runs_of_blanks() {
+    let cells: [[&[u8]; 3]; 3] =
+        [[b"   1", b"  10", b"7"], [b"1.50", b"-0.25", b"  3.00"], [b"  ab", b"\"c  d\"", b"e"]];
+    let columns = cells.iter().map(|cells| infer_style("c", cells, Hint::Any, false, None, b' ')).collect();
+    let format = Format { layout: Layout::Delimited { separator: ' ', quotes: true, multiline: true }, columns };
+    let text = b"   1 1.50   ab\n  10 -0.25 \"c  d\"\n7   3.00 e   \r\n8 4 \n 9  5.5   f g\n\n   \n 1 2 x";
+    assert_eq!(check(&format, text).0, 4);
+    let parsed = parse(&format, text, true).unwrap();
+    assert_eq!(parsed.columns[0], Values::Int(vec![1, 10, 7, 1]));
+    assert_eq!(parsed.columns[1], Values::Real(vec![1.5, -0.25, 3.0, 2.0]));
+    assert_eq!(texts(&parsed.columns[2]), ["ab", "c  d", "e", "x"]);
+    let lines: Vec<&[u8]> = parsed.escapes.lines.iter().map(|(_, line)| line.as_slice()).collect();
+    assert_eq!(lines, [&b"8 4 \n"[..], b" 9  5.5   f g\n", b"\n", b"   \n"]);
+}
+
+#[test]
 fn fixed_rows() {
     let layout = Layout::Fixed { template: b"     ,      \r\n".to_vec(), cells: vec![(0, 5), (6, 6)] };
     let sample: [&[u8]; 2] = [b"    1", b"12345"];
@@ -302,6 +348,11 @@ proptest! {
         prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:".to_vec()), 0..300)) {
         check(&delimited(sample.as_bytes()), &text);
         check(&spanning(sample.as_bytes()), &text);
+        let columns = columns(&[sample.as_bytes()], b' ');
+        let layout = Layout::Delimited { separator: ' ', quotes: true, multiline: true };
+        if !columns.is_empty() {
+            check(&Format { layout, columns }, &text);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import glob
 import os
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -258,10 +259,19 @@ def _known() -> str:
 
 
 def _unknown(source: str) -> errors.Error:
+    from icecore.sources.tables.delimited import is_printable
+
     data = open_bytes(source)
     try:
-        size, start = data.identity.size, data.read_at(0, 8)
+        size, start = data.identity.size, data.read_at(0, 1 << 12)
     finally:
         data.close()
-    found = f"starts with {start!r}" if size else "is empty"
-    return errors.make("format", f"{source} ({size} bytes) {found}: no known format", f"known: {_known()}")
+    found = f"starts with {start[:8]!r}" if size else "is empty"
+    hint = f"known: {_known()}"
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        hint = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
+    elif is_printable(start):
+        hint += (
+            "; a table of text has as many cells in each row, between commas, tabs, semicolons, | or blanks"
+        )
+    return errors.make("format", f"{source} ({size} bytes) {found}: no known format", hint)

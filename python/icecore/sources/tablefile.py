@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal
 
-Kind = Literal["any", "number", "hex", "words"]
+Kind = Literal["any", "number", "hex", "words", "text", "comma"]
 
 
 #: bytes of a cell that a label is believed
@@ -54,7 +54,8 @@ class TableSpec:
         rows: how many there are, where the label says so.
         separator: between the cells of delimited text.
         attrs: of the table.
-        doubt: the first line, where it was taken for the columns' names but may be a row.
+        comma: whether numbers have a decimal comma.
+        notes: what was told from the data and may be otherwise, in sentences.
     """
 
     label: str
@@ -66,7 +67,8 @@ class TableSpec:
     rows: int | None = None
     separator: str = ","
     attrs: dict[str, Any] = field(default_factory=dict)
-    doubt: str = ""
+    comma: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

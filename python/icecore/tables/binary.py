@@ -70,8 +70,6 @@ class BinaryFormat:
             "escapes": escapes + (_icecore.raw_escapes(rest) if rest else b""),
             "escaped": 0,
             "lines": bool(rest),
-            "above": 0,
-            "below": None,
             "line": (rows, rest) if rest else None,
             "lost": [],
             "junk": [],

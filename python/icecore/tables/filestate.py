@@ -57,14 +57,12 @@ class FileState:
         return self.native.shown if isinstance(self.native, Encoded) else ""
 
     def count(self, parsed: dict[str, Any], start: int) -> None:
-        """Add up what is kept as text; the lines before the first row are its header."""
+        """Add up what is kept as text."""
         self.escaped += parsed["escaped"]
         self.lines += parsed["lines"]
-        header = start == self.source["rows"][0] and not (self.spec is not None and self.spec.label)
-        shown = parsed["below" if header else "line"]
-        if shown is not None:
-            row, line = shown
-            self.odd += parsed["lines"] - (parsed["above"] if header else 0)
+        if parsed["line"] is not None:
+            row, line = parsed["line"]
+            self.odd += parsed["lines"]
             self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
         for column, count, _, _ in parsed["junk"]:
             self.junk[column] = self.junk.get(column, 0) + count

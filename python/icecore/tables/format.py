@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tables import binary, fixed
+from icecore.tables import binary, fixed, looks
 from icecore.tables.counted import reach
 from icecore.tables.sampled import ROWS, RUNS
 
@@ -57,7 +58,12 @@ def infer(
         # A quote that its line doesn't close goes on where that makes a row.
         layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": True}}
         samples = [[row[i] for row in rows] for i in range(len(spec.fields))]
+    if not spec.label:
+        alone = spec.layout == "fixed" or spec.separator != ","
+        spec = replace(spec, comma=alone and looks.has_commas(samples))
     columns = _columns(spec, samples, extra, words)
+    if not spec.label:
+        spec = replace(spec, notes=(*spec.notes, *looks.notes(columns, samples)))
     return {"layout": layout, "columns": columns}, spec
 
 
@@ -93,6 +99,8 @@ def styled(spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = F
     field, fixed = spec.fields[column], spec.layout == "fixed"
     separator = "," if fixed else spec.separator
     kind = "text" if words else field.kind
+    if spec.comma and kind == "any":
+        kind = "text" if looks.are_thousands(cells) else "comma"
     text = _icecore.infer_column(field.name, list(cells), kind, fixed, field.stated, ord(separator))
     return {"scale": 0, "size": 0, **json.loads(text)}
 

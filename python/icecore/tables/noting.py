@@ -19,8 +19,8 @@ def told(state: FileState) -> Iterator[tuple[str, str]]:
         title = state.columns[column]["name"]
         yield name, f"{plural(count, 'cell')} of column {title} kept as text, no values"
     spec = state.spec
-    if spec is not None and spec.doubt:
-        yield name, f"the first line names the columns, as it seems: {spec.doubt[:60]!r}; a row? --no-header"
+    for note in spec.notes if spec is not None else ():
+        yield name, note
     cut = _cut(state)
     if cut:
         many = f"{plural(len(cut), 'field')} of {len(state.columns)} end in the middle of the next one"

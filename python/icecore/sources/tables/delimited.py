@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
-from icecore.sources.tables.encoding import decoded
-from icecore.sources.tables.header import is_header, stands_out
+from icecore.sources.tables.header import is_measured
+from icecore.sources.tables.lines import COMMENTS, cells_of, headed
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -23,17 +23,23 @@ _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 #: of so many bytes one may be a control character: damaged text is text
 _STRANGE = 100
-#: what tells Excel the separator
-_SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
+#: a number with a decimal comma, on its own in a cell
+_COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
+#: of 100 rows in runs of blanks so many must have the same number of cells
+_ALIKE = 80
 #: so many rows say what the others are like
 _SAMPLE = 1000
 
 
 def is_text(start: bytes, name: str = "") -> bool:
     """Whether these bytes may begin a table of text: printable, with line ends and cells."""
-    strange = len(start.translate(None, _TEXT))
-    start = start.replace(b"\r", b"\n") if ends_in_cr(start) else start
-    return bool(start) and strange * _STRANGE <= len(start) and _layout(start, name) is not None
+    lines = start.replace(b"\r", b"\n") if ends_in_cr(start) else start
+    return is_printable(start) and _layout(lines, name) is not None
+
+
+def is_printable(start: bytes) -> bool:
+    """Whether these bytes may begin a text."""
+    return bool(start) and len(start.translate(None, _TEXT)) * _STRANGE <= len(start)
 
 
 def ends_in_cr(start: bytes) -> bool:
@@ -45,11 +51,12 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     """The layout of a table by its first bytes (some hundred rows are enough), or None where they are no
     table.
 
-    The separator is the one of ``, TAB ; |`` that most lines have equally often; text without one is cut
-    where all rows have spaces. Lines before the first row are a header; the last of them names the columns
-    where it has as many cells (:mod:`icecore.sources.tables.header`), or where ``header`` says so. A byte
-    order mark comes before all of them. Lines without cells are a table of one column where the file's
-    ``name`` says that it is one, and nothing is a table where it says that the file is binary.
+    The separator is the one of ``, TAB ; |`` that most lines have equally often, but for a comma that is the
+    decimal mark of numbers; text without one is cut where all rows have spaces, or at runs of blanks. Lines
+    before the first row are a header; the last of them names the columns where it has as many cells
+    (:mod:`icecore.sources.tables.header`), or where ``header`` says so. A byte order mark comes before all of
+    them. Lines without cells are a table of one column where the file's ``name`` says that it is one, and
+    nothing is a table where it says that the file is binary.
     """
     layout = _layout(start, name)
     if layout is None or isinstance(layout, TableSpec):
@@ -57,11 +64,14 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
     lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
     whole = _whole(lines)
-    count = Counter(_count(line, separator) for line in _body(whole)).most_common(1)[0][0]
-    names, above, doubt = _names(whole, separator, count, header)
-    fields = tuple(Field(name, attrs=diviner.attributes(names, name)) for name in names)
-    offset = mark + sum(len(line) + 1 for line in lines[:above])
-    return TableSpec("", "", "delimited", fields, offset, separator=separator.decode(), doubt=doubt)
+    head = headed(whole, separator, _usual(_body(whole), separator), header)
+    units = [{"units": unit} if unit else {} for unit in head.units]
+    fields = tuple(
+        Field(name, attrs={**attrs, **diviner.attributes(head.names, name)})
+        for name, attrs in zip(head.names, units, strict=True)
+    )
+    offset = mark + sum(len(line) + 1 for line in lines[: head.above])
+    return TableSpec("", "", "delimited", fields, offset, separator=separator.decode(), notes=head.notes)
 
 
 def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
@@ -75,8 +85,17 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     separator = _separator(body) if body else None
     if separator is not None or not body:
         return separator
-    spec = _by_spaces(body, lines, whole)
-    alone = _ONE.get(name[-4:].lower())
+    spec, alone = _by_spaces(body, lines, whole), _ONE.get(name[-4:].lower())
+    if (
+        alone is None
+        and _in_runs(body)
+        and (
+            spec is None
+            or len(set(map(len, body))) > 1
+            or headed(whole, b" ", _usual(body, b" "), None).named
+        )
+    ):
+        return b" "
     if spec is not None or alone is None or len(body) < 2:
         return None if spec is None else replace(spec, offset=mark + spec.offset)
     return alone
@@ -87,78 +106,61 @@ def _whole(lines: list[bytes]) -> list[bytes]:
 
 
 def _body(lines: list[bytes]) -> list[bytes]:
-    return [line for line in lines if line.strip() and not line.startswith(b"#")]
+    return [line for line in lines if line.strip() and not line.startswith(COMMENTS)]
+
+
+def _usual(body: list[bytes], separator: bytes) -> int:
+    """How many cells most lines have."""
+    return Counter(_count(line, separator) for line in body).most_common(1)[0][0]
 
 
 def _separator(body: list[bytes]) -> bytes | None:
-    best: tuple[int, int, bytes] | None = None
+    found: list[tuple[int, int, bytes]] = []
     text = b"\n".join(body)
     for byte in _SEPARATORS:
         separator = bytes([byte])
         if text.count(separator) * 2 <= len(body):
             continue  # most lines have none
         count, lines = Counter(_count(line, separator) for line in body).most_common(1)[0]
-        if count > 1 and lines * 2 > len(body) and (best is None or (lines, count) > best[:2]):
-            best = (lines, count, separator)
-    return best[2] if best else None
+        if count > 1 and lines * 2 > len(body):
+            found.append((lines, count, separator))
+    best = max(found, key=lambda which: which[:2], default=None)
+    if best is None or best[2] != b",":
+        return best[2] if best else None
+    others = (which for *_, which in sorted(found, reverse=True) if which != b",")
+    sure = next((which for which in (*others, b" ") if _has_commas(body, which)), b",")
+    return None if sure == b" " else sure
 
 
-def _cells(line: bytes, separator: bytes) -> list[bytes]:
-    from icecore import _icecore
+def _has_commas(body: list[bytes], separator: bytes) -> bool:
+    """Whether commas are decimal marks where something else separates cells."""
+    cells = [cell for line in body for cell in cells_of(line, separator)]
+    texts = [cell for cell in cells if cell.lstrip().startswith(b'"') and not _COMMA.fullmatch(cell)]
+    commas = [cell for cell in cells if b"," in cell and cell not in texts]
+    if not all(_COMMA.fullmatch(cell) for cell in commas):
+        return False
+    if separator != b" ":
+        return bool(commas)
+    measured = _in_runs(body)
+    return len(measured) > 2 or (len(measured) == 2 and all(measured))  # 12,5 km: a number and a text
 
-    return _icecore.split_row(line, 0, separator[0])[0]
+
+def _in_runs(body: list[bytes]) -> list[bool]:
+    """For each column whether it is one of numbers, where runs of blanks separate as many cells in most lines
+    and there are numbers; empty elsewhere.
+    """
+    count, alike = Counter(_count(line, b" ") for line in body).most_common(1)[0]
+    if count < 2 or alike < 2 or alike * 100 < (len(body) - 1) * _ALIKE:  # one may be a header
+        return []
+    rows = [cells for line in body if len(cells := cells_of(line, b" ")) == count]
+    measured = [is_measured(column) for column in zip(*rows[1:], strict=True)]
+    return measured if any(measured) else []
 
 
 def _count(line: bytes, separator: bytes) -> int:
     """How many cells a line has."""
-    return len(_cells(line, separator)) if b'"' in line else line.count(separator) + 1
-
-
-def _names(
-    lines: list[bytes], separator: bytes, count: int, header: bool | None
-) -> tuple[list[str], int, str]:
-    """The columns' names, how many lines stand before the first row, and what is doubtful about them.
-
-    Those lines are comments (``#``), blank ones and ones with fewer cells; the last comment with as many
-    cells as a row names the columns, or the first line with as many cells that is no row.
-    """
-    names = [f"column_{i + 1}" for i in range(count)]
-    for i, line in enumerate(lines):
-        comment = line.startswith(b"#")
-        cells = _cells(line.lstrip(b"#"), separator)
-        if len(cells) != count or not line.strip() or _SEP.fullmatch(line):
-            continue
-        heads = comment or header
-        rows = [] if heads is not None else _rows(lines[i + 1 :], separator, count)
-        if heads or (heads is None and is_header(cells, rows)):
-            names = unique([decoded(cell.strip(b' "')).strip() for cell in cells])
-            if comment:
-                continue
-            return names, i + 1, "" if header or stands_out(cells, rows) else decoded(line)
-        return names, i, ""
-    return [f"column_{i + 1}" for i in range(count)], 0, ""
-
-
-def _rows(lines: list[bytes], separator: bytes, count: int) -> list[list[bytes]]:
-    rows = (_cells(line, separator) for line in lines if not line.startswith(b"#"))
-    return [cells for cells in rows if len(cells) == count]
-
-
-def unique(names: list[str]) -> list[str]:
-    """Names that can be paths: no slashes, none empty, none twice."""
-    seen: Counter[str] = Counter()
-    result = []
-    for i, name in enumerate(names):
-        clean = re.sub(r"[/\x00-\x1f]+", "_", name).strip() or f"column_{i + 1}"
-        clean = (
-            f"_{clean}" if clean.strip(".") == "" or clean.startswith("__") or clean == "zarr.json" else clean
-        )
-        seen[clean] += 1
-        while seen[clean] > 1:
-            clean = f"{clean}_{seen[clean]}"
-            seen[clean] += 1
-        result.append(clean)
-    return result
+    plain = b'"' not in line and separator != b" "
+    return line.count(separator) + 1 if plain else len(cells_of(line, separator))
 
 
 def _by_spaces(body: list[bytes], lines: list[bytes], whole: list[bytes]) -> TableSpec | None:

@@ -1,4 +1,4 @@
-"""Whether the first line of a table without a label names its columns, or is a row."""
+"""Whether the first lines of a table without a label name its columns and their units, or are rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import pairwise
 
 Cells = Sequence[bytes]
 
-_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?")
-_TIME = re.compile(rb"\d+[-/:]\d+([-/:.TZ +]+\d*)*")
+#: also with a decimal comma, and with thousands apart
+_NUMBER = re.compile(rb"[-+]?(\d+([ '.,]\d{3})*[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?")
+_TIME = re.compile(rb"\d+[-/:.]\d+([-/:.,TZ +]+\d*)*")
 _YEAR = re.compile(rb"[12]\d{3}")
 #: what stands where there is no number
 _MARKERS = (b"nan", b"-nan", b"inf", b"-inf", b"na", b"n/a", b"null", b"none", b"-", b"--", b"*")
@@ -54,6 +55,35 @@ def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
         return False
     columns = ([_bare(cell) for cell in column] for column in zip(*rows, strict=True))
     return not rows or any(_usual(column) in ("number", "time") for column in columns)
+
+
+def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
+    """Whether a line below the names tells units or types: it has no value where columns are of numbers or
+    times, but words, of which none comes again. Among several of them a 1 is a unit too.
+    """
+    if len(rows) < 2:
+        return False
+    columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
+    above = [
+        (bare, column)
+        for bare, column in zip(map(_bare, cells), columns, strict=True)
+        if bare and _usual(column) in ("number", "time")
+    ]
+    words = [bare for bare, column in above if _kind(bare) == "word" and bare not in column]
+    others = [bare for bare, _ in above if _kind(bare) and bare not in words]
+    return bool(words) and all(bare == b"1" and len(words) > 1 for bare in others)
+
+
+def is_measured(column: Cells) -> bool:
+    """Whether a column is one of numbers, which may have a unit."""
+    return _usual([_bare(cell) for cell in column]) == "number"
+
+
+def names_rows(column: Cells) -> bool:
+    """Whether a column names or counts the rows: no cell comes twice, and all are words, or 1, 2, 3, …"""
+    bare = [_bare(cell) for cell in column]
+    words = all(_kind(cell) == "word" for cell in bare)
+    return _is_counted(b"", bare) or (words and len(set(bare)) == len(bare))
 
 
 def _is_value(bare: Cells, columns: Sequence[Cells]) -> bool:

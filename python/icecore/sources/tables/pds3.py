@@ -14,7 +14,7 @@ from icecore.sources.tablefile import Field, Kind, TableSpec
 from icecore.sources.tables import odl
 from icecore.sources.tables.archives import FAULTS, Member
 from icecore.sources.tables.binary import holds, packed
-from icecore.sources.tables.delimited import unique
+from icecore.sources.tables.lines import unique
 from icecore.sources.tables.pds3attributes import attributes
 
 Finder = Callable[[str], Member | None]

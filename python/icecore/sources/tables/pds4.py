@@ -12,7 +12,7 @@ from typing import Any
 from icecore import errors
 from icecore.sources.tablefile import Field, Kind, TableSpec
 from icecore.sources.tables import binary
-from icecore.sources.tables.delimited import unique
+from icecore.sources.tables.lines import unique
 from icecore.sources.tables.pds3 import Finder
 
 _PRODUCT = re.compile(rb"<(\w+:)?Product_\w+[\s>]")

@@ -1,0 +1,92 @@
+"""What cells look like that print formats don't know: decimal commas, thousands apart, days before months."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+#: of 100 cells that have a value, so many tell what a column is
+_MOST = 80
+_SHOWN = 40
+_PLAIN = re.compile(rb"[-+]?\d+")
+_COMMA = re.compile(rb"[-+]?\d*,\d+([eE][-+]?\d+)?")
+_POINT = re.compile(rb"[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?")
+_BY_COMMAS = re.compile(rb"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+_BY_POINTS = re.compile(rb"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
+#: blanks, apostrophes, no-break spaces
+_BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\x99])\d{3})+([.,]\d*)?")
+_CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
+_DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}\.\d\d\.\d\d)" + _CLOCK)
+_OFFSET = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?[-+]\d\d:?\d\d")
+
+Cells = Sequence[bytes]
+Test = Callable[[bytes], object]
+
+
+def _bare(cells: Cells) -> list[bytes]:
+    """The cells that have a value, without what is around it."""
+    from icecore import _icecore
+
+    return [cell.strip(b' \t\r"') for cell in _icecore.valued(list(cells))]
+
+
+def _most(cells: Cells, *tests: Test) -> bool:
+    return sum(any(test(cell) for test in tests) for cell in cells) * 100 >= max(len(cells), 1) * _MOST
+
+
+def has_commas(columns: Sequence[Cells]) -> bool:
+    """Whether numbers in the cells of these columns have decimal commas: some column is one of such numbers
+    that can't be thousands apart, and none is one of such numbers with points.
+    """
+    found = False
+    for cells in map(_bare, columns):
+        if any(_COMMA.fullmatch(c) and not _BY_COMMAS.fullmatch(c) for c in cells):
+            found |= _most(cells, _COMMA.fullmatch, _PLAIN.fullmatch, _BY_POINTS.fullmatch)
+            continue
+        pointed = any(_POINT.fullmatch(c) and not _BY_POINTS.fullmatch(c) for c in cells)
+        if pointed and _most(cells, _POINT.fullmatch, _PLAIN.fullmatch, _BY_COMMAS.fullmatch):
+            return False
+    return found
+
+
+def are_thousands(cells: Cells) -> bool:
+    """Whether points in numbers set thousands apart, where numbers have decimal commas."""
+    pointed = [cell for cell in _bare(cells) if b"." in cell]
+    return bool(pointed) and _most(pointed, _BY_POINTS.fullmatch)
+
+
+def notes(columns: Sequence[dict[str, Any]], samples: Sequence[Cells]) -> Iterator[str]:
+    """A sentence about decimal commas, and one for each column of text that looks like one of numbers or
+    times.
+    """
+    commas = [
+        column["name"]
+        for column, cells in zip(columns, samples, strict=True)
+        if column.get("comma") and any(b"," in cell for cell in cells)
+    ]
+    if commas:
+        yield f"commas are decimal marks of numbers, as it seems: {', '.join(commas[:6])}"
+    for column, cells in zip(columns, samples, strict=True):
+        if "words" in column["style"] and (found := _look(_bare(cells))):
+            what, cell, remedy = found
+            shown = cell.decode("latin-1" if b"\xa0" in cell and b"\xc2" not in cell else "utf-8", "replace")
+            yield f"column {column['name']} is text, with {what} as it seems: {shown[:_SHOWN]!r}; {remedy}"
+
+
+def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
+    """What most of the cells look like, one of them, and what can be done about it."""
+    groups = (_BY_COMMAS.fullmatch, _BY_POINTS.fullmatch, _BY_BLANKS.fullmatch)
+    numbers: tuple[Test, ...] = (_PLAIN.fullmatch, _COMMA.fullmatch, _POINT.fullmatch, *groups)
+    if cells and _most(cells, *numbers):
+        for cell in cells:
+            if any(test(cell) for test in groups):
+                return "thousands set apart", cell, "numbers without them are read"
+        for cell in cells:
+            if _COMMA.fullmatch(cell):
+                return "decimal commas", cell, "numbers with points are read"
+    if cells and _most(cells, _DAY.fullmatch):
+        return "dates", cells[0], "dates like 2009-12-31 are read"
+    if cells and _most(cells, _OFFSET.fullmatch):
+        return "times of a time zone", cells[0], "times in UTC are read"
+    return None
