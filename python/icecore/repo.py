@@ -336,7 +336,9 @@ class Repo:
         self._native.delete_branch(name)
 
     def gc(self, older_than_us: int | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Delete objects that no version refers to.
+        """Delete objects that no version refers to, and old copies of the root object, which names all
+        versions: each commit makes one. The newest copy stays. (Icechunk's own list of operations, not the
+        log, ends after the last thousand then.)
 
         Args:
             older_than_us: spare objects younger than this time (microseconds since 1970), which a writer

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use futures::{StreamExt, TryStreamExt};
 use icechunk::asset_manager::AssetManager;
 use icechunk::format::OVERWRITTEN_FILES_PATH;
+use icechunk::repository::{RepositoryError, RepositoryErrorKind};
 use icecore_grid::Result;
 
 use crate::error;
@@ -44,7 +45,12 @@ async fn continued(assets: &AssetManager) -> Result<HashSet<String>> {
         if !names.insert(name.clone()) {
             break;
         }
-        (info, _) = assets.fetch_repo_info_backup(&name).await.map_err(error::repository)?;
+        info = match assets.fetch_repo_info_backup(&name).await {
+            Ok((info, _)) => info,
+            // Removed before it was one of these: Icechunk's own list ends here, too.
+            Err(RepositoryError { kind: RepositoryErrorKind::RepositoryDoesntExist, .. }) => break,
+            Err(e) => return Err(error::repository(e)),
+        };
     }
     Ok(names)
 }

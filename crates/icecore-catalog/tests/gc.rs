@@ -136,3 +136,18 @@ fn copies_of_the_root_object_do_not_pile_up() {
     assert_eq!(home.repo.log(Some("main"), None).unwrap().len(), ids.len() + 6);
     assert_eq!(bytes(&home.open(), &home.open().snapshot(Some(&ids[0])).unwrap(), "/a", 0).unwrap(), vec![1; 1000]);
 }
+
+#[test]
+fn copies_go_also_where_the_list_of_updates_was_continued_in_one() {
+    let (home, ids) = sample();
+    for round in 0..3 {
+        // Icechunk's root object has room for a thousand.
+        for i in 0..600 {
+            home.repo.create_tag(&format!("{round}-{i}"), None).unwrap();
+        }
+        home.repo.gc(Some(LATER), false).unwrap();
+        assert!(copies(&home).len() <= 3, "{:?}", copies(&home).len());
+    }
+    assert_eq!(home.open().log(Some("main"), None).unwrap().len(), ids.len() + 1);
+    assert_eq!(home.open().tags().unwrap().len(), 1800);
+}

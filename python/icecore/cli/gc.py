@@ -28,7 +28,8 @@ def gc(
 ) -> None:
     """Delete unused objects.
 
-    Those that no branch, tag or other version refers to.
+    Those that no branch, tag or other version refers to, and old copies of the list of versions: each commit
+    makes one.
     """
     from icecore import text
 
