@@ -74,11 +74,21 @@ impl Repo {
             if let Root::Local(root) = &shared.root {
                 remains(root, before, &mut report);
             }
-            let (count, bytes) = match dry_run {
-                true => (copies.len() as u64, copies.iter().map(|(_, bytes)| bytes).sum()),
-                false => backups::remove(repository.asset_manager(), copies).await?,
+            let (wished, sum) = (copies.len() as u64, copies.iter().map(|(_, bytes)| bytes).sum());
+            let removed = match dry_run {
+                true => Ok((wished, sum)),
+                false => backups::remove(repository.asset_manager(), copies).await,
             };
-            (report.remains, report.bytes) = (report.remains + count, report.bytes + bytes);
+            match removed {
+                Ok((count, bytes)) => {
+                    report.remains += count;
+                    report.bytes += bytes;
+                }
+                Err(e) => {
+                    report.failed += wished;
+                    report.errors.push(e.message);
+                }
+            }
             if !dry_run {
                 shared.settle(held).await;
             }

@@ -4,7 +4,7 @@ use icecore_grid::Result;
 use serde_json::Value;
 
 use super::cast_rules::{OutOfRange, Rounding, Target, cast};
-use super::converted::{Conversion, Converted};
+use super::converted::{Conversion, Converted, target};
 use super::real::{Real, load};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, only_keys};
@@ -30,8 +30,6 @@ pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value])
     let allowed = "a data type of integers or floats";
     let refused = || bad_config(ext, "data_type", allowed);
     let stored = DType::parse(ext.get("data_type").ok_or_else(refused)?)?;
-    // What is no number gets its error, which names the type, from `Converted`.
-    let target = |dtype: &DType| Target::of(dtype).unwrap_or(Target::Double);
     let rounding = match ext.get("rounding").map(|_| config_str(ext, "rounding")).transpose()? {
         None | Some("nearest-even") => Rounding::NearestEven,
         Some("nearest-away") => Rounding::NearestAway,
@@ -85,31 +83,22 @@ fn scalar(value: &Value, dtype: &DType) -> Option<Real> {
 }
 
 impl CastValue {
-    fn run(
-        &self,
-        values: &mut [Real],
-        map: &[(Real, Real)],
-        to: Target,
-        beyond: OutOfRange,
-    ) -> std::result::Result<(), usize> {
-        for (index, value) in values.iter_mut().enumerate() {
-            *value = match map.iter().find(|(key, _)| key.same(*value)) {
-                Some((_, mapped)) => *mapped,
-                None => cast(*value, to, self.rounding, beyond).ok_or(index)?,
-            };
+    fn convert(&self, value: Real, map: &[(Real, Real)], to: Target, beyond: OutOfRange) -> Option<Real> {
+        match map.iter().find(|(key, _)| key.same(value)) {
+            Some((_, mapped)) => Some(*mapped),
+            None => cast(value, to, self.rounding, beyond),
         }
-        Ok(())
     }
 }
 
 impl Conversion for CastValue {
-    fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        self.run(values, &self.encode, self.stored, self.beyond)
+    fn encode_one(&self, value: Real) -> Option<Real> {
+        self.convert(value, &self.encode, self.stored, self.beyond)
     }
 
-    fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
+    fn decode_one(&self, value: Real) -> Option<Real> {
         // A float can't wrap, whichever way the stored integers do.
         let wraps = self.beyond == OutOfRange::Wrap && !self.outer.is_int();
-        self.run(values, &self.decode, self.outer, if wraps { OutOfRange::Refuse } else { self.beyond })
+        self.convert(value, &self.decode, self.outer, if wraps { OutOfRange::Refuse } else { self.beyond })
     }
 }

@@ -7,6 +7,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use super::array_codec::ArrayCodec;
+use super::cast_rules::Target;
 use super::real::{Real, is_real, load, store};
 use crate::buffer::grow;
 use crate::chain::Chain;
@@ -18,7 +19,7 @@ use crate::scratch::Scratch;
 /// Elements converted together.
 const BLOCK: usize = 256;
 
-/// What one codec does to numbers, in place. `Err` is the position of one that it has no number for.
+/// What one codec does to a number; none where it has no number for it.
 pub(crate) trait Conversion: Debug + Send + Sync {
     /// Whether `encode` is all that its writers do; else the codec is only read.
     fn writes(&self) -> bool {
@@ -29,8 +30,28 @@ pub(crate) trait Conversion: Debug + Send + Sync {
     fn asks_for_fill(&self) -> bool {
         true
     }
-    fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize>;
-    fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize>;
+    fn encode_one(&self, value: Real) -> Option<Real>;
+    fn decode_one(&self, value: Real) -> Option<Real>;
+
+    /// Many, in place. `Err` is the position of one without a number.
+    fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
+        each(values, |value| self.encode_one(value))
+    }
+    fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
+        each(values, |value| self.decode_one(value))
+    }
+}
+
+fn each(values: &mut [Real], convert: impl Fn(Real) -> Option<Real>) -> std::result::Result<(), usize> {
+    for (index, value) in values.iter_mut().enumerate() {
+        *value = convert(*value).ok_or(index)?;
+    }
+    Ok(())
+}
+
+/// What conversions go to. What is no number gets its error, which names the type, from [`Converted::new`].
+pub(crate) fn target(dtype: &DType) -> Target {
+    Target::of(dtype).unwrap_or(Target::Double)
 }
 
 /// A conversion of elements of `outer` to elements of the inner chain's type.

@@ -5,7 +5,7 @@ use icecore_grid::Result;
 use serde_json::Value;
 
 use super::cast_rules::Target;
-use super::converted::{Conversion, Converted};
+use super::converted::{Conversion, Converted, target};
 use super::numpy_cast::{as_type, named, other_type};
 use super::real::Real;
 use crate::dtype::DType;
@@ -26,8 +26,6 @@ pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value])
         return Err(other_type(ext, "dtype", dtype));
     }
     let stored = if ext.get("astype").is_some() { named(ext, "astype")? } else { dtype.clone() };
-    // What is no number gets its error, which names the type, from `Converted`.
-    let target = |dtype: &DType| Target::of(dtype).unwrap_or(Target::Double);
     let conversion = FixedScaleOffset {
         outer: target(dtype),
         stored: target(&stored),
@@ -65,7 +63,11 @@ fn fits(value: i128, of: Target) -> Option<Real> {
     }
 }
 
-impl FixedScaleOffset {
+impl Conversion for FixedScaleOffset {
+    fn asks_for_fill(&self) -> bool {
+        false
+    }
+
     // Where NumPy's integers would wrap round, which no decoder undoes, there is no value.
     fn encode_one(&self, value: Real) -> Option<Real> {
         let float = |x: f64| held(x, self.outer);
@@ -84,25 +86,5 @@ impl FixedScaleOffset {
         let float = |x: f64| held(x, self.stored);
         let quotient = float(value.float() / float(self.scale.float()));
         as_type(Real::Float(float(quotient + float(self.offset.float()))), self.outer)
-    }
-}
-
-impl Conversion for FixedScaleOffset {
-    fn asks_for_fill(&self) -> bool {
-        false
-    }
-
-    fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        for (index, value) in values.iter_mut().enumerate() {
-            *value = self.encode_one(*value).ok_or(index)?;
-        }
-        Ok(())
-    }
-
-    fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        for (index, value) in values.iter_mut().enumerate() {
-            *value = self.decode_one(*value).ok_or(index)?;
-        }
-        Ok(())
     }
 }

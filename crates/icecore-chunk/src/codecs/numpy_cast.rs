@@ -4,7 +4,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use super::cast_rules::{OutOfRange, Rounding, Target, cast};
-use super::converted::{Conversion, Converted};
+use super::converted::{Conversion, Converted, target};
 use super::delta::names;
 use super::real::Real;
 use crate::dtype::DType;
@@ -58,8 +58,6 @@ fn convert(
     fill: &[u8],
     rest: &[Value],
 ) -> Result<Converted> {
-    // What is no number gets its error, which names the type, from `Converted`.
-    let target = |dtype: &DType| Target::of(dtype).unwrap_or(Target::Double);
     let conversion = NumpyCast { outer: target(dtype), stored: target(&stored), writes };
     Converted::new(ext, dtype, stored, fill, Box::new(conversion), rest)
 }
@@ -93,15 +91,6 @@ pub(crate) fn as_type(value: Real, to: Target) -> Option<Real> {
     cast(value, to, rounding, beyond)
 }
 
-impl NumpyCast {
-    fn run(&self, values: &mut [Real], to: Target) -> std::result::Result<(), usize> {
-        for (index, value) in values.iter_mut().enumerate() {
-            *value = as_type(*value, to).ok_or(index)?;
-        }
-        Ok(())
-    }
-}
-
 impl Conversion for NumpyCast {
     fn writes(&self) -> bool {
         self.writes
@@ -111,11 +100,11 @@ impl Conversion for NumpyCast {
         false
     }
 
-    fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        self.run(values, self.stored)
+    fn encode_one(&self, value: Real) -> Option<Real> {
+        as_type(value, self.stored)
     }
 
-    fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        self.run(values, self.outer)
+    fn decode_one(&self, value: Real) -> Option<Real> {
+        as_type(value, self.outer)
     }
 }

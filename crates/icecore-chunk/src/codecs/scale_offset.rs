@@ -5,7 +5,7 @@ use icecore_grid::Result;
 use serde_json::Value;
 
 use super::cast_rules::Target;
-use super::converted::{Conversion, Converted};
+use super::converted::{Conversion, Converted, target};
 use super::real::{Real, load};
 use crate::dtype::DType;
 use crate::extension::{Extension, only_keys};
@@ -23,8 +23,7 @@ struct ScaleOffset {
 pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     only_keys(ext, &["offset", "scale"])?;
     let conversion = ScaleOffset {
-        // What is no number gets its error, which names the type, from `Converted`.
-        target: Target::of(dtype).unwrap_or(Target::Double),
+        target: target(dtype),
         offset: scalar(ext, "offset", dtype, 0)?,
         scale: scalar(ext, "scale", dtype, 1)?,
     };
@@ -54,7 +53,9 @@ impl ScaleOffset {
             _ => Some(value),
         }
     }
+}
 
+impl Conversion for ScaleOffset {
     // One operation in float64, rounded to a narrower type, is that type's own operation: it has more than twice the digits.
     fn encode_one(&self, value: Real) -> Option<Real> {
         let difference = match (value, self.offset) {
@@ -80,21 +81,5 @@ impl ScaleOffset {
             (Real::Float(a), Real::Float(b)) => self.held(Real::Float(a + b)),
             _ => None,
         }
-    }
-}
-
-impl Conversion for ScaleOffset {
-    fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        for (index, value) in values.iter_mut().enumerate() {
-            *value = self.encode_one(*value).ok_or(index)?;
-        }
-        Ok(())
-    }
-
-    fn decode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
-        for (index, value) in values.iter_mut().enumerate() {
-            *value = self.decode_one(*value).ok_or(index)?;
-        }
-        Ok(())
     }
 }
