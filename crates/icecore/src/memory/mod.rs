@@ -7,6 +7,7 @@
 mod idle;
 mod pages;
 
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,15 +18,7 @@ use idle::{Block, Idle};
 pub const WORTH: usize = 1 << 20;
 
 const DEFAULT_CAP: usize = 256 << 20;
-/// Bytes in front of a block's data: a cache line, so that the data are aligned to one.
-const HEAD: usize = 64;
 const PAGE: usize = 4096;
-
-/// What stands in front of the data.
-struct Head {
-    /// Bytes of the whole block.
-    bytes: usize,
-}
 
 /// Memory that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,17 +44,21 @@ pub struct MemoryInfo {
 #[derive(Clone)]
 struct Pool {
     idle: Idle,
+    /// Bytes of the blocks in use, by where they begin. A length in front of the data would be their first page's first touch:
+    /// blocks lie below one another, and before the next one is there that page can only be a small one, and with it all up to
+    /// the next border of huge pages.
+    used: HashMap<usize, usize>,
     info: MemoryInfo,
 }
 
 static POOL: PerProcess<Mutex<Pool>> = PerProcess::new();
 
-/// A child goes on with its parent's idle blocks, which are its own copies; with none of them where a thread was just taking one.
+/// A child goes on with its parent's blocks, which are its own copies; with none of them where a thread was just taking one.
 fn begin(parents: Option<&Mutex<Pool>>) -> Mutex<Pool> {
     let inherited = parents.and_then(|pool| pool.try_lock().ok().map(|pool| pool.clone()));
     Mutex::new(inherited.unwrap_or_else(|| {
         let info = MemoryInfo { cap: initial_cap(), ..MemoryInfo::default() };
-        Pool { idle: Idle::new(), info }
+        Pool { idle: Idle::new(), used: HashMap::new(), info }
     }))
 }
 
@@ -75,10 +72,10 @@ fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> T {
     job(&mut POOL.get_or(begin).lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// `bytes` of memory with anything in it, aligned to 64; `None` where there is none. [`release`] takes it back.
+/// `bytes` of memory with anything in it, aligned to a page; `None` where there is none. [`release`] takes it back.
 #[must_use]
 pub fn allocate(bytes: usize) -> Option<Memory> {
-    let whole = bytes.checked_add(HEAD)?.checked_next_multiple_of(PAGE)?;
+    let whole = bytes.max(1).checked_next_multiple_of(PAGE)?;
     let kept = locked(|pool| {
         let block = pool.idle.take(whole);
         *if block.is_some() { &mut pool.info.reused } else { &mut pool.info.fresh } += 1;
@@ -88,10 +85,8 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
         drop_all(locked(|pool| pool.idle.shrink(0))); // it may be just what is missing
         pages::map(whole)
     })?;
-    let head = block.start as *mut Head;
-    // SAFETY: a block begins at a page and has room for the head, and nobody else knows it yet.
-    unsafe { head.write(Head { bytes: block.bytes }) };
-    let start = NonNull::new((block.start + HEAD) as *mut u8)?;
+    let start = NonNull::new(block.start as *mut u8)?;
+    locked(|pool| pool.used.insert(block.start, block.bytes));
     Some(Memory { start, reused: kept.is_some() })
 }
 
@@ -100,9 +95,11 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
 /// # Safety
 /// `start` came from [`allocate`] or [`resize`], and nothing uses it any more.
 pub unsafe fn release(start: NonNull<u8>) {
-    // SAFETY: the head stands in front of the data, as the caller says.
-    let block = unsafe { Block { start: start.as_ptr() as usize - HEAD, bytes: head(start).bytes } };
-    if block.bytes <= locked(|pool| pool.info.cap) {
+    let start = start.as_ptr() as usize;
+    // A child may not know what its parent took; it stays where it is.
+    let Some((bytes, cap)) = locked(|pool| Some((pool.used.remove(&start)?, pool.info.cap))) else { return };
+    let block = Block { start, bytes };
+    if bytes <= cap {
         // SAFETY: as the caller says, nobody needs what is in it.
         unsafe { pages::lend(block) };
     }
@@ -115,8 +112,7 @@ pub unsafe fn release(start: NonNull<u8>) {
 /// As [`release`].
 #[must_use]
 pub unsafe fn resize(start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
-    // SAFETY: as the caller says.
-    let room = unsafe { head(start).bytes } - HEAD;
+    let room = locked(|pool| pool.used.get(&(start.as_ptr() as usize)).copied())?;
     if bytes <= room && bytes >= room / 2 {
         return Some(start);
     }
@@ -127,13 +123,6 @@ pub unsafe fn resize(start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
         release(start);
     }
     Some(moved)
-}
-
-/// # Safety
-/// `start` came from [`allocate`], and is not released while the reference lives.
-unsafe fn head<'a>(start: NonNull<u8>) -> &'a Head {
-    // SAFETY: the head stands `HEAD` bytes in front of the data, aligned as a page is.
-    unsafe { &*start.as_ptr().sub(HEAD).cast::<Head>() }
 }
 
 fn drop_all(blocks: Vec<Block>) {
@@ -170,7 +159,7 @@ mod tests {
         // SAFETY: every pointer comes from `allocate`, is written within its length and released once.
         unsafe {
             let first = allocate(BYTES).unwrap();
-            assert!(!first.reused && first.start.addr().get().is_multiple_of(64));
+            assert!(!first.reused && first.start.addr().get().is_multiple_of(PAGE));
             first.start.as_ptr().write_bytes(0xa5, BYTES);
             release(first.start);
             let again = allocate(BYTES - 100_000).unwrap();
