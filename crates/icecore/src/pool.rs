@@ -29,6 +29,11 @@ pub fn set_threads(threads: usize) -> Result<()> {
     Ok(())
 }
 
+/// How many threads the pool has, or would have.
+pub(crate) fn threads() -> usize {
+    POOL.get().map_or_else(wanted_threads, ThreadPool::current_num_threads)
+}
+
 fn wanted_threads() -> usize {
     let set = THREADS.load(Ordering::Relaxed);
     if set > 0 {

@@ -8,6 +8,7 @@ use icecore_grid::{Cut, Cuts, Error, ErrorKind, Request, Result, Span};
 
 use super::cache::{chunk_key, chunks};
 use super::locate::{Located, Piece, State};
+use super::single::{Found, Singles};
 use super::{Query, ReadOptions, fetch, prefix};
 use crate::pool::for_each;
 
@@ -64,16 +65,21 @@ pub(crate) struct Decoder<'a> {
     located: &'a Located,
     /// Spans of pieces of which too little was fetched, as they should have been.
     short: Mutex<Vec<Span>>,
+    singles: Singles,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(queries: &'a [Query<'a>], located: &'a Located) -> Self {
-        Self { queries, located, short: Mutex::default() }
+        Self { queries, located, short: Mutex::default(), singles: Singles::new(located.spans.len()) }
     }
 
-    /// What has to be fetched again.
-    pub fn into_short(self) -> Vec<Span> {
-        self.short.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Decodes what still waits for another; what has to be fetched again.
+    pub fn finish(self) -> Result<Vec<Span>> {
+        if let Some(single) = self.singles.last() {
+            let piece = self.piece_of(&single.span)?;
+            with_worker(|worker| self.stored(piece, &single.span, &single.bytes, worker))?;
+        }
+        Ok(self.short.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All pieces that need no request: missing chunks, inline ones, cached ones.
@@ -88,8 +94,9 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// All pieces of one request; those that take less time in pairs wait for the next one.
+    /// All pieces of one request; those that take less time in pairs wait for the next one, which may be another request's.
     pub fn request(&self, request: &Request, bytes: &[u8]) -> Result<()> {
+        self.singles.come(request.spans.len());
         with_worker(|worker| {
             let mut waiting: Option<(&Piece, &Span, &[u8])> = None;
             for span in request.spans.iter().filter_map(|i| self.located.spans.get(*i as usize)) {
@@ -104,8 +111,21 @@ impl<'a> Decoder<'a> {
                     },
                 }
             }
-            waiting.map_or(Ok(()), |(piece, span, bytes)| self.stored(piece, span, bytes, worker))
+            let Some((piece, span, bytes)) = waiting else { return Ok(()) };
+            match self.singles.other(span, bytes) {
+                Found::Waits => Ok(()),
+                Found::Nothing => self.stored(piece, span, bytes, worker),
+                Found::Other(single) => {
+                    let first = (self.piece_of(&single.span)?, &single.span, single.bytes.as_slice());
+                    self.two([first, (piece, span, bytes)], worker)
+                }
+            }
         })
+    }
+
+    fn piece_of(&self, span: &Span) -> Result<&Piece> {
+        let piece = self.located.pieces.get(span.tag as usize);
+        piece.ok_or_else(|| Error::new(ErrorKind::Internal, "a span names no piece"))
     }
 
     fn stored(&self, piece: &Piece, span: &Span, bytes: &[u8], worker: &mut Worker) -> Result<()> {

@@ -18,6 +18,7 @@ mod query;
 mod report;
 mod rounds;
 mod shallow;
+mod single;
 mod touch;
 
 pub use array::ArrayView;
@@ -50,7 +51,7 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
         report += fetch::fetch(&located.sources, &requests, &located.spans, options, |part, bytes| {
             decoder.request(part, bytes)
         })?;
-        located.spans = decoder.into_short();
+        located.spans = decoder.finish()?;
         located.guessed.clear(); // now it is known how long they are
     }
     Ok(report)
