@@ -24,6 +24,7 @@ HEADERS = {
     "times": (b"when,\n2009-01-01,\n2009-01-02,\n", ["when", "column_2"]),
     "numbers with markers": (b"a,,c\nnan,N/A,3\n4,5,6\n", ["a", "column_2", "c"]),
     "words over words": (b"a,b\nc,d\n", ["a", "b"]),
+    "names that come twice, a comma too many": (b"x,x,n,\n1,2,3,\n4,5,6,\n", ["x", "x_2", "n", "column_4"]),
     "a name like a marker": (b"na,b\nc,d\n", ["na", "b"]),
 }
 ROWS = {
@@ -40,6 +41,7 @@ ROWS = {
     "words, one missing": b",b,c\na,b,d\n,e,f\n",
     "quoted numbers": b'"1","2"\n"3","4"\n',
     "a word before numbers that rise in all rows": b"err,1,2,3\n20.1,2,3,4\n20.2,3,4,5\n",
+    "a word that comes twice between numbers": b"err,5,err,3\n1,2,3,4\n2,8,9,4\n",
     "words, of which one comes again": b"Mars,rocky\nEarth,rocky\nJupiter,gas\n",
 }
 

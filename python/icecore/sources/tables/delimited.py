@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
-from icecore.sources.tables.header import is_measured
+from icecore.sources.tables.header import is_header, is_measured, names_rows
 from icecore.sources.tables.lines import COMMENTS, cells_of, headed
 
 _SEPARATORS = b",\t;|"
@@ -25,6 +25,8 @@ _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 _STRANGE = 100
 #: a number with a decimal comma, on its own in a cell
 _COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
+#: a date and a time of day, on their own in a row
+_STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
 _ALIKE = 80
 #: so many rows say what the others are like
@@ -82,10 +84,13 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
     whole = _whole(lines)
     body = _body(whole)
+    if body and _is_one_with_commas(body):
+        return b";"
     separator = _separator(body) if body else None
     if separator is not None or not body:
         return separator
-    spec, alone = _by_spaces(body, lines, whole), _ONE.get(name[-4:].lower())
+    alone = _ONE.get(name[-4:].lower())
+    spec = None if alone and _is_one_of_times(body) else _by_spaces(body, lines, whole)
     if (
         alone is None
         and _in_runs(body)
@@ -130,6 +135,24 @@ def _separator(body: list[bytes]) -> bytes | None:
     others = (which for *_, which in sorted(found, reverse=True) if which != b",")
     sure = next((which for which in (*others, b" ") if _has_commas(body, which)), b",")
     return None if sure == b" " else sure
+
+
+def _is_one_with_commas(body: list[bytes]) -> bool:
+    """Whether rows are numbers with decimal commas below the one name of their column, and not counted ones
+    of two columns, of which R names the second.
+    """
+    name, *rows = body
+    bare = b"," in b"".join(rows) and not any(byte in name for byte in _SEPARATORS)
+    if not bare or not is_header([name], []):
+        return False
+    counted = names_rows([row.partition(b",")[0] for row in rows])
+    return not counted and all(_COMMA.fullmatch(row) or row.strip().isdigit() for row in rows)
+
+
+def _is_one_of_times(body: list[bytes]) -> bool:
+    """Whether most rows are a date and a time of day with a blank between them; the first may be a header."""
+    stamps = sum(bool(_STAMP.fullmatch(line)) for line in body)
+    return stamps > 0 and stamps * 100 >= (len(body) - 1) * _ALIKE
 
 
 def _has_commas(body: list[bytes], separator: bytes) -> bool:
