@@ -4,6 +4,8 @@ changed.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,29 @@ def test_one_long_text_among_short_ones(tmp_path: Path) -> None:
     assert table["geom"][-1] == b"1 2," * 4000
     assert table["geom"][17] == b"POINT(17 17)"
     assert table["id"][...].tolist() == list(range(9001))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' account of memory")
+def test_one_very_long_text_takes_little_memory(tmp_path: Path) -> None:
+    """Of which each cell of its column has the width: 2.4 GB in all."""
+    rows = [b"%d,%s\n" % (i, b"x" * 600_000 if i == 2000 else b"name%d" % (i % 97)) for i in range(4000)]
+    (tmp_path / "t.csv").write_bytes(b"id,name\n" + b"".join(rows))
+    script = """
+import re
+import icecore
+from icecore.tables.restore import restore
+icecore.pack("t.csv", into="r")
+repo = icecore.open("r")
+batches = list(repo.table("/t").scan(["id"], "name = 'name5'"))
+assert sum(batch.num_rows for batch in batches) == 42
+assert sum(batch.num_rows for batch in repo.table("/t").scan()) == 4000
+restore(repo, "/t", "again")
+print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+    ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "t.csv").read_bytes()
+    assert int(ran.stdout) < 800_000, "kB"
 
 
 def test_a_text_beyond_all_bounds_is_kept_without_a_value(tmp_path: Path) -> None:

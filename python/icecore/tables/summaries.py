@@ -77,8 +77,12 @@ def read_back(
     start = min((first for first, _ in ranges), default=0) // zones.ZONE * zones.ZONE
     starts = [start if old or (before and not _fits(a)) else 0 for a, old in zip(arrays, known, strict=True)]
     found: dict[int, dict[str, Any]] = {}
-    for first in set(starts):
-        some = [i for i, own in enumerate(starts) if own == first]
+    # Long texts are read by themselves: so many of them as other columns have in a zone take gigabytes.
+    together = [
+        (first, a.dtype.itemsize * zones.ZONE > _NEAR) for a, first in zip(arrays, starts, strict=True)
+    ]
+    for first, long in set(together):
+        some = [i for i, own in enumerate(together) if own == (first, long)]
         entries = _native([arrays[i] for i in some]).summarise(
             list(range(len(some))), _NEAR, [(begin, end) for begin, end in ranges], first
         )
