@@ -56,6 +56,27 @@ def test_headers(tmp_path: Path, case: str) -> None:
     assert len(repo.table("/t")) == text.count(b"\n") - 1
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_names_of_several_lines(tmp_path: Path, end: str) -> None:
+    head = f'# a comment{end}"how warm{end}(K)",n,"how{end}{end}far"{end}'
+    text = (head + f"1.5,2,3{end}2.5,3,4{end}").encode()
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert (again, report.notes) == (text, [])
+    assert list(repo.table("/t")) == ["how warm (K)", "n", "how far"]
+    assert repo["/t/n"][...].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("above", [b"", b"size,n\n"])
+def test_an_inch_in_the_first_row_spans_no_lines(tmp_path: Path, above: bytes) -> None:
+    text = above + b'3" disk,1\n5" disk,2\n"8"" disk",3\n'
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    _, n = list(repo.table("/t"))
+    assert again == text
+    assert repo[f"/t/{n}"][...].tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize("case", ROWS)
 def test_first_rows(case: str) -> None:
     spec = sniff(ROWS[case])

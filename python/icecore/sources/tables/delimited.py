@@ -25,6 +25,8 @@ _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 _STRANGE = 100
 #: a number with a decimal comma, on its own in a cell
 _COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
+#: the most lines of a row of names, and what is between two of them
+_TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
 #: a date and a time of day, on their own in a row
 _STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
@@ -40,7 +42,8 @@ def is_text(start: bytes, name: str = "") -> bool:
 
 
 def is_printable(start: bytes) -> bool:
-    """Whether these bytes may begin a text."""
+    """Whether these bytes may begin a text, at whose end DOS has a control character."""
+    start = start.rstrip(b"\n").removesuffix(b"\x1a")
     return bool(start) and len(start.translate(None, _TEXT)) * _STRANGE <= len(start)
 
 
@@ -65,8 +68,10 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
         return layout
     mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
     lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
-    whole = _whole(lines)
-    head = headed(whole, separator, _usual(_body(whole), separator), header)
+    count = _usual(_body(_whole(lines)), separator)
+    lines = _spanned(lines, separator, count)
+    whole = [_BREAK.sub(b" ", line) for line in _whole(lines)]
+    head = headed(whole, separator, count, header)
     units = [{"units": unit} if unit else {} for unit in head.units]
     fields = tuple(
         Field(name, attrs={**attrs, **diviner.attributes(head.names, name)})
@@ -104,6 +109,19 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     if spec is not None or alone is None or len(body) < 2:
         return None if spec is None else replace(spec, offset=mark + spec.offset)
     return alone
+
+
+def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
+    """The lines, the first of which are one where their quotes span them and they have ``count`` cells: names
+    with line ends in them, as Excel writes them.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith(COMMENTS)), 0)
+    for last in range(first + 1, min(first + _TALLEST, len(lines))):
+        row = b"\n".join(lines[first : last + 1])
+        if row.count(b'"') % 2 == 0:
+            is_row = lines[first].count(b'"') % 2 and _count(_BREAK.sub(b" ", row), separator) == count
+            return [*lines[:first], row, *lines[last + 1 :]] if is_row else lines
+    return lines
 
 
 def _whole(lines: list[bytes]) -> list[bytes]:
