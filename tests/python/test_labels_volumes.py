@@ -63,6 +63,19 @@ def test_members_that_are_as_near_to_a_label(tmp_path: Path) -> None:
     assert caught.value.kind == "mismatch"
 
 
+@pytest.mark.parametrize("missing", ["one/DATA.TAB", "one/A.FMT"])
+def test_a_label_takes_nothing_of_another_one_of_its_name(tmp_path: Path, missing: str) -> None:
+    files = {}
+    for number, folder in enumerate(["one", "two"]):
+        files[f"{folder}/DATA.LBL"] = LABEL
+        files[f"{folder}/DATA.TAB"] = _text(number)
+        files[f"{folder}/A.FMT"] = column(f"C{number}", "ASCII_INTEGER", 1, 6)
+    del files[missing]
+    with pytest.raises(Error, match=f"one/DATA.LBL .*{missing[4:]}, which is not beside it") as caught:
+        icecore.pack(_zip(tmp_path / "v.zip", files), into=tmp_path / "r.icecore")
+    assert caught.value.kind == "source-missing"
+
+
 def test_structures_in_the_label_folder_of_a_volume(tmp_path: Path) -> None:
     data = tmp_path / "VOLUME" / "DATA" / "2009"
     data.mkdir(parents=True)

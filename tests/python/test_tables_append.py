@@ -9,9 +9,10 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
+from icecore.arraywriter import ArrayWriter
 from icecore.errors import Error
 from icecore.report import Report
-from icecore.tables import extending, growing, summaries
+from icecore.tables import extending, growing, summaries, zones
 from icecore.tables.restore import restore
 from tables_kit import PDS3, column, labelled
 
@@ -266,6 +267,33 @@ def test_an_append_reads_no_zones_before_its_own(tmp_path: Path, monkeypatch: py
     table = check(tmp_path)
     again = icecore.pack(sorted(tmp_path.glob("*.csv")), into=tmp_path / "once", group="/t", concat="rows")
     assert not again.failures
+    once = icecore.open(tmp_path / "once").table("/t")
+    for name in "nxt":
+        assert summaries.state(table[name]) == "fresh"
+        np.testing.assert_equal(summaries.read(table[name]), summaries.read(once[name]))
+
+
+@pytest.mark.parametrize("chunk", [400, 1 << 16])
+def test_an_append_writes_no_summaries_before_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(zones, "_CHUNK", chunk)
+    write, written = ArrayWriter.__setitem__, []
+
+    def watched(array: ArrayWriter, sel: Any, data: np.ndarray) -> None:
+        if "__summary__" in array.path:
+            written.append((array.path.rpartition("/")[2], data.shape[1]))
+        write(array, sel, data)
+
+    monkeypatch.setattr(ArrayWriter, "__setitem__", watched)
+    for start, count in [(0, 90_000), (90_000, 4000), (94_000, 30_000), (124_000, 1)]:
+        add(tmp_path, long(start, count))
+    if chunk == 400:  # 23 zones, then 31: from the last begun chunk of 5, 25 or (all of them) 100 on
+        assert written[4:8] == [("whole", 3), ("real", 3), ("moments", 23), ("count", 23)]
+        assert written[8:12] == [("whole", 11), ("real", 11), ("moments", 31), ("count", 31)]
+        assert written[12:] == [("whole", 1), ("real", 1), ("moments", 6), ("count", 31)]
+    table = check(tmp_path)
+    icecore.pack(sorted(tmp_path.glob("*.csv")), into=tmp_path / "once", group="/t", concat="rows")
     once = icecore.open(tmp_path / "once").table("/t")
     for name in "nxt":
         assert summaries.state(table[name]) == "fresh"

@@ -32,6 +32,7 @@ COMMAS = {
     "exponents": b"1,5e0|2,25E+00|x\n-1,25e1|3,0E+00|y\n",
     "blanks": b"1,5 2,25 x\n-12,5  3,0 y\n",
     "blanks, one mark": b"1,5 2,25\n-12,5  3\n",
+    "blanks, no last line end": b"1,5 2,25\n-12,5 3,0",
 }
 
 
@@ -40,6 +41,19 @@ def test_decimal_commas(tmp_path: Path, case: str) -> None:
     table, notes = packed(tmp_path, COMMAS[case], "t.txt" if "blanks" in case else "t.csv")
     assert values(table)[:2] == [[1.5, -12.5], [2.25, 3.0]]
     assert notes[0].startswith("commas are decimal marks of numbers, as it seems")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.txt"])
+def test_one_column_of_decimal_commas(tmp_path: Path, name: str) -> None:
+    table, notes = packed(tmp_path, b"value\r\n1,5\r\n12\r\n-3,25", name)
+    assert (list(table), values(table)) == (["value"], [[1.5, 12, -3.25]])
+    assert notes[0].startswith("commas are decimal marks of numbers, as it seems")
+
+
+def test_two_columns_of_which_the_second_has_a_name(tmp_path: Path) -> None:
+    """As R writes it: write.table(sep=",", quote=FALSE)."""
+    table, _ = packed(tmp_path, b"value\n1,5\n2,25\n3,7\n")
+    assert values(table) == [[1, 2, 3], [5, 25, 7]]
 
 
 def test_decimal_commas_in_many_rows_need_no_escapes(tmp_path: Path) -> None:

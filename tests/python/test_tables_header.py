@@ -24,6 +24,7 @@ HEADERS = {
     "times": (b"when,\n2009-01-01,\n2009-01-02,\n", ["when", "column_2"]),
     "numbers with markers": (b"a,,c\nnan,N/A,3\n4,5,6\n", ["a", "column_2", "c"]),
     "words over words": (b"a,b\nc,d\n", ["a", "b"]),
+    "names that come twice, a comma too many": (b"x,x,n,\n1,2,3,\n4,5,6,\n", ["x", "x_2", "n", "column_4"]),
     "a name like a marker": (b"na,b\nc,d\n", ["na", "b"]),
 }
 ROWS = {
@@ -40,6 +41,7 @@ ROWS = {
     "words, one missing": b",b,c\na,b,d\n,e,f\n",
     "quoted numbers": b'"1","2"\n"3","4"\n',
     "a word before numbers that rise in all rows": b"err,1,2,3\n20.1,2,3,4\n20.2,3,4,5\n",
+    "a word that comes twice between numbers": b"err,5,err,3\n1,2,3,4\n2,8,9,4\n",
     "words, of which one comes again": b"Mars,rocky\nEarth,rocky\nJupiter,gas\n",
 }
 
@@ -52,6 +54,27 @@ def test_headers(tmp_path: Path, case: str) -> None:
     assert again == text
     assert list(repo.table("/t")) == names
     assert len(repo.table("/t")) == text.count(b"\n") - 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_names_of_several_lines(tmp_path: Path, end: str) -> None:
+    head = f'# a comment{end}"how warm{end}(K)",n,"how{end}{end}far"{end}'
+    text = (head + f"1.5,2,3{end}2.5,3,4{end}").encode()
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert (again, report.notes) == (text, [])
+    assert list(repo.table("/t")) == ["how warm (K)", "n", "how far"]
+    assert repo["/t/n"][...].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("above", [b"", b"size,n\n"])
+def test_an_inch_in_the_first_row_spans_no_lines(tmp_path: Path, above: bytes) -> None:
+    text = above + b'3" disk,1\n5" disk,2\n"8"" disk",3\n'
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    _, n = list(repo.table("/t"))
+    assert again == text
+    assert repo[f"/t/{n}"][...].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("case", ROWS)

@@ -4,6 +4,9 @@ changed.
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -189,10 +192,67 @@ def test_one_long_text_among_short_ones(tmp_path: Path) -> None:
     assert table["id"][...].tolist() == list(range(9001))
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' account of memory")
+def test_one_very_long_text_takes_little_memory(tmp_path: Path) -> None:
+    """Of which each cell of its column has the width: 2.4 GB in all."""
+    rows = [b"%d,%s\n" % (i, b"x" * 600_000 if i == 2000 else b"name%d" % (i % 97)) for i in range(4000)]
+    (tmp_path / "t.csv").write_bytes(b"id,name\n" + b"".join(rows))
+    script = """
+import re
+import icecore
+from icecore.tables.restore import restore
+icecore.pack("t.csv", into="r")
+repo = icecore.open("r")
+batches = list(repo.table("/t").scan(["id"], "name = 'name5'"))
+assert sum(batch.num_rows for batch in batches) == 42
+assert sum(batch.num_rows for batch in repo.table("/t").scan()) == 4000
+restore(repo, "/t", "again")
+print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+    ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "t.csv").read_bytes()
+    assert int(ran.stdout) < 800_000, "kB"
+
+
 def test_a_text_beyond_all_bounds_is_kept_without_a_value(tmp_path: Path) -> None:
     table, report = packed(tmp_path, b"id,geom\n1,a\n2," + b"x" * 1_200_000 + b"\n3,c\n")
     assert table["geom"][...].tolist() == [b"a", b"", b"c"]
     assert "1 cell of column geom kept as text, no values" in [note.message for note in report.notes]
+
+
+def test_blanks_and_quotes_inside_of_quoted_texts(tmp_path: Path) -> None:
+    texts = ["plain", 'a "b" c', "one ", " two", "", '""', "x, y", 'end"', "more"] * 3
+    rows = "".join('"{}";"{}"\n'.format(text.replace('"', '""'), i) for i, text in enumerate(texts))
+    table, _ = packed(tmp_path, b'"text";"i"\n' + rows.encode())
+    assert table["text"][...].tolist() == [text.encode() for text in texts]
+
+
+def test_quotes_inside_of_quoted_texts_of_one_width(tmp_path: Path) -> None:
+    """Of which the rows that tell the style have none."""
+    texts = [f"{f'name{i}':<9}" for i in range(9000)]
+    texts[4000] = 'a "b" c'
+    rows = "".join('"{}",{}\n'.format(text.replace('"', '""'), i) for i, text in enumerate(texts))
+    table, _ = packed(tmp_path, rows.encode())
+    assert table["column_1"][4000] == b'a "b" c'
+    assert table["column_1"][3999].rstrip() == b"name3999"
+
+
+@pytest.mark.parametrize("case", [str.upper, str.lower, str.title])
+def test_hexadecimal_numbers_in_any_case(tmp_path: Path, case: Callable[[str], str]) -> None:
+    values = [0xAB3F, 0x12, 0xFACE0, 0x1C, 7] * 40
+    (tmp_path / "t.xml").write_text(
+        "<Product_Observational><File_Area_Observational><File><file_name>t.csv</file_name></File>"
+        "<Table_Delimited><offset>0</offset><field_delimiter>Comma</field_delimiter><Record_Delimited>"
+        "<Field_Delimited><name>h</name><data_type>ASCII_Numeric_Base16</data_type></Field_Delimited>"
+        "</Record_Delimited></Table_Delimited></File_Area_Observational></Product_Observational>"
+    )
+    text = "".join(f"{case(f'{value:x}')}\n" for value in values).encode()
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.xml", tmp_path)
+    assert again == text
+    assert not report.notes
+    assert repo["/t/h"][...].tolist() == values
 
 
 def test_fields_inside_of_others(tmp_path: Path) -> None:

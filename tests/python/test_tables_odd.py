@@ -63,3 +63,11 @@ def test_what_sql_and_excel_write(tmp_path: Path) -> None:
     assert list(table) == ["id", "v"]
     np.testing.assert_array_equal(table["id"][...], [1, 2, 3])
     np.testing.assert_array_equal(table["v"][...], [0.5, np.nan, 1.5])
+
+
+def test_the_end_of_a_file_of_dos(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,b\r\n1,2\r\n3,4\r\n\x1a")
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == (tmp_path / "t.csv").read_bytes()
+    assert repo["/t/b"][...].tolist() == [2, 4]
+    assert [note.message for note in report.notes] == ["1 line kept as text, no rows: b'\\x1a' before row 2"]

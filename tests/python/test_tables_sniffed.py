@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 
 import icecore
+import numpy as np
 import pytest
 from icecore.errors import Error
 from icecore.sources import tables
@@ -73,6 +74,15 @@ def test_one_column(tmp_path: Path, case: str, packed: bool) -> None:
     (tmp_path / "t.dat").write_bytes(text)
     with pytest.raises(Error, match="no known format"):
         icecore.pack(tmp_path / "t.dat", into="memory://")
+
+
+@pytest.mark.parametrize("rows", [1, 3, 900])
+def test_one_column_of_dates_and_times_of_day(tmp_path: Path, rows: int) -> None:
+    text = b"when\n" + b"".join(b"2001-02-03 04:%02d:06.5\n" % (i % 60) for i in range(rows))
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert (again, report.notes, list(repo.table("/t"))) == (text, [], ["when"])
+    assert repo["/t/when"][...].astype("M8[s]")[-1] == np.datetime64(f"2001-02-03T04:{(rows - 1) % 60:02}:06")
 
 
 @pytest.mark.parametrize("kind", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])

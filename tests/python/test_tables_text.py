@@ -230,6 +230,22 @@ def test_values_beside_damage_are_right(tmp_path: Path) -> None:
     assert [note.message for note in report.notes] == ["1 cell of column VALUE kept as text, no values"]
 
 
+@pytest.mark.parametrize("count", [2, 3, 400])
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_rows_behind_a_row_that_is_cut_short(tmp_path: Path, count: int, damaged: int) -> None:
+    label, text, values = labelled(tmp_path, count)
+    at = 26 * damaged + 12
+    (tmp_path / "t.tab").write_bytes(text[:at] + text[at + 1 :])
+    repo, report, again = round_trip(label, tmp_path)
+    assert again == text[:at] + text[at + 1 :]
+    others = np.arange(count) != damaged
+    for name in values:
+        np.testing.assert_array_equal(repo[f"/t/{name}"][...], values[name][others])
+    told = " ".join(note.message for note in report.notes)
+    assert "1 line kept as text, no rows" in told
+    assert f"says {count} rows, the file has {count - 1}" in told
+
+
 def test_a_failed_pack_leaves_nothing_behind(tmp_path: Path) -> None:
     label, _, _ = labelled(tmp_path)
     (tmp_path / "bad.csv.gz").write_bytes(gzip.compress(CSV)[:-200])

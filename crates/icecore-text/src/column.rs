@@ -9,7 +9,7 @@ use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
 use crate::time::TimeStyle;
 use crate::values::{Values, View};
-use crate::words::{Quote, WordStyle};
+use crate::words::{Quote, WordStyle, single_quotes};
 
 /// How the values of a column are printed inside their frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub enum Style {
     Real(RealStyle),
     /// An unsigned hexadecimal number in upper case, of at least so many digits.
     Hex(u8),
+    /// The same in lower case.
+    LowerHex(u8),
     Time(TimeStyle),
     Words(WordStyle),
 }
@@ -99,7 +101,7 @@ impl Column {
                 style.sound(self.scale) && (self.scale > 0 || matches!(self.size, 8 | 16 | 32 | 64))
             }
             Style::Real(style) => style.sound(),
-            Style::Hex(digits) => *digits <= 15,
+            Style::Hex(digits) | Style::LowerHex(digits) => *digits <= 15,
             Style::Time(style) => style.sound() && self.ticks(style).is_some(),
             Style::Words(_) => (1..=LONGEST).contains(&self.size) && !self.comma,
         };
@@ -175,7 +177,7 @@ impl Column {
                 self.read_decimal(cell, v)
             }
             (Style::Real(_), Values::Real(v)) => self.read_real(cell, v),
-            (Style::Hex(_) | Style::Time(_), Values::Int(v)) => self.read_ticks(cell, v),
+            (Style::Hex(_) | Style::LowerHex(_) | Style::Time(_), Values::Int(v)) => self.read_ticks(cell, v),
             (Style::Words(style), Values::Text { width, bytes }) => {
                 self.read_words(style, cell, separator, *width, bytes)
             }
@@ -240,10 +242,12 @@ impl Column {
 
     fn read_words(&self, style: &WordStyle, cell: &[u8], separator: u8, width: usize, bytes: &mut Vec<u8>) -> Fit {
         let start = bytes.len();
+        let quoted = self.frame.lead.contains(&b'"');
         match self.frame.body(cell) {
+            Some(body) if quoted && body.contains(&b'"') => single_quotes(body, bytes),
             Some(body) if separator == b' ' => style.read(body.trim_ascii(), bytes),
             Some(body) => style.read(body, bytes),
-            None if self.frame.lead.contains(&b'"') => {
+            None if quoted => {
                 WordStyle { quote: Quote::Needed }.read(cell.trim_ascii(), bytes); // quotes are no part of the text
             }
             None => style.read(cell.trim_ascii(), bytes),
@@ -307,6 +311,10 @@ impl Column {
             Style::Hex(digits) if value >= 0 => {
                 let width = *digits as usize;
                 text.extend_from_slice(format!("{value:0width$X}").as_bytes());
+            }
+            Style::LowerHex(digits) if value >= 0 => {
+                let width = *digits as usize;
+                text.extend_from_slice(format!("{value:0width$x}").as_bytes());
             }
             _ => return false,
         }

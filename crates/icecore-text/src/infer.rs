@@ -269,8 +269,9 @@ impl Sample<'_> {
     fn hex(&self, frame: &Frame) -> Option<Column> {
         let frame = self.padded(frame);
         let digits = commonest(self.cells.iter().map(|c| self.inner(&frame, c).trim_ascii().len()))?;
-        let candidates = [1, digits.min(15)].map(|digits| self.column(&frame, Style::Hex(digits as u8), 0, 64));
-        self.best(candidates.into()).filter(|column| self.exact(column) * 100 >= self.cells.len() * MOST)
+        let styles = [1, digits.min(15) as u8].into_iter().flat_map(|n| [Style::Hex(n), Style::LowerHex(n)]);
+        let candidates = styles.map(|style| self.column(&frame, style, 0, 64)).collect();
+        self.best(candidates).filter(|column| self.mostly(&frame, self.valued(column)))
     }
 
     fn time(&self, frame: &Frame) -> Option<Column> {
@@ -304,7 +305,10 @@ impl Sample<'_> {
 
     fn words(&self, frame: &Frame) -> Column {
         let inner = self.padded(frame);
-        if self.fixed || (inner.width > 0 && !frame.lead.is_empty() && self.separator != b' ') {
+        let filled = self.cells.iter().filter(|c| self.inner(&inner, c).len() == inner.width as usize).count();
+        // A blank at the end of some texts is a part of them.
+        let padded = inner.width > 0 && filled * 100 >= self.cells.len() * MOST;
+        if self.fixed || (padded && !frame.lead.is_empty() && self.separator != b' ') {
             let size = inner.width.max(1);
             let size =
                 if self.fixed { self.all.iter().map(|c| c.len() as u32).max().unwrap_or(size).max(1) } else { size };

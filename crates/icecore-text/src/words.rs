@@ -23,6 +23,25 @@ fn needs(text: &[u8], separator: u8) -> bool {
     text.iter().any(|b| *b == separator || matches!(b, b'"' | b'\n' | b'\r'))
 }
 
+/// The text that stands between quotes, of which those inside are doubled.
+pub(crate) fn single_quotes(inside: &[u8], into: &mut Vec<u8>) {
+    let mut skip = false;
+    for b in inside {
+        if *b == b'"' && !skip {
+            skip = true;
+            continue;
+        }
+        if skip && *b != b'"' {
+            into.push(b'"');
+        }
+        skip = false;
+        into.push(*b);
+    }
+    if skip {
+        into.push(b'"');
+    }
+}
+
 impl WordStyle {
     /// The text that `body` stands for; it may still be printed otherwise.
     pub fn read(&self, body: &[u8], into: &mut Vec<u8>) {
@@ -32,21 +51,7 @@ impl WordStyle {
             into.extend_from_slice(body);
             return;
         };
-        let mut skip = false;
-        for b in inside {
-            if *b == b'"' && !skip {
-                skip = true;
-                continue;
-            }
-            if skip && *b != b'"' {
-                into.push(b'"');
-            }
-            skip = false;
-            into.push(*b);
-        }
-        if skip {
-            into.push(b'"');
-        }
+        single_quotes(inside, into);
     }
 
     /// Writes `text`.

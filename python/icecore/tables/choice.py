@@ -46,8 +46,10 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         first: Codec = {"name": "bytes"} if kind.kind == "S" else _BYTES
         candidates = _arranged(first, 1 if options.portable else kind.itemsize, 3)
         # The arrangement that suits a fast level suits a slow one.
-        (*arranged, _), _ = _smallest(candidates, values if whole else values[:_ROWS])
-        return [*arranged, _zstd(19 if whole else 9), _CRC]
+        best, size = _smallest(candidates, values if whole else values[:_ROWS])
+        if lengths(kind.itemsize)[0] < CHUNK and size * _REPEATS < values[:_ROWS].nbytes and not whole:
+            return [*best, _CRC]  # what is before the end of the longest text is hardly anything
+        return [*best[:-1], _zstd(19 if whole else 9), _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole else values[:_ROWS]

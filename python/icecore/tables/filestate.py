@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import codecs, format
 from icecore.tables.counted import Counted
@@ -41,9 +43,10 @@ class FileState:
         """Take a print format for the rows to come, of which ``start`` are some."""
         self.format, self.spec = fmt, spec
         self.native = format.native(fmt)
-        # A long text anywhere makes all cells of its column as long.
-        row = len(start) / max(start.count(b"\n"), 1)
-        self.most = max(int(_MOST / sum(codecs.dtype(c).itemsize for c in self.columns) * row), 1 << 12)
+        # A long text anywhere makes all cells of its column as long, those of most rows too.
+        ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
+        row = spec.row_bytes or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
+        self.most = max(int(_MOST / sum(codecs.dtype(c).itemsize for c in self.columns) * row), 1 << 9)
         if spec.row_bytes and spec.rows is not None:
             self.limit = spec.row_bytes * spec.rows
         elif spec.layout == "delimited" and spec.rows:

@@ -31,7 +31,8 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
         spec = replace(spec, row_bytes=usual)
     spec = replace(spec, fields=_nested(spec.fields))
     needed = max(field.start + field.length for field in spec.fields)
-    agree = sum(length == spec.row_bytes for length in lengths) * 2 > len(lengths)
+    # As often as any other length: of two rows one may be damaged.
+    agree = lengths.count(spec.row_bytes) == lengths.count(usual)
     if lengths and not agree and _ends_elsewhere(text, spec.row_bytes):
         if trust != "data":
             raise errors.make(
@@ -84,7 +85,7 @@ def rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[byt
     from all over the block that have the same bytes everywhere else.
     """
     size, text = spec.row_bytes, _own(spec, text)
-    every = [text[i : i + size] for i in spread(len(text) // size, size)]
+    every = [text[i : i + size] for i in _starts(text, size)]
     if not every:
         return b" " * (size - 2) + b"\r\n", [], []
     between = np.frombuffer(b"".join(every), "u1").reshape(len(every), size).copy()
@@ -109,6 +110,17 @@ def rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[byt
     for start, length in free:
         same[:, start : start + length] = True
     return usual.tobytes(), free, [row for row, fits in zip(whole, same.all(axis=1), strict=True) if fits]
+
+
+def _starts(text: bytes, size: int) -> list[int]:
+    """Where some rows begin: at lines of their length where there are as many as there can be rows that begin
+    elsewhere, as behind a row that is cut short.
+    """
+    ends = np.flatnonzero(np.frombuffer(text, "u1") == ord("\n")) + 1
+    lines = ends[np.diff(ends, prepend=0) == size] - size
+    if len(lines) * 2 < len(text) // size:
+        return spread(len(text) // size, size)
+    return [int(lines[i]) for i in spread(len(lines), 1)]
 
 
 def _stretches(taken: np.ndarray, varied: np.ndarray) -> list[list[int]]:

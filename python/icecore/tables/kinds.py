@@ -158,4 +158,4 @@ def _family(column: Column) -> str:
         return decimal if column["scale"] else "int"
     if style in ("time", "binary"):
         return str(dtype(column))
-    return style
+    return "hex" if style == "lower_hex" else style

@@ -172,7 +172,7 @@ class _TablePack:
             if state.format is None and len(rest):
                 self._begin(state, rest, last, self._job.files[number + 1 :])
                 limit = state.limit
-            most = state.most
+            most, tries = state.most, 0
             while len(rest):
                 whole = len(rest) if limit is None else min(limit, len(rest))
                 part = rest[: min(whole, most)]
@@ -186,8 +186,8 @@ class _TablePack:
                         rest = _NOTHING
                 if len(part) == whole and (not last or used == 0):
                     break
-                if used == 0:
-                    most *= 2  # not even one row
+                # Not even one row: some more lines, and no more, since each row is as long as a part was for.
+                most, tries = _further(rest, most, tries) if used == 0 else (state.most, 0)
             self._report(self._job.path, 0 if block is None else len(block))
             block = following
         source["rows"][1], source["escapes"][1] = self._rows, self._at
@@ -358,6 +358,16 @@ def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:
     if block is None or not len(block):
         return rest
     return np.concatenate((rest, block)) if len(rest) else block
+
+
+def _further(text: np.ndarray, most: int, tries: int) -> tuple[int, int]:
+    """Where a part may end that is longer than ``most``: behind a line, further off each time; and how often
+    it was tried behind one.
+    """
+    ends = np.flatnonzero(text[most : 2 * most] == ord("\n"))
+    if not len(ends):
+        return 2 * most, tries
+    return most + int(ends[min(1 << tries, len(ends)) - 1]) + 1, tries + 1
 
 
 def _raw(text: np.ndarray) -> bytes:

@@ -71,32 +71,32 @@ def read_back(
 
     Returns:
         For each range of rows the CRC-32C of every array's elements; and by path the summaries of those that
-        can have one.
+        can have one, from the first zone on that was read.
     """
-    known = [_known(old) for old in before] or [None] * len(arrays)
+    known = [_is_known(old) for old in before] or [False] * len(arrays)
     start = min((first for first, _ in ranges), default=0) // zones.ZONE * zones.ZONE
     starts = [start if old or (before and not _fits(a)) else 0 for a, old in zip(arrays, known, strict=True)]
     found: dict[int, dict[str, Any]] = {}
-    for first in set(starts):
-        some = [i for i, own in enumerate(starts) if own == first]
+    # Long texts are read by themselves: so many of them as other columns have in a zone take gigabytes.
+    together = [
+        (first, a.dtype.itemsize * zones.ZONE > _NEAR) for a, first in zip(arrays, starts, strict=True)
+    ]
+    for first, long in set(together):
+        some = [i for i, own in enumerate(together) if own == (first, long)]
         entries = _native([arrays[i] for i in some]).summarise(
             list(range(len(some))), _NEAR, [(begin, end) for begin, end in ranges], first
         )
         found |= dict(zip(some, entries, strict=True))
     made = {}
-    for i, (array, old) in enumerate(zip(arrays, known, strict=True)):
+    for i, (array, first) in enumerate(zip(arrays, starts, strict=True)):
         if _fits(array):
-            new = zones.widened(found[i], array.dtype)
-            made[array.path] = zones.joined(old, start // zones.ZONE, new) if old else new
+            made[array.path] = zones.widened(found[i], array.dtype, first // zones.ZONE)
     return [list(of) for of in zip(*(found[i]["checks"] for i in range(len(arrays))), strict=True)], made
 
 
-def _known(array: Array | None) -> Zones | None:
-    """An array's summary where it is what the array holds."""
-    if array is None or not _fits(array) or state(array) != "fresh":
-        return None
-    parent = array._node.parent
-    return zones.load(array.repo, parent, zones.entries(array.repo, parent)[array.name])
+def _is_known(array: Array | None) -> bool:
+    """Whether an array has a summary of what it holds."""
+    return array is not None and _fits(array) and state(array) == "fresh"
 
 
 def state(array: Array) -> str:

@@ -39,6 +39,7 @@ class Zones:
         ranges: (zones, 5, 2): min and max, then the four intervals.
         moments: (zones, 2): mean and rms.
         count: (zones,).
+        first: the zone that they begin with; those before it are as they are stored.
     """
 
     rows: int
@@ -46,6 +47,12 @@ class Zones:
     ranges: np.ndarray
     moments: np.ndarray
     count: np.ndarray
+    first: int = 0
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """What each array holds of it."""
+        return {self.kind: self.ranges, "moments": self.moments, "count": self.count}
 
     @property
     def kind(self) -> str:
@@ -60,8 +67,10 @@ class Zones:
         return {**parts, "count": self.count, "intervals": values[:, 1:]}
 
 
-def widened(summary: dict[str, Any], dtype: np.dtype[Any]) -> Zones:
-    """What the engine makes of a column; uint64 beyond int64 wraps around, and back in ``narrowed``."""
+def widened(summary: dict[str, Any], dtype: np.dtype[Any], first: int = 0) -> Zones:
+    """What the engine makes of a column from its zone ``first`` on; uint64 beyond int64 wraps around, and
+    back in ``narrowed``.
+    """
     ends = np.stack([summary["min"].view(dtype), summary["max"].view(dtype)], axis=-1)
     intervals = summary["intervals"].view(dtype).reshape(-1, _INTERVALS, 2)
     ranges = np.concatenate([ends[:, None], intervals], axis=1)
@@ -73,18 +82,18 @@ def widened(summary: dict[str, Any], dtype: np.dtype[Any]) -> Zones:
         ranges.astype("f8" if dtype.kind == "f" else "i8"),
         np.stack([summary["mean"].view("f8"), summary["rms"].view("f8")], axis=-1),
         summary["count"].view("u4"),
+        first,
     )
 
 
-def joined(old: Zones, zones: int, new: Zones) -> Zones:
-    """So many zones of the one, and all of the other behind them: the same column in more rows."""
-    return Zones(
-        new.rows,
-        new.digest,
-        np.concatenate([old.ranges[:zones], new.ranges]),
-        np.concatenate([old.moments[:zones], new.moments]),
-        np.concatenate([old.count[:zones], new.count]),
-    )
+def _whole(repo: Repo, parent: str, name: str, found: Zones) -> Zones:
+    """A summary with the zones before its first, which are stored."""
+    if not found.first:
+        return found
+    old = load(repo, parent, entries(repo, parent)[name])
+    both = zip(old.parts.values(), found.parts.values(), strict=True)
+    ranges, moments, count = (np.concatenate([before[: found.first], behind]) for before, behind in both)
+    return Zones(found.rows, found.digest, ranges, moments, count)
 
 
 def entries(repo: Repo, parent: str) -> dict[str, dict[str, Any]]:
@@ -107,46 +116,96 @@ def load(repo: Repo, parent: str, entry: dict[str, Any]) -> Zones:
     top, zones = _top(parent), -(-entry["rows"] // ZONE)
     part = (entry["at"], slice(0, zones))
     found = repo.read({f"{top}/{name}": part for name in (entry["kind"], "moments", "count")})
-    return Zones(entry["rows"], entry["digest"], *found.values())
+    ranges, moments, count = found.values()
+    return Zones(entry["rows"], entry["digest"], ranges, moments, count)
 
 
 def store(writer: Writer, parent: str, columns: dict[str, Zones]) -> None:
     """Write summaries of arrays of one group, beside those that the group's other arrays have."""
     view, top = writer._view(), _top(parent)
+    if _grows(view, parent, columns):
+        _extend(writer, view, parent, columns)
+        return
     others = {
         name: entry
         for name, entry in entries(view, parent).items()
         if name not in columns and f"{parent.rstrip('/')}/{name}" in view
     }
-    every = {name: load(view, parent, entry) for name, entry in others.items()} | columns
+    every = {name: load(view, parent, entry) for name, entry in others.items()}
+    every |= {name: _whole(view, parent, name, found) for name, found in columns.items()}
     if writer._native.exists(top):
         writer.delete(top)
     writer._parents(top)
+    writer._native.add_group(top, _stated(every))
+    for name, (dtype, item, dims) in _PARTS.items():
+        parts = {at: found.parts[name] for at, found in enumerate(every.values()) if name in found.parts}
+        if not parts:
+            continue
+        values = np.zeros((len(every), max(len(found.count) for found in every.values()), *item), dtype)
+        for at, part in parts.items():
+            values[at, : len(part)] = part
+        _make(writer, f"{top}/{name}", values, dims)
+
+
+def _make(writer: Writer, path: str, values: np.ndarray, dims: tuple[str, ...]) -> None:
+    unit, dims = _unit(values.shape, values.itemsize), ("column", "zone", *dims)
+    stored = writer.array(path, values.dtype, values.shape, dims, chunks=unit, shards=unit, codec="default")
+    if values.size:
+        stored[...] = values
+
+
+def _stated(every: dict[str, Zones]) -> str:
+    """The attributes of a group of summaries."""
     stated = {
         name: {"at": at, "kind": found.kind, "rows": found.rows, "digest": found.digest}
         for at, (name, found) in enumerate(every.items())
     }
-    writer._native.add_group(top, dump({}, {"summary": {"zone": ZONE, "columns": stated}}))
-    for name, (dtype, item, dims) in _PARTS.items():
-        shape = (len(every), max(len(found.count) for found in every.values()), *item)
-        values = np.zeros(shape, dtype)
-        for at, found in enumerate(every.values()):
-            part = found.count if name == "count" else found.moments if name == "moments" else found.ranges
-            if name in ("count", "moments", found.kind):
-                values[at, : len(part)] = part
-        if name in ("count", "moments") or any(found.kind == name for found in every.values()):
-            _write(writer, f"{top}/{name}", values, ("column", "zone", *dims))
+    return dump({}, {"summary": {"zone": ZONE, "columns": stated}})
 
 
-def _write(writer: Writer, path: str, values: np.ndarray, dims: tuple[str, ...]) -> None:
-    columns, zones, *item = values.shape
-    row = values.itemsize * int(np.prod(item, dtype="i8"))
+def _unit(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The chunks of an array of (columns, zones, …)."""
+    columns, zones, *item = shape
+    row = itemsize * int(np.prod(item, dtype="i8"))
     length = min(max(zones, 1), _CHUNK // row)
-    together = min(max(_CHUNK // (row * length), 1), columns)
-    unit = (together, length, *item)
-    stored = writer.array(path, values.dtype, values.shape, dims, chunks=unit, shards=unit, codec="default")
-    if zones:
-        stored[...] = values
+    return (min(max(_CHUNK // (row * length), 1), columns), length, *item)
+
+
+def _grows(view: Repo, parent: str, columns: dict[str, Zones]) -> bool:
+    """Whether the columns that have summaries are these, and all they get are zones at their end."""
+    if not all(found.first for found in columns.values()):
+        return False
+    known = [(name, entry["at"], entry["kind"]) for name, entry in entries(view, parent).items()]
+    return known == [(name, at, found.kind) for at, (name, found) in enumerate(columns.items())]
+
+
+def _extend(writer: Writer, view: Repo, parent: str, columns: dict[str, Zones]) -> None:
+    """Write the chunks with zones that are new or others than before; of an array that is one chunk so far,
+    which should be longer, all of them.
+    """
+    top, first = _top(parent), min(found.first for found in columns.values())
+    zones = max(len(found.count) + found.first for found in columns.values())
+    for name, (dtype, item, dims) in _PARTS.items():
+        path = f"{top}/{name}"
+        if path not in view._nodes:
+            continue
+        before, shape = view._array(path), (len(columns), zones, *item)
+        unit = _unit(shape, np.dtype(dtype).itemsize)
+        begin = first // unit[1] * unit[1] if before.chunks == unit else 0
+        values = np.zeros((len(columns), zones - begin, *item), dtype)
+        kept = before[:, begin:]
+        values[:, : kept.shape[1]] = kept
+        for at, found in enumerate(columns.values()):
+            if name in found.parts:
+                values[at, found.first - begin :][: len(found.count)] = found.parts[name]
+        if before.chunks == unit:
+            stored = writer[path]
+            stored.resize(shape)
+            stored[:, begin:] = values
+        else:
+            writer.delete(path)
+            _make(writer, path, values, dims)
+    writer._native.set_attrs(top, _stated(columns))
 
 
 def _top(parent: str) -> str:

@@ -39,14 +39,19 @@ impl Scan {
         if options.unsure_only {
             runs.retain(|run| !run.sure || !zones(run));
         }
-        let (mut row_bytes, mut grain) = (1, 1);
+        let (mut row_bytes, mut long, mut grain) = (1, 0, 1);
         let tested = options.filter.iter().flat_map(|f| &f.columns);
         for column in options.columns.iter().chain(tested) {
             let column = table.column(*column)?;
             row_bytes += column.row_size() as u64;
             grain = grain.max(column.chunk_rows());
+            if column.chunk_rows() < PIECE {
+                long += column.row_size() as u64;
+            }
         }
-        let windows = Windows::new(runs, options.memory / row_bytes, grain);
+        // Where a few long texts are most of a row, the chunks of the other columns are decoded again and again rather.
+        let least = if long > row_bytes / 2 { 1 } else { PIECE };
+        let windows = Windows::new(runs, options.memory / row_bytes, least, grain);
         let left = options.limit.unwrap_or(u64::MAX);
         Ok(Self { table, options, windows, whole, left, report })
     }

@@ -76,7 +76,13 @@ pub fn summarise(
     // With long texts a window ends inside of other columns' chunks, which are decoded again.
     let grain = if grain.saturating_mul(row_bytes) > MOST { PIECE } else { grain };
     let everything = vec![Run { rows: from.min(table.rows())..table.rows(), sure: true }];
-    let mut windows = Windows::new(everything, memory / row_bytes, grain);
+    let mut least = 1;
+    for number in columns {
+        if is_number(table.column(*number)?) {
+            least = PIECE; // each is a zone
+        }
+    }
+    let mut windows = Windows::new(everything, memory / row_bytes, least, grain);
     let mut loaded = Vec::new();
     loop {
         let pieces = windows.next();

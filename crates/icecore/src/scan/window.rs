@@ -30,6 +30,8 @@ pub(crate) struct Windows {
     most: u64,
     /// Windows end at multiples of it where they can, so that no chunk is decoded for two of them.
     grain: u64,
+    /// The longest piece, which pieces of [`PIECE`] are made of.
+    piece: u64,
 }
 
 const FIRST: u64 = 1 << 16;
@@ -37,11 +39,12 @@ const FIRST: u64 = 1 << 16;
 const MOST: u64 = 4;
 
 impl Windows {
-    /// `most` rows in a window, more where `grain` (the largest chunk) asks for it.
-    pub fn new(runs: Vec<Run>, most: u64, grain: u64) -> Self {
-        let most = most.max(PIECE);
-        let grain = if grain <= most.saturating_mul(MOST) { grain.max(1) } else { PIECE };
-        Self { runs: runs.into_iter(), rest: None, rows: FIRST.min(most), most, grain }
+    /// `most` rows in a window, or `least` (up to [`PIECE`]), more where `grain` (the largest chunk) asks for it.
+    pub fn new(runs: Vec<Run>, most: u64, least: u64, grain: u64) -> Self {
+        let most = most.max(least).max(1);
+        let piece = PIECE.min(1 << most.ilog2());
+        let grain = if grain <= most.saturating_mul(MOST) { grain.max(1) } else { piece };
+        Self { runs: runs.into_iter(), rest: None, rows: FIRST.min(most), most, grain, piece }
     }
 
     /// The pieces of the next window; none at the end.
@@ -54,7 +57,7 @@ impl Windows {
                 break;
             }
             // Up to the next boundary of pieces, which are boundaries of zones and of most chunks.
-            let end = run.rows.end.min((run.rows.start / PIECE + 1) * PIECE);
+            let end = run.rows.end.min((run.rows.start / self.piece + 1) * self.piece);
             count += end - run.rows.start;
             pieces.push(Run { rows: run.rows.start..end, sure: run.sure });
             if end < run.rows.end {
@@ -83,7 +86,7 @@ mod tests {
     fn windows_stay_short_whatever_the_chunks() {
         for grain in [1, 1194, 10_000, 65_536, 99_999] {
             let runs = vec![Run { rows: 0..3_000_000, sure: false }];
-            let windows = all(Windows::new(runs, 50_000, grain));
+            let windows = all(Windows::new(runs, 50_000, PIECE, grain));
             let rows: Vec<u64> = windows.iter().map(|w| w.iter().map(|p| p.rows.end - p.rows.start).sum()).collect();
             assert_eq!(rows.iter().sum::<u64>(), 3_000_000);
             assert!(rows.iter().all(|rows| *rows <= 4 * 50_000 + PIECE), "{grain}: {rows:?}");
@@ -93,7 +96,7 @@ mod tests {
     #[test]
     fn every_row_once_and_windows_end_with_chunks() {
         let runs = vec![Run { rows: 10..300_000, sure: false }, Run { rows: 400_000..400_001, sure: true }];
-        let windows = all(Windows::new(runs, 100_000, 49_152));
+        let windows = all(Windows::new(runs, 100_000, PIECE, 49_152));
         let rows: Vec<u64> = windows.iter().flatten().flat_map(|p| p.rows.clone()).collect();
         assert!(rows.iter().copied().eq((10..300_000).chain([400_000])));
         for (a, b) in windows.iter().zip(windows.iter().skip(1)) {
@@ -104,7 +107,18 @@ mod tests {
 
     #[test]
     fn a_grain_far_beyond_the_budget_is_not_kept() {
-        let windows = all(Windows::new(vec![Run { rows: 0..1_000_000, sure: true }], 10_000, 1_000_000));
+        let windows = all(Windows::new(vec![Run { rows: 0..1_000_000, sure: true }], 10_000, PIECE, 1_000_000));
         assert!(windows.len() > 50);
+    }
+
+    #[test]
+    fn few_rows_where_they_are_long() {
+        for (most, least, longest) in [(30, 1, 30), (0, 1, 1), (30, PIECE, 4 * PIECE), (1 << 20, 1, 1 << 18)] {
+            let windows = all(Windows::new(vec![Run { rows: 5..300_000, sure: true }], most, least, 16_384));
+            let rows: Vec<u64> = windows.iter().flatten().flat_map(|p| p.rows.clone()).collect();
+            assert!(rows.into_iter().eq(5..300_000));
+            let counts = windows.iter().map(|w| w.iter().map(|p| p.rows.end - p.rows.start).sum::<u64>());
+            assert!(counts.max().is_some_and(|most| most <= 2 * longest), "{most}");
+        }
     }
 }

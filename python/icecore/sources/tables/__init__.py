@@ -41,7 +41,8 @@ def matches(source: ByteSource, start: bytes) -> bool:
     block, path = source.read_at(0, _START), local_path(source.identity.url)
     if pds3.is_label(block) or pds4.is_label(block):
         return True
-    if is_text(block[: block.rfind(b"\n") + 1] or block, path):
+    lines = _closed(block) if len(block) < _START else block[: block.rfind(b"\n") + 1] or block
+    if is_text(lines, path):
         return True
     with suppress(errors.Error):
         return _label_beside(path, Member(os.path.basename(path), path, partial(plain, path))) is not None
@@ -118,14 +119,21 @@ def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[Tab
 
 
 def _start(member: Member) -> bytes:
-    """All of a label, or so much of a file that it holds some lines, however long they are."""
+    """All of a label, or so much of a file that it holds some lines, however long they are; the last one of
+    the file with its end.
+    """
     with member.open() as file:
         start = file.read(_START)
         if pds3.is_label(start) or pds4.is_label(start):
             return start + file.read(_LABEL)
         while start.count(b"\n") < _LINES and len(start) < _FAR and (more := file.read(len(start))):
             start += more
-    return start
+        return start if file.read(1) else _closed(start)
+
+
+def _closed(text: bytes) -> bytes:
+    """The lines of a file whose last one may lack its end: it is no row that is cut off here."""
+    return text if text.endswith(b"\n") or b"\n" not in text else text + b"\n"
 
 
 def _sniffed(member: Member, start: bytes) -> TableSpec | None:
@@ -177,11 +185,13 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
 
 
 def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> Member | None:
-    """A file that a label names, in any case: the nearest one in its archive, or one beside the label, also
-    compressed. Structures (``.fmt``) may lie in a volume's folder ``LABEL``, where they serve all its labels.
+    """A file that a label names, in any case: the nearest one in its archive that is not another label's, or
+    one beside the label, also compressed. Structures (``.fmt``) may lie in a volume's folder ``LABEL``, where
+    they serve all its labels.
     """
     base = os.path.basename(name).lower()
     inside = [m for m in siblings if m is not label and os.path.basename(m.name).lower() == base]
+    inside = [m for m in inside if not _is_anothers(m, label, siblings)]
     if inside:
         return _nearest(name, label, inside)
     folder = os.path.dirname(source) or "."
@@ -192,6 +202,13 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
             if (found := _beside(str(structures), base)) is not None:
                 return found
     return None
+
+
+def _is_anothers(member: Member, label: Member, siblings: Sequence[Member]) -> bool:
+    """Whether a file lies in another folder, beside a label of the same name: a volume repeats both."""
+    folder, own = os.path.dirname(member.name), os.path.dirname(label.name)
+    there = f"{folder}/{os.path.basename(label.name)}".lstrip("/").lower()
+    return folder.lower() != own.lower() and any(m.name.lower() == there for m in siblings)
 
 
 def _nearest(name: str, label: Member, found: Sequence[Member]) -> Member:

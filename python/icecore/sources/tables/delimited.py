@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
-from icecore.sources.tables.header import is_measured
+from icecore.sources.tables.header import is_header, is_measured, names_rows
 from icecore.sources.tables.lines import COMMENTS, cells_of, headed
 
 _SEPARATORS = b",\t;|"
@@ -25,6 +25,10 @@ _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 _STRANGE = 100
 #: a number with a decimal comma, on its own in a cell
 _COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
+#: the most lines of a row of names, and what is between two of them
+_TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
+#: a date and a time of day, on their own in a row
+_STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
 _ALIKE = 80
 #: so many rows say what the others are like
@@ -38,7 +42,8 @@ def is_text(start: bytes, name: str = "") -> bool:
 
 
 def is_printable(start: bytes) -> bool:
-    """Whether these bytes may begin a text."""
+    """Whether these bytes may begin a text, at whose end DOS has a control character."""
+    start = start.rstrip(b"\n").removesuffix(b"\x1a")
     return bool(start) and len(start.translate(None, _TEXT)) * _STRANGE <= len(start)
 
 
@@ -63,8 +68,10 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
         return layout
     mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
     lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
-    whole = _whole(lines)
-    head = headed(whole, separator, _usual(_body(whole), separator), header)
+    count = _usual(_body(_whole(lines)), separator)
+    lines = _spanned(lines, separator, count)
+    whole = [_BREAK.sub(b" ", line) for line in _whole(lines)]
+    head = headed(whole, separator, count, header)
     units = [{"units": unit} if unit else {} for unit in head.units]
     fields = tuple(
         Field(name, attrs={**attrs, **diviner.attributes(head.names, name)})
@@ -82,10 +89,13 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
     whole = _whole(lines)
     body = _body(whole)
+    if body and _is_one_with_commas(body):
+        return b";"
     separator = _separator(body) if body else None
     if separator is not None or not body:
         return separator
-    spec, alone = _by_spaces(body, lines, whole), _ONE.get(name[-4:].lower())
+    alone = _ONE.get(name[-4:].lower())
+    spec = None if alone and _is_one_of_times(body) else _by_spaces(body, lines, whole)
     if (
         alone is None
         and _in_runs(body)
@@ -99,6 +109,19 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     if spec is not None or alone is None or len(body) < 2:
         return None if spec is None else replace(spec, offset=mark + spec.offset)
     return alone
+
+
+def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
+    """The lines, the first of which are one where their quotes span them and they have ``count`` cells: names
+    with line ends in them, as Excel writes them.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith(COMMENTS)), 0)
+    for last in range(first + 1, min(first + _TALLEST, len(lines))):
+        row = b"\n".join(lines[first : last + 1])
+        if row.count(b'"') % 2 == 0:
+            is_row = lines[first].count(b'"') % 2 and _count(_BREAK.sub(b" ", row), separator) == count
+            return [*lines[:first], row, *lines[last + 1 :]] if is_row else lines
+    return lines
 
 
 def _whole(lines: list[bytes]) -> list[bytes]:
@@ -130,6 +153,24 @@ def _separator(body: list[bytes]) -> bytes | None:
     others = (which for *_, which in sorted(found, reverse=True) if which != b",")
     sure = next((which for which in (*others, b" ") if _has_commas(body, which)), b",")
     return None if sure == b" " else sure
+
+
+def _is_one_with_commas(body: list[bytes]) -> bool:
+    """Whether rows are numbers with decimal commas below the one name of their column, and not counted ones
+    of two columns, of which R names the second.
+    """
+    name, *rows = body
+    bare = b"," in b"".join(rows) and not any(byte in name for byte in _SEPARATORS)
+    if not bare or not is_header([name], []):
+        return False
+    counted = names_rows([row.partition(b",")[0] for row in rows])
+    return not counted and all(_COMMA.fullmatch(row) or row.strip().isdigit() for row in rows)
+
+
+def _is_one_of_times(body: list[bytes]) -> bool:
+    """Whether most rows are a date and a time of day with a blank between them; the first may be a header."""
+    stamps = sum(bool(_STAMP.fullmatch(line)) for line in body)
+    return stamps > 0 and stamps * 100 >= (len(body) - 1) * _ALIKE
 
 
 def _has_commas(body: list[bytes], separator: bytes) -> bool:

@@ -40,7 +40,8 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
     words = [cell for cell, kind in zip(bare, line, strict=True) if kind == "word"]
     blanks = sum(not kind and bool(under) for kind, under in pairs)
     numbers = [i for i, kind in enumerate(line) if kind == "number"]
-    if len(set(words)) < len(words) or blanks > len(words) + len(numbers):
+    # Some names may come twice; a word that stands for many values is none.
+    if 0 < len(set(words)) * 2 <= len(words) or blanks > len(words) + len(numbers):
         return False
     other = ("word", "number") in pairs or ("word", "time") in pairs
     if numbers:
