@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median_low
 
 from icecore.nodes import Node
-from icecore.text import visible
+from icecore.text import ljust, visible, width
 
 _LIMIT = 400
 #: characters that a column may always have
@@ -28,13 +28,13 @@ def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMI
     """
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]
-    left = _width([len(lead) for lead, node in shown if node.is_array])
+    left = _width([width(lead) for lead, node in shown if node.is_array])
     types = _width([len(node.labels[0]) for _, node in shown if node.is_array])
     lines = [title]
     for lead, node in shown:
         if node.is_array:
             kind, shape = node.labels
-            lines.append(f"{lead.ljust(left)}  {kind.ljust(types)}  {shape}".rstrip())
+            lines.append(f"{ljust(lead, left)}  {kind.ljust(types)}  {shape}".rstrip())
         else:
             lines.append(lead)
     if len(shown) < len(rows):

@@ -224,6 +224,16 @@ def test_explain(run: Any, repo: str) -> None:
     assert plan["bytes_out"] == T[0].nbytes
 
 
+def test_messages_of_several_lines(run: Any, tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "r").writer(message="title\r\n\nbody, first\nbody, second\n") as w:
+        w.array("/x", "i4", (2,))[...] = [1, 2]
+    lines = run("log", tmp_path / "r")[1].splitlines()
+    column = lines[0].index("title")
+    assert lines[0][column:] == "title  (main)"
+    assert lines[1:4] == ["", " " * column + "body, first", " " * column + "body, second"]
+    assert len(lines) == 5
+
+
 def test_versions(run: Any, repo: str) -> None:
     status, out, _ = run("log", repo)
     assert status == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,12 +30,15 @@ def log(
         {**commit, "time": text.time_us(commit["time_us"]), "names": names.get(commit["id"], [])}
         for commit in commits
     ]
-    lines = [f"{row['id']}  {row['time']}  {row['message']}{_names(row['names'])}" for row in rows]
-    emit(rows, json, "\n".join(lines))
+    emit(rows, json, "\n".join(map(_line, rows)))
 
 
-def _names(names: list[str]) -> str:
-    return f"  ({', '.join(names)})" if names else ""
+def _line(row: dict[str, Any]) -> str:
+    """The first line of the message, its names behind it, and under it what else the message says."""
+    head = f"{row['id']}  {row['time']}  "
+    first, *more = row["message"].replace("\r\n", "\n").rstrip().split("\n")
+    names = f"  ({', '.join(row['names'])})" if row["names"] else ""
+    return "\n".join([f"{head}{first}{names}", *(" " * len(head) * bool(line) + line for line in more)])
 
 
 def register(app: typer.Typer) -> None:

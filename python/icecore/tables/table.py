@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors
+from icecore import errors, text
 from icecore.nodes import nearest
 from icecore.tables.column import column, fits, items, width
 
@@ -253,8 +253,8 @@ class Table:
         return arrays[name]
 
     def __repr__(self) -> str:
-        longest = max(len(name) for name in self._columns)
-        rows = [f"  {name.ljust(longest)}  {_label(array)}" for name, array in self._columns.items()]
+        names = text.pairs((f"  {name}", _label(array)) for name, array in self._columns.items())
+        rows = [text.visible(names)]
         if self._left_out:
             rows.append(f"  (left out: {', '.join(self._left_out)})")
         head = f"<icecore.Table {self.path} {len(self):,} rows, {len(self._columns)} columns>"
