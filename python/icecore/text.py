@@ -109,9 +109,9 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> str:
 
 
 def folded(text: str, most: int) -> str:
-    """``text`` with lines that are longer than ``most`` columns broken between words; what follows stands under the
-    last column that begins in their first half, or a little to the right of where they begin. The rules
-    under the heads of tables end at the edge.
+    """``text`` with lines that are longer than ``most`` columns broken between words; what follows stands
+    under the last column that begins in their first half, or a little to the right of where they begin. The
+    rules under the heads of tables end at the edge.
     """
     return "\n".join(part for line in text.split("\n") for part in _fold(line, max(most, 10)))
 

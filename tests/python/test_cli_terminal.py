@@ -74,7 +74,7 @@ def test_eighty_columns(tmp_path: Path) -> None:
 
 def test_wide_and_combining_characters_stand_in_their_columns(tmp_path: Path) -> None:
     cell_len = pytest.importorskip("rich.cells").cell_len
-    names = ["温度", "e\u0301tat", "plain", "ｔｅｍｐ"]
+    names = ["温度", "e\u0301tat", "plain", "\uff54\uff45\uff4d\uff50"]
     with icecore.create(tmp_path / "r").writer() as w:
         for name in names:
             w.array(f"/{name}", "f4", (2,), dims=["n"])[...] = np.ones(2)

@@ -13,6 +13,7 @@ import typer
 from icecore import errors, text
 
 if TYPE_CHECKING:
+    from icecore.array import Array
     from icecore.repo import Repo
 
 RepoArgument = Annotated[str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.")]
@@ -79,6 +80,28 @@ def emit(value: Any, as_json: bool, plain: str, fold: bool = True) -> None:
 def talk(message: str) -> None:
     """Say something to the user: stderr."""
     typer.echo(text.visible(message), err=True)
+
+
+def tell_packed(name: str, array: Array) -> None:
+    """Say that an array holds other numbers than they stand for, where it does."""
+    attrs = array.attrs
+    scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
+    if (scale, offset) != (1, 0):
+        shown = f"(value - {_short(offset)}) / {_short(scale)}"
+        talk(f"icecore: {name} is stored as {shown}, and taken as it is stored")
+    if str(attrs.get("_Unsigned")).lower() == "true" and array.dtype.kind == "i":
+        talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
+
+
+def _short(value: Any) -> str:
+    """A number of an attribute; a float32 in the digits that it had before JSON made a double of it."""
+    from struct import pack, unpack
+
+    if isinstance(value, float) and abs(value) < 1e38 and unpack("f", pack("f", value)) == (value,):
+        import numpy as np
+
+        return str(np.float32(value))
+    return str(value)
 
 
 def _json(value: Any) -> str:

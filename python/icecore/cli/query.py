@@ -19,6 +19,7 @@ from icecore.cli.console import (
     examples,
     open_repo,
     talk,
+    tell_packed,
 )
 
 if TYPE_CHECKING:
@@ -122,12 +123,8 @@ def _tell_packed(table: Table, texts: list[str | None]) -> None:
     """Say which columns named in ``texts`` hold other numbers than they stand for."""
     words = set(re.findall(r"\w+", " ".join(text for text in texts if text)))
     for name in table:
-        attrs = table[name].attrs if words & set(re.findall(r"\w+", name)) else {}
-        scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
-        if (scale, offset) != (1, 0):
-            talk(f"icecore: {name} is stored as (value - {offset}) / {scale}, and taken as it is stored")
-        if str(attrs.get("_Unsigned")).lower() == "true" and table[name].dtype.kind == "i":
-            talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
+        if words & set(re.findall(r"\w+", name)):
+            tell_packed(name, table[name])
 
 
 def _names(text: str | None) -> list[str] | None:

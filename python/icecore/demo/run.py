@@ -102,7 +102,9 @@ def run(folder: Path) -> Outcome:
 
 
 def _prepare(folder: Path) -> None:
-    inside = next((place for place in (folder, *folder.absolute().parents) if is_repository(str(place))), None)
+    inside = next(
+        (place for place in (folder, *folder.absolute().parents) if is_repository(str(place))), None
+    )
     if inside is not None:
         raise errors.make("exists", f"{inside} is a repository", "name another folder: icecore demo DIR")
     try:
