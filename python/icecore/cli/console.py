@@ -38,7 +38,9 @@ StorageOption = Annotated[
 AllowLinks = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-links", metavar="PREFIX", help="Where linked files may be read from; may be repeated."
+        "--allow-links",
+        metavar="PREFIX",
+        help="Where linked files may be read from, by default the folders that were linked; may be repeated.",
     ),
 ]
 

@@ -11,7 +11,9 @@ from icecore.cli.console import Json, RepoArgument, StorageOption, emit, example
 
 def log(
     repo: RepoArgument,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Only the newest N.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="Only the newest N.")
+    ] = None,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:

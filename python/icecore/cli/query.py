@@ -51,13 +51,23 @@ def query(
     ] = None,
     reduce: Annotated[
         str | None,
-        typer.Option(metavar="WHAT", help='"count, mean:tb, max:tb by c": numbers instead of rows.'),
+        typer.Option(
+            metavar="WHAT",
+            help='Numbers instead of rows: "count, mean:tb, max:tb by c"; of count, sum, mean, min, max, std, '
+            "rms, histogram:tb:40:0:400 (bins and ends; by default 100 from least to greatest).",
+        ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file."),
     ] = None,
-    xy: Annotated[str | None, typer.Option(metavar="X,Y", help="The columns that --within is about.")] = None,
+    xy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y",
+            help="The columns that --within is about; by default those named lon, lat and the like.",
+        ),
+    ] = None,
     source: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only rows that came from this file; also a glob.")
     ] = None,

@@ -214,6 +214,23 @@ class Table:
 
         return flat(self.scan(columns, where, **options)).read_pandas()
 
+    def reduce(
+        self,
+        what: str,
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        source: str | None = None,
+        prune: bool = True,
+    ) -> list[dict[str, Any]]:
+        """Numbers about rows instead of the rows: ``t.reduce("count, mean:tb, max:tb by c", "tb > 90")``; see
+        :func:`icecore.tables.reduce.reduce`.
+        """
+        from icecore.tables.reduce import reduce
+
+        return reduce(self, what, where, within=within, xy=xy, source=source, prune=prune)
+
     def to_polars(self) -> polars.LazyFrame:
         """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.
 
