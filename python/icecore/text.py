@@ -145,6 +145,11 @@ def visible(text: str) -> str:
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def label(name: str) -> str:
+    """A name as one line that steers nothing."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def shorten(text: str, most: int = 80) -> str:
     """``text`` on one line, cut with an ellipsis where it is longer than ``most`` columns."""
     flat = " ".join(text.split())

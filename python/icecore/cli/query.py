@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from icecore import errors
+from icecore import errors, text
 from icecore.cli.console import (
     AllowLinks,
     Json,
@@ -53,8 +53,8 @@ def query(
         str | None,
         typer.Option(
             metavar="WHAT",
-            help='Numbers instead of rows: "count, mean:tb, max:tb by c"; of count, sum, mean, min, max, std, '
-            "rms, histogram:tb:40:0:400 (bins and ends; by default 100 from least to greatest).",
+            help='Numbers instead of rows: "count, mean:tb, max:tb by c"; of count, sum, mean, min, max, '
+            "std, rms, histogram:tb:40:0:400 (bins and ends; by default 100 from least to greatest).",
         ),
     ] = None,
     within: Annotated[
@@ -108,7 +108,7 @@ def query(
         return
     count = export(rows, output, json, _SHOWN)
     if output not in (None, "-"):
-        talk(f"{output}: {count:,} rows of {len(rows.columns)} columns")
+        talk(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
     if count == 0 or (reduce is not None and rows.matched == 0):
         talk("icecore: no row matches")
         raise typer.Exit(1)
@@ -160,8 +160,6 @@ def _pair(text: str | None) -> tuple[str, str] | None:
 
 
 def _explained(report: dict[str, Any], json: bool) -> None:
-    from icecore import text
-
     summed = report.get("from_summaries")
     lines = [f"{report['rows_out']:,} of {report['rows']:,} rows"]
     if summed and not report["zones"]:
@@ -179,7 +177,8 @@ def _explained(report: dict[str, Any], json: bool) -> None:
         read = report[name]
         size = text.size(read["bytes_fetched"])
         lines.append(
-            f"{label.ljust(8)} {read['requests']:,} requests, {size}, {read['chunks']:,} chunks decoded"
+            f"{label.ljust(8)} {text.plural(read['requests'], 'request')}, {size}, "
+            f"{text.plural(read['chunks'], 'chunk')} decoded"
         )
     emit(report, json, "\n".join(lines))
     if report["rows_out"] == 0:

@@ -270,11 +270,11 @@ class Table:
         return arrays[name]
 
     def __repr__(self) -> str:
-        names = text.pairs((f"  {name}", _label(array)) for name, array in self._columns.items())
-        rows = [text.visible(names)]
+        columns = [(f"  {text.label(name)}", _label(array)) for name, array in self._columns.items()]
+        rows = [text.pairs(columns)]
         if self._left_out:
-            rows.append(f"  (left out: {', '.join(self._left_out)})")
-        head = f"<icecore.Table {self.path} {len(self):,} rows, {len(self._columns)} columns>"
+            rows.append(f"  (left out: {', '.join(map(text.label, self._left_out))})")
+        head = f"<icecore.Table {text.label(self.path)} {len(self):,} rows, {len(self._columns)} columns>"
         return "\n".join([head, *rows])
 
     def _repr_html_(self) -> str:
