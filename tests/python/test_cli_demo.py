@@ -45,6 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     assert "79 of 79 arrays and tables are the same" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
     return folder
 
 

@@ -91,3 +91,35 @@ def test_wide_and_combining_characters_stand_in_their_columns(tmp_path: Path) ->
     assert max(map(cell_len, parts)) <= 30
     assert {len(part) - len(part.lstrip()) for part in parts[1:]} == {cell_len("長い名前   ")}
     assert cell_len(text.shorten("温度" * 30, 21)) <= 21
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+def test_a_bar_shows_that_something_goes_on(tmp_path: Path) -> None:
+    """Also where nothing is counted, and where data goes through stdout meanwhile."""
+    import pty
+
+    program = (
+        "import time\n"
+        "from icecore.cli import console\n"
+        "console._PATIENCE = 0.05\n"
+        "with console.Progress('wait'):\n"
+        "    time.sleep(0.5)\n"
+        "    print('data')\n"
+        "    time.sleep(0.3)\n"
+        "with console.Progress('counted') as progress:\n"
+        "    progress('/x', 1000, 4000)\n"
+        "    time.sleep(0.5)\n"
+        "with console.Progress('quick'):\n"
+        "    pass\n"
+    )
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=slave, text=True, check=True
+    )
+    os.close(slave)
+    shown = os.read(master, 1 << 16).decode()
+    os.close(master)
+    assert done.stdout == "data\n"
+    assert "wait" in shown
+    assert "/x 1 kB of 4 kB" in shown
+    assert "quick" not in shown

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, emit, examples
+from icecore.cli.console import Json, Progress, emit, examples
 
 
 def demo(
@@ -25,7 +25,8 @@ def demo(
 
     from icecore.demo.run import REPO, describe, run
 
-    outcome = run(folder)
+    with Progress("demo"):
+        outcome = run(folder)
     repo = folder / REPO
     facts = {
         "repository": str(repo),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from icecore.cli.console import (
     AllowLinks,
     Json,
     PathArgument,
+    Progress,
     RepoArgument,
     StorageOption,
     emit,
@@ -99,14 +101,17 @@ def query(
     table = open_repo(repo, storage, allow_links).table(path)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
-        rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
+        with Progress("query") if reduce is not None else nullcontext():
+            rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
     _tell_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
     if explain:
-        if reduce is None:
-            rows.count()
+        with Progress("query"):
+            if reduce is None:
+                rows.count()
         _explained(rows.report(), json)
         return
-    count = export(rows, output, json, _SHOWN)
+    with Progress("query") if output not in (None, "-") else nullcontext():
+        count = export(rows, output, json, _SHOWN)
     if output not in (None, "-"):
         talk(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
     if count == 0 or (reduce is not None and rows.matched == 0):

@@ -12,6 +12,7 @@ from icecore.cli.console import (
     BytesOption,
     Json,
     PathArgument,
+    Progress,
     RepoArgument,
     RtolOption,
     SelArgument,
@@ -66,7 +67,8 @@ def read(
     precision: dict[str, Any] = {"rtol": rtol, "bytes": bytes}
     bound = array.bound(**precision)
     if output is None:
-        data = array.read(index, **precision)
+        with Progress("read"):
+            data = array.read(index, **precision)
         if json and data.size > _MOST_JSON:
             raise errors.make("memory", f"{data.size:,} elements are too many for JSON", "-o out.npy")
         emit(
@@ -80,7 +82,8 @@ def read(
         return
     from icecore.export import save
 
-    data = save(array, index, output, **precision)
+    with Progress("read"):
+        data = save(array, index, output, **precision)
     if json:
         emit({**_facts(array, data, bound, False), "file": output}, True, "")
     else:
