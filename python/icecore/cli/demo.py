@@ -36,9 +36,7 @@ def demo(
         "passed": outcome.passed,
     }
     shown = quote(str(repo))
-    more = (
-        f'look around:  icecore ls {shown}\n              icecore read {shown} /grid/t2m "time=0:10, lat=3"'
-    )
+    more = f'look around:\n  icecore ls {shown}\n  icecore read {shown} /grid/t2m "time=0:10, lat=3"'
     emit(facts, json, f"{describe(outcome)}\n\n{more}")
     raise typer.Exit(0 if outcome.passed else 1)
 

@@ -238,9 +238,7 @@ def describe(outcome: Outcome) -> str:
             row["arrays"],
             text.size(_number(row["bytes_file"])),
             text.size(_number(row["bytes_stored"])),
-            f"{_number(row['seconds_write']) * 1e3:.0f} ms",
-            f"{_number(row['seconds_read']) * 1e3:.1f} ms",
-            f"{_number(row['seconds_reference']) * 1e3:.1f} ms",
+            *(_time(row[f"seconds_{what}"]) for what in ("write", "read", "reference")),
         ]
         for row in outcome.rows
     ]
@@ -259,6 +257,11 @@ def _counts(report: Report) -> str:
     return ", ".join(
         f"{n} {how}" for how in ("linked", "mixed", "copied", "packed") if (n := report.count(how))
     )
+
+
+def _time(seconds: object) -> str:
+    milliseconds = _number(seconds) * 1e3
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
 def _number(value: object) -> float:
