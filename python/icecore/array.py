@@ -260,7 +260,11 @@ class Array:
         return (_reopen, (self._repo, self.path))
 
     def __repr__(self) -> str:
-        text = f"<icecore.Array {self.path} {self._node.dtype_label} {shape_label(self.shape, self.dims)}"
+        from icecore.text import label
+
+        text = (
+            f"<icecore.Array {label(self.path)} {self._node.dtype_label} {shape_label(self.shape, self.dims)}"
+        )
         text += f" chunks {self.chunks}" if self.chunks is not None else " rectilinear chunks"
         return text + (f" shards {self.shards}>" if self.shards else ">")
 

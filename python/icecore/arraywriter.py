@@ -21,6 +21,7 @@ from icecore.inturn import in_turn
 from icecore.nodes import OURS, Node
 from icecore.selection import is_int
 from icecore.suiting import Suiting
+from icecore.text import label
 
 if TYPE_CHECKING:
     from icecore.writer import Writer
@@ -55,6 +56,9 @@ class ArrayWriter:
         self._seen = writer._commits
         self._bare = _bare(node)
         self._cut = resizing.Cut()
+
+    def __repr__(self) -> str:
+        return f"<icecore.ArrayWriter {label(self.path)} {self.dtype} {self.shape}>"
 
     @property
     def shape(self) -> tuple[int, ...]:

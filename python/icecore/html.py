@@ -22,7 +22,7 @@ def hierarchy(nodes: Sequence[Node], root: str, title: str) -> str:
     below = tree.children(nodes[:_LIMIT])
     body = _members(below, root, depth=0)
     cut = f"<div>… and {len(nodes) - _LIMIT:,} more</div>" if len(nodes) > _LIMIT else ""
-    return f"<div style='font-family:monospace;line-height:1.5'><b>{escape(title)}</b>{body}{cut}</div>"
+    return f"<div style='font-family:monospace;line-height:1.5'><b>{_shown(title)}</b>{body}{cut}</div>"
 
 
 def array(a: Array) -> str:
@@ -45,12 +45,16 @@ def array(a: Array) -> str:
         if attrs
         else ""
     )
-    return f"<div style='font-family:monospace'><b>{escape(a.path)}</b>{head}{more}</div>"
+    return f"<div style='font-family:monospace'><b>{_shown(a.path)}</b>{head}{more}</div>"
 
 
 def table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """A table's columns and their types."""
-    return f"<div style='font-family:monospace'><b>{escape(title)}</b>{_table(rows)}</div>"
+    return f"<div style='font-family:monospace'><b>{_shown(title)}</b>{_table(rows)}</div>"
+
+
+def _shown(name: str) -> str:
+    return escape(text.label(name))
 
 
 def _members(below: dict[str, list[Node]], path: str, depth: int) -> str:
@@ -59,21 +63,21 @@ def _members(below: dict[str, list[Node]], path: str, depth: int) -> str:
         if node.is_array:
             label = " ".join(node.labels)
             items.append(
-                f"<div {_INDENT}>{escape(node.name)} <span style='opacity:.6'>{escape(label)}</span></div>"
+                f"<div {_INDENT}>{_shown(node.name)} <span style='opacity:.6'>{_shown(label)}</span></div>"
             )
         else:
             inner = _members(below, node.path, depth + 1)
             is_open = " open" if depth == 0 else ""
             items.append(
-                f"<details{is_open} {_INDENT}><summary>{escape(node.name)}/</summary>{inner}</details>"
+                f"<details{is_open} {_INDENT}><summary>{_shown(node.name)}/</summary>{inner}</details>"
             )
     return "".join(items)
 
 
 def _table(rows: object) -> str:
     cells = "".join(
-        f"<tr><td {_CELL}>{escape(str(name))}</td>"
-        f"<td {_CELL}>{escape(text.shorten(str(value), 200))}</td></tr>"
+        f"<tr><td {_CELL}>{_shown(str(name))}</td>"
+        f"<td {_CELL}>{_shown(text.shorten(str(value), 200))}</td></tr>"
         for name, value in rows  # type: ignore[attr-defined]
     )
     return f"<table style='margin:0'>{cells}</table>"

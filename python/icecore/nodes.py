@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from icecore import document, errors
+from icecore.text import label
 
 #: groups that icecore keeps for itself: identities of linked files, summaries, files that were followed
 SUMMARY = "__summary__"
@@ -148,5 +149,5 @@ def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
 
 def shape_label(shape: Iterable[int], dims: Iterable[str | None]) -> str:
     """``(time: 240, y: 138)``, or plain ``(240, 138)`` without dimension names."""
-    parts = [f"{dim}: {n}" if dim is not None else str(n) for n, dim in zip(shape, dims, strict=True)]
+    parts = [f"{label(dim)}: {n}" if dim is not None else str(n) for n, dim in zip(shape, dims, strict=True)]
     return f"({parts[0]},)" if len(parts) == 1 and ":" not in parts[0] else f"({', '.join(parts)})"

@@ -5,14 +5,16 @@ has them.
 from __future__ import annotations
 
 from shlex import quote
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from icecore import errors, text
 from icecore.array import Array
-from icecore.attributes import fill, typed
+from icecore.attributes import typed
 from icecore.landing import landing
+from icecore.missing import missing
 from icecore.selection import is_int, kept_axes, per_axis
 
 #: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
@@ -20,8 +22,8 @@ _POINTS = 4000
 _PIXELS = 2000
 #: numbers beyond this have differences that a float can't hold
 _MOST_DRAWN = 1e300
-#: characters of a label
-_LABEL = 90
+#: characters of a label, and of a line of it: along the height of a picture, and along its width
+_LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
 
 def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
@@ -69,10 +71,10 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     labels = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
     if values.ndim == 1:
         _line(plot, values, *labels[0][:2])
-        plot.set_ylabel(_label(array), parse_math=False)
+        plot.set_ylabel(fill(_label(array), _UPRIGHT), parse_math=False)
     else:
         _map(figure, plot, values, labels, _label(array))
-    plot.set_title(_shown(_title(array, sel)), parse_math=False)
+    plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
     with landing(path) as part:
         figure.savefig(part)
     return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
@@ -86,12 +88,7 @@ def physical(array: Array, raw: np.ndarray) -> np.ndarray:
     """
     attrs = typed(array._node)
     values = raw.astype("f8")
-    for name in ("_FillValue", "missing_value"):
-        if name in attrs:
-            missing = fill(attrs[name], array.dtype) if name == "_FillValue" else attrs[name]
-            for one in np.ravel(missing):
-                if not isinstance(one, str):
-                    values[raw == one] = np.nan
+    values[missing(array, raw)] = np.nan
     with np.errstate(over="ignore"):
         return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
 
@@ -157,10 +154,12 @@ def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:
         step = -(-len(values) // (_POINTS // 2))
         rest = -len(values) % step
         rows = np.concatenate([values, np.full(rest, np.nan)]).reshape(-1, step)
-        plot.fill_between(x[::step], _least(rows), _most(rows), linewidth=0.6)
+        # Up and down within each: an area would be too thin to be seen where values vary little.
+        ends = np.stack([_least(rows), _most(rows)], axis=1).reshape(-1)
+        plot.plot(np.repeat(x[::step], 2), ends, linewidth=0.9)
     else:
         plot.plot(x, values, linewidth=0.9)
-    plot.set_xlabel(label, parse_math=False)
+    plot.set_xlabel(fill(label, _FLAT), parse_math=False)
 
 
 def _least(rows: np.ndarray) -> np.ndarray:
@@ -180,8 +179,8 @@ def _map(
     mesh = plot.pcolormesh(
         x[::step_x], y[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
     )
-    figure.colorbar(mesh).set_label(label, parse_math=False)
-    plot.set_xlabel(x_label, parse_math=False)
-    plot.set_ylabel(y_label, parse_math=False)
+    figure.colorbar(mesh).set_label(fill(label, _UPRIGHT), parse_math=False)
+    plot.set_xlabel(fill(x_label, _FLAT), parse_math=False)
+    plot.set_ylabel(fill(y_label, _UPRIGHT), parse_math=False)
     if downwards:
         plot.invert_yaxis()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from icecore import text
 from icecore.sourcing import Failure
+
+#: arrays that its representation names
+_SHOWN = 20
 
 
 @dataclass
@@ -26,7 +30,7 @@ class Row:
     raw: int = 0
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The outcome of ``link`` or ``pack``; ``str(report)`` is a table."""
 
@@ -77,3 +81,8 @@ class Report:
 
     def __str__(self) -> str:
         return self.table()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {how}" for how, count in Counter(row.how for row in self.rows).items())
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<icecore.Report {counts or 'no array'}{failed}>\n{self.table(_SHOWN)}"

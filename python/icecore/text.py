@@ -68,49 +68,68 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+#: characters that may take another width than one column of a terminal
+_ODD = re.compile("[^\0-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]")
+
+
+def width(text: str) -> int:
+    """Columns of a terminal: East Asian characters take two, combining marks none."""
+    if not _ODD.search(text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def ljust(text: str, columns: int) -> str:
+    """``text`` with blanks behind it, to so many columns of a terminal."""
+    return text + " " * (columns - width(text))
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[int] = ()) -> str:
     """An aligned text table; columns named in ``right`` (by position) are right-aligned."""
     body = [[str(cell) for cell in row] for row in rows]
-    widths = [max([len(head), *(len(row[i]) for row in body)]) for i, head in enumerate(headers)]
+    widths = [max([width(head), *(width(row[i]) for row in body)]) for i, head in enumerate(headers)]
 
     def line(cells: Sequence[str]) -> str:
         padded = (
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            " " * (most - width(cell)) + cell if i in right else ljust(cell, most)
+            for i, (cell, most) in enumerate(zip(cells, widths, strict=True))
         )
         return "  ".join(padded).rstrip()
 
-    return "\n".join([line(list(headers)), line(["-" * width for width in widths]), *map(line, body)])
+    return "\n".join([line(list(headers)), line(["-" * most for most in widths]), *map(line, body)])
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> str:
     """``name   value`` lines with the values under each other."""
     rows = list(rows)
-    width = max((len(name) for name, _ in rows), default=0)
-    return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in rows)
+    most = max((width(name) for name, _ in rows), default=0)
+    return "\n".join(f"{ljust(name, most)}  {value}".rstrip() for name, value in rows)
 
 
-def folded(text: str, width: int) -> str:
-    """``text`` with lines that are longer than ``width`` broken between words; what follows stands under the
-    last column that begins in their first half, or a little to the right of where they begin. The rules
-    under the heads of tables end at the edge.
+def folded(text: str, most: int) -> str:
+    """``text`` with lines that are longer than ``most`` columns broken between words; what follows stands
+    under the last column that begins in their first half, or a little to the right of where they begin. The
+    rules under the heads of tables end at the edge.
     """
-    return "\n".join(part for line in text.split("\n") for part in _fold(line, max(width, 10)))
+    return "\n".join(part for line in text.split("\n") for part in _fold(line, max(most, 10)))
 
 
-def _fold(line: str, width: int) -> list[str]:
-    if len(line) <= width:
+def _fold(line: str, most: int) -> list[str]:
+    if width(line) <= most:
         return [line]
     if not line.strip("- "):
-        return [line[:width]]
-    columns = [match.end() for match in re.finditer(r"\S {2,}(?=\S)", line) if match.end() <= 0.6 * width]
+        return [line[:most]]
+    ends = (match.end() for match in re.finditer(r"\S {2,}(?=\S)", line))
+    columns = [end for end in ends if width(line[:end]) <= 0.6 * most]
     start = len(line) - len(line.lstrip())
     indent = columns[-1] if columns else start + 2
     # The branches of a tree go on beside what is broken.
-    lead = "".join("│" if mark in "│├" else " " for mark in line[:indent]).ljust(indent)
+    lead = "".join("│" if mark in "│├" else " " * width(mark) for mark in line[:indent])
     parts = [line[:indent]] if columns else [line[:start]]
     for word in re.findall(r"\S+\s*", line[len(parts[0]) :]):
-        if len(parts[-1]) + len(word.rstrip()) > width and parts[-1].strip("│ "):
+        if width(parts[-1] + word.rstrip()) > most and parts[-1].strip("│ "):
             parts.append(lead)
         parts[-1] += word
     return [part.rstrip() for part in parts]
@@ -126,10 +145,20 @@ def visible(text: str) -> str:
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def shorten(text: str, width: int = 80) -> str:
-    """``text`` on one line, cut with an ellipsis where it is longer than ``width``."""
+def label(name: str) -> str:
+    """A name as one line that steers nothing."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """``text`` on one line, cut with an ellipsis where it is longer than ``most`` columns."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    if width(flat) <= most:
+        return flat
+    flat = flat[: most - 1]
+    while width(flat) >= most:
+        flat = flat[:-1]
+    return flat + "…"
 
 
 def time_us(microseconds: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median_low
 
 from icecore.nodes import Node
-from icecore.text import visible
+from icecore.text import label, ljust, width
 
 _LIMIT = 400
 #: characters that a column may always have
@@ -28,13 +28,13 @@ def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMI
     """
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]
-    left = _width([len(lead) for lead, node in shown if node.is_array])
+    left = _width([width(lead) for lead, node in shown if node.is_array])
     types = _width([len(node.labels[0]) for _, node in shown if node.is_array])
-    lines = [title]
+    lines = [label(title)]
     for lead, node in shown:
         if node.is_array:
             kind, shape = node.labels
-            lines.append(f"{lead.ljust(left)}  {kind.ljust(types)}  {shape}".rstrip())
+            lines.append(f"{ljust(lead, left)}  {kind.ljust(types)}  {shape}".rstrip())
         else:
             lines.append(lead)
     if len(shown) < len(rows):
@@ -52,7 +52,6 @@ def _walk(below: dict[str, list[Node]], path: str, indent: str) -> Iterator[tupl
     members = below.get(path, [])
     for i, node in enumerate(members):
         last = i == len(members) - 1
-        name = visible(node.name).replace("\n", "\\n").replace("\t", "\\t")
-        yield f"{indent}{'└── ' if last else '├── '}{name}{'' if node.is_array else '/'}", node
+        yield f"{indent}{'└── ' if last else '├── '}{label(node.name)}{'' if node.is_array else '/'}", node
         if not node.is_array:
             yield from _walk(below, node.path, indent + ("    " if last else "│   "))

@@ -78,6 +78,10 @@ class Writer:
         self.branch = branch
         self.snapshot_id: str | None = None
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{text.plural(len(self._arrays), 'array')} at hand"
+        return f"<icecore.Writer {self._repo.url} {self.message!r}, {state}>"
+
     @in_turn
     def group(self, path: str, attrs: Mapping[str, Any] | None = None) -> None:
         """Make a group, and those above it; set its attributes where it exists."""

@@ -168,11 +168,24 @@ def test_command_line(line: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_largest_arrays_by_themselves(tmp_path: Path) -> None:
     names = {f"a{i}": RNG.integers(0, 9, 20_000 + i).astype("i4") for i in range(10)}
     np.savez(tmp_path / "many.npz", little=np.arange(5), **names)
-    found = icecore.assay(tmp_path / "many.npz", seconds=0, portable=True)
+    found = icecore.assay(tmp_path / "many.npz", seconds=8, portable=True)
     assert len(found.arrays) == 8
     assert "3 smaller arrays" in found.notes[0]
+    found = icecore.assay(tmp_path / "many.npz", seconds=0.01, portable=True)
+    assert [a.path for a in found.arrays] == ["/a9"]
+    assert "10 smaller arrays" in found.notes[0]
+    assert "more --seconds" in found.notes[0]
     found = icecore.assay(tmp_path / "many.npz", ["/a1", "little"], seconds=0, portable=True)
     assert [a.path for a in found.arrays] == ["/a1", "/little"]
+
+
+@pytest.mark.parametrize("rows", [100, 600])  # below and above 16 MB
+def test_little_time_is_for_small_parts(tmp_path: Path, rows: int) -> None:
+    field = np.cumsum(RNG.normal(size=(rows, 128, 128)), axis=0).astype("f4")
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/x", "f4", field.shape, chunks=(50, 128, 128), codec="default")[...] = field
+    (array,) = icecore.assay(tmp_path / "r", seconds=0.01, portable=True).arrays
+    assert array.sampled <= 256 << 10
 
 
 KINDS = {

@@ -144,11 +144,29 @@ def test_read_prints(run: Any, repo: str) -> None:
     status, out, err = run("read", repo, "/g/t", "0")
     assert (status, err) == (0, "")
     assert "/g/t  float32  (6, 8)" in out
-    assert f"min {T[0].min().item()}" in out
+    assert f"min {T[0].min()!s}  max {T[0].max()!s}" in out
     for path in ("/names", "/flag", "/z", "/day"):
         assert run("read", repo, path)[0] == 0
         json.loads(run("read", repo, path, "--json")[1])
     assert json.loads(run("read", repo, "/z", "--json")[1])["data"] == [[1, 2], [3, -4]]
+
+
+def test_read_leaves_missing_values_out_and_says_what_is_packed(run: Any, tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        sea = {"_FillValue": 1e20, "units": "degC"}
+        w.array("/sst", "f4", (4,), attrs=sea)[...] = [1e20, 0.1, 0.3, np.nan]
+        scaled = {"scale_factor": float(np.float32(0.01)), "add_offset": 273.15, "units": "K"}
+        w.array("/t", "i2", (2,), attrs=scaled)[...] = [-100, 100]
+    status, out, err = run("read", tmp_path / "r", "/sst")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1] == "min 0.1  max 0.3  mean 0.2 degC  finite 2  missing 1"
+    facts = json.loads(run("read", tmp_path / "r", "/sst", "--json")[1])
+    assert (facts["finite"], facts["missing"], facts["max"]) == (2, 1, float(np.float32(0.3)))
+    status, out, err = run("read", tmp_path / "r", "/t")
+    assert out.splitlines()[1] == "min -100  max 100  mean 0.0"
+    assert "/t is stored as (value - 273.15) / 0.01, and taken as it is stored" in err
+    assert "is stored as" in run("read", tmp_path / "r", "/t", "-o", tmp_path / "t.npy")[2]
+    assert "is stored as" not in run("read", tmp_path / "r", "/t", "-o", tmp_path / "t.nc")[2]
 
 
 def test_read_to_npy(run: Any, repo: str, tmp_path: Path) -> None:
@@ -222,6 +240,16 @@ def test_explain(run: Any, repo: str) -> None:
     plan = json.loads(run("explain", repo, "/g/t", "time=0", "--json")[1])
     assert plan["chunks"] == 1
     assert plan["bytes_out"] == T[0].nbytes
+
+
+def test_messages_of_several_lines(run: Any, tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "r").writer(message="title\r\n\nbody, first\nbody, second\n") as w:
+        w.array("/x", "i4", (2,))[...] = [1, 2]
+    lines = run("log", tmp_path / "r")[1].splitlines()
+    column = lines[0].index("title")
+    assert lines[0][column:] == "title  (main)"
+    assert lines[1:4] == ["", " " * column + "body, first", " " * column + "body, second"]
+    assert len(lines) == 5
 
 
 def test_versions(run: Any, repo: str) -> None:

@@ -45,6 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     assert "79 of 79 arrays and tables are the same" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
     return folder
 
 
@@ -79,6 +80,20 @@ def test_it_touches_nothing_of_yours(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.run(["demo", str(tmp_path)]) == 2
     assert "error[exists]" in capsys.readouterr().err
     assert (tmp_path / "grid.nc").read_text() == "mine"
+
+
+def test_it_removes_no_repository_but_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with icecore.create(tmp_path / demo_run.REPO).writer() as w:
+        w.array("/mine", "i4", (3,))[...] = [1, 2, 3]
+    for folder in (tmp_path, tmp_path / demo_run.REPO, tmp_path / demo_run.REPO / "sub"):
+        assert cli.run(["demo", str(folder)]) == 2
+        assert "error[exists]" in capsys.readouterr().err
+    assert list(icecore.open(tmp_path / demo_run.REPO)["/mine"]) == [1, 2, 3]
+    other = tmp_path / "other" / demo_run.REPO
+    other.mkdir(parents=True)
+    (other / "thesis.tex").write_text("mine")
+    assert cli.run(["demo", str(other.parent)]) == 2
+    assert (other / "thesis.tex").read_text() == "mine"
 
 
 def test_samples_are_what_their_libraries_take_them_for(tmp_path: Path) -> None:

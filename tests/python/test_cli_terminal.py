@@ -70,3 +70,56 @@ def test_eighty_columns(tmp_path: Path) -> None:
         os.close(master)
         assert max(map(len, shown.splitlines())) <= 80
         assert shown.replace("│", " ").split() == piped.replace("│", " ").split()
+
+
+def test_wide_and_combining_characters_stand_in_their_columns(tmp_path: Path) -> None:
+    cell_len = pytest.importorskip("rich.cells").cell_len
+    names = ["温度", "e\u0301tat", "plain", "\uff54\uff45\uff4d\uff50"]
+    with icecore.create(tmp_path / "r").writer() as w:
+        for name in names:
+            w.array(f"/{name}", "f4", (2,), dims=["n"])[...] = np.ones(2)
+    repo = icecore.open(tmp_path / "r")
+    tree = repr(repo).splitlines()[1:]
+    for lines, mark in (
+        (tree, "float32"),
+        (repr(repo.table("/")).splitlines()[1:], "float32"),
+        (text.pairs([(name, "value") for name in names]).splitlines(), "value"),
+        (text.table(["温", "b"], [[name, "value"] for name in names]).splitlines()[2:], "value"),
+    ):
+        assert len({cell_len(line[: line.index(mark)]) for line in lines}) == 1, lines
+    parts = text.folded("長い名前   " + "値段 " * 12, 30).split("\n")
+    assert max(map(cell_len, parts)) <= 30
+    assert {len(part) - len(part.lstrip()) for part in parts[1:]} == {cell_len("長い名前   ")}
+    assert cell_len(text.shorten("温度" * 30, 21)) <= 21
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+def test_a_bar_shows_that_something_goes_on(tmp_path: Path) -> None:
+    """Also where nothing is counted, and where data goes through stdout meanwhile."""
+    import pty
+
+    program = (
+        "import time\n"
+        "from icecore.cli import console\n"
+        "console._PATIENCE = 0.05\n"
+        "with console.Progress('wait'):\n"
+        "    time.sleep(0.5)\n"
+        "    print('data')\n"
+        "    time.sleep(0.3)\n"
+        "with console.Progress('counted') as progress:\n"
+        "    progress('/x', 1000, 4000)\n"
+        "    time.sleep(0.5)\n"
+        "with console.Progress('quick'):\n"
+        "    pass\n"
+    )
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=slave, text=True, check=True
+    )
+    os.close(slave)
+    shown = os.read(master, 1 << 16).decode()
+    os.close(master)
+    assert done.stdout == "data\n"
+    assert "wait" in shown
+    assert "/x 1 kB of 4 kB" in shown
+    assert "quick" not in shown

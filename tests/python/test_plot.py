@@ -57,6 +57,26 @@ def test_envelopes_keep_the_extremes() -> None:
     np.testing.assert_array_equal(_most(rows), [3, np.nan])
 
 
+def test_long_lines_that_vary_little_are_seen(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/steps", "f4", (100_000,), ("n",))[...] = np.repeat([1, 5, 3], [30_000, 40_000, 30_000])
+    draw(icecore.open(tmp_path / "r")["/steps"], (...,), str(tmp_path / "steps.png"))
+    red, _, blue = imread(tmp_path / "steps.png")[..., :3].transpose(2, 0, 1)
+    assert ((red < 0.5) & (blue > 0.5)).any(axis=0).sum() > 850  # columns of pixels, of 1080
+
+
+def test_what_nobody_wrote_is_missing(tmp_path: Path) -> None:
+    """netCDF's own fill value, without an attribute that says so."""
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/x", "f4", (3,))[...] = [1, 9.969209968386869e36, 3]
+        w.array("/y", "f4", (3,), attrs={"_FillValue": -1.0})[...] = [1, 9.969209968386869e36, -1]
+    repo = icecore.open(tmp_path / "r")
+    np.testing.assert_array_equal(physical(repo["/x"], repo["/x"][...]), [1, np.nan, 3])
+    np.testing.assert_array_equal(np.isnan(physical(repo["/y"], repo["/y"][...])), [False, False, True])
+
+
 def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:
     for path, sel, name, kind in [
         ("/map", (...,), "a.png", "selection"),

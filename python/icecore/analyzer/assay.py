@@ -24,11 +24,11 @@ Progress = Callable[[str, int, int], None]
 
 #: below this parts of chunks may be measured: three of them, together so much of the array
 _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
-#: that all candidates take; how much longer than it was given a short array may take, for them to see whole
-#: chunks
-_SECONDS_A_BYTE, _LONGER = 6e-6, 3.0
-#: without names the largest arrays that a pack would measure
-_LARGEST = 8
+#: that all candidates take; how much longer than it was given a short array may take, and a long one, for
+#: them to see whole chunks
+_SECONDS_A_BYTE, _LONGER, _MUCH_LONGER = 6e-6, 3.0, 24.0
+#: without names the largest arrays that a pack would measure, each of which needs so many seconds at least
+_LARGEST, _LEAST = 8, 1.0
 #: of the time: for all candidates; the rest is for what is chosen, on more chunks
 _MEASURING = 0.7
 _NOTES = (
@@ -58,10 +58,12 @@ def assay(
 
     Args:
         source: a file, a Zarr folder, an http(s) URL, ``REPO`` or ``REPO:/path``; or an array that is open.
-        array: paths of arrays in it; by default the largest ones, eight at most.
+        array: paths of arrays in it; by default the largest ones, eight at most, and no more than there are
+            ``seconds``.
         bandwidth: that ``balanced`` assumes: bytes a second, or ``"200MB/s"`` (the default).
         portable: only codecs that other Zarr readers have.
-        seconds: of wall time that measuring may take in all; three chunks of each array are measured anyway.
+        seconds: of wall time that measuring may take in all, about; three parts of chunks of each array
+            are measured anyway.
         storage: credentials of a repository's object store.
         progress: called with (path, bytes measured, bytes in all).
 
@@ -87,7 +89,7 @@ def assay(
         if not entries and array is None and Path(name).is_file():
             found = programs.assay(Path(name), progress)
             return Assay(name, files=[found], seconds=time.perf_counter() - began)
-        chosen, notes = _chosen(entries, array, name)
+        chosen, notes = _chosen(entries, array, name, seconds)
     total = sum(entry.nbytes for entry in chosen)
     done, arrays = 0, []
     for entry, read in zip(chosen, linked_readers(chosen), strict=True):
@@ -113,7 +115,7 @@ def _entries(name: str, storage: Mapping[str, str] | None) -> tuple[list[ArrayEn
 
 
 def _chosen(
-    entries: Sequence[ArrayEntry], wanted: str | Sequence[str] | None, name: str
+    entries: Sequence[ArrayEntry], wanted: str | Sequence[str] | None, name: str, seconds: float
 ) -> tuple[list[ArrayEntry], list[str]]:
     """The arrays to measure, and a note on those that are left out."""
     if wanted is not None:
@@ -128,12 +130,14 @@ def _chosen(
     if not entries:
         raise errors.make("not-found", f"{name} has no arrays", "see `icecore ls`")
     ordered = sorted(entries, key=lambda entry: -entry.nbytes)
-    chosen = [e for e in ordered[:_LARGEST] if e.nbytes >= KEPT] or ordered[:1]
+    most = min(_LARGEST, max(int(seconds / _LEAST), 1))
+    chosen = [e for e in ordered[:most] if e.nbytes >= KEPT] or ordered[:1]
     rest = sum(entry.nbytes for entry in ordered[len(chosen) :])
     if len(chosen) == len(ordered):
         return chosen, []
     left = (
         f"{len(ordered) - len(chosen):,} smaller arrays ({rest:,} bytes) are not measured: --array names one"
+        + (", and with more --seconds there are more" if most < _LARGEST else "")
     )
     return chosen, [left]
 
@@ -202,13 +206,16 @@ def _as_packed(
 def _sample(
     kind: Kind, entry: ArrayEntry, chunk: tuple[int, ...], read: Reader, seconds: float
 ) -> tuple[Sample, tuple[int, ...]]:
-    """What is measured, and the shape of its blocks: what a pack for ``archive`` measures; parts of chunks
-    where that would take far too long (three blocks are measured whatever the time).
+    """What is measured, and the shape of its blocks: what a pack for ``archive`` measures; parts of chunks,
+    no larger than there is time for, where that would take far too long (three blocks are measured whatever
+    the time).
     """
     size = layout.itemsize(kind.dtype)
     few = min(_PARTS * prod(chunk) * size, entry.nbytes)
-    if not chunk or few * _SECONDS_A_BYTE <= seconds * _LONGER or entry.nbytes >= _SHORT:
+    longer = seconds * (_LONGER if entry.nbytes < _SHORT else _MUCH_LONGER)
+    if not chunk or few * _SECONDS_A_BYTE <= longer:
         return plan.chunks(kind, entry.shape, chunk, read, entry.nbytes, True, entry.sparse()), chunk
-    share = max(int(entry.nbytes * _SHARE), 2 * KEPT)
+    affordable = min(int(longer / _SECONDS_A_BYTE), int(entry.nbytes * _SHARE))
+    share = max(affordable, 2 * KEPT)
     part = within(chunk, size, share // _PARTS)
     return take(kind, entry.shape, part, read, share, share), part

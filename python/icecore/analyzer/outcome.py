@@ -70,7 +70,7 @@ class FileAssay:
     absent: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Assay:
     """What :func:`icecore.assay` found: ``arrays``, or one of ``files`` where the source holds none;
     ``failures`` are the sources of a folder that could not be read.
@@ -90,6 +90,8 @@ class Assay:
         from icecore.analyzer.report import as_text
 
         return as_text(self)
+
+    __repr__ = __str__
 
     def write(self, path: str) -> None:
         """Write a report: ``.html`` (one file, figures inside), ``.png`` (ratio against speed), ``.csv`` or

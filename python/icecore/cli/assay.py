@@ -24,12 +24,19 @@ def assay(
         typer.Option("-o", "--output", metavar="FILE", help="Also a report: .html, .png, .csv or .json."),
     ] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(metavar="SPEED", help="Of the store, for balanced.", show_default="200MB/s")
+        str | None, typer.Option(metavar="SPEED", help="Of the store, for balanced; 200MB/s by default.")
     ] = None,
     portable: Annotated[
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
     ] = False,
-    seconds: Annotated[float, typer.Option(metavar="S", min=0, help="That measuring may take.")] = 12.0,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            min=0,
+            help="That measuring may take, about; the less, the fewer arrays by themselves.",
+        ),
+    ] = 12.0,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:

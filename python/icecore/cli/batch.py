@@ -31,7 +31,10 @@ SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave array
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Commit what could be done although some failed.")
 ]
-Message = Annotated[str | None, typer.Option("-m", "--message", help="Of the commit.")]
+Message = Annotated[
+    str | None,
+    typer.Option("-m", "--message", metavar="TEXT", help="Of the commit; verb and files by default."),
+]
 
 _ROWS = 60
 

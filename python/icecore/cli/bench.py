@@ -21,12 +21,12 @@ def bench(
     ] = Path("icecore-bench"),
     json: Json = False,
 ) -> None:
-    """Run a study again, side by side with its peers: tables and figures.
+    """Run a study again.
 
-    pds takes a table of text, with the separator "," and a column clon: the rows of one place are those with
-    120 < clon < 120.1. pstore takes a file with arrays of floats,
-    and makes a field of about their size besides: of 904 MB, which takes minutes, where no file is given.
-    Peers are what the machine has; one that is missing is named.
+    Side by side with its peers, as tables and figures. pds takes a table of text, with the separator "," and
+    a column clon: the rows of one place are those with 120 < clon < 120.1. pstore takes a file with arrays of
+    floats, and makes a field of about their size besides: of 904 MB, which takes minutes, where no file is
+    given. Peers are what the machine has; one that is missing is named.
     """
     from icecore.studies import study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import time
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +13,11 @@ import typer
 from icecore import errors, text
 
 if TYPE_CHECKING:
+    from icecore.array import Array
     from icecore.repo import Repo
+
+#: seconds until a bar appears
+_PATIENCE = 1.0
 
 RepoArgument = Annotated[str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.")]
 PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Path inside the repository.")]
@@ -37,7 +41,9 @@ StorageOption = Annotated[
 AllowLinks = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-links", metavar="PREFIX", help="Where linked files may be read from; may be repeated."
+        "--allow-links",
+        metavar="PREFIX",
+        help="Where linked files may be read from, by default the folders that were linked; may be repeated.",
     ),
 ]
 
@@ -81,6 +87,28 @@ def talk(message: str) -> None:
     typer.echo(text.visible(message), err=True)
 
 
+def tell_packed(name: str, array: Array) -> None:
+    """Say that an array holds other numbers than they stand for, where it does."""
+    attrs = array.attrs
+    scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
+    if (scale, offset) != (1, 0):
+        shown = f"(value - {_short(offset)}) / {_short(scale)}"
+        talk(f"icecore: {name} is stored as {shown}, and taken as it is stored")
+    if str(attrs.get("_Unsigned")).lower() == "true" and array.dtype.kind == "i":
+        talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
+
+
+def _short(value: Any) -> str:
+    """A number of an attribute; a float32 in the digits that it had before JSON made a double of it."""
+    from struct import pack, unpack
+
+    if isinstance(value, float) and abs(value) < 1e38 and unpack("f", pack("f", value)) == (value,):
+        import numpy as np
+
+        return str(np.float32(value))
+    return str(value)
+
+
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, indent=1, default=_plain, allow_nan=False)
@@ -98,44 +126,66 @@ def _plain(value: Any) -> Any:
 
 class Progress:
     """A bar on a terminal for everything longer than a second; a context manager, called with what is done
-    so far.
+    so far. Until it is it only says that something goes on.
     """
 
     def __init__(self, verb: str, nbytes: bool = True) -> None:
         self._verb = verb
         self._nbytes = nbytes
-        self._began = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
-        self._shown = sys.stderr.isatty()
+        self._lock = Lock()
+        self._timer = Timer(_PATIENCE, self._start)
+        self._timer.daemon = True
+        self._is_open = False
+        self._last: tuple[str, int, int] | None = None
 
     def __call__(self, path: str, done: int, total: int) -> None:
-        if not self._shown or time.monotonic() - self._began < 1:
-            return
-        if self._bar is None:
-            self._start(total)
-        amount = f"{text.size(done)} of {text.size(total)}" if self._nbytes else f"{done:,} of {total:,}"
-        self._bar.update(
-            self._task, completed=done, total=total, description=f"{text.visible(path)} {amount}"
-        )
+        with self._lock:
+            if self._bar is None:
+                self._last = (path, done, total)
+            else:
+                self._update(path, done, total)
 
     def count(self, done: int, total: int) -> None:
         """The same without a path."""
         self(self._verb, done, total)
 
-    def _start(self, total: int) -> None:
+    def _update(self, path: str, done: int, total: int) -> None:
+        amount = f"{text.size(done)} of {text.size(total)}" if self._nbytes else f"{done:,} of {total:,}"
+        shown = f"{text.visible(path)} {amount}"
+        self._bar.update(self._task, completed=done, total=total, description=shown)
+
+    def _start(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeRemainingColumn())
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
-        self._bar.start()
-        self._task = self._bar.add_task(self._verb, total=total)
+        columns = (
+            BarColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        with self._lock:
+            if not self._is_open:
+                return
+            # What is printed meanwhile is data: rich would take it to stderr.
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+            self._task = self._bar.add_task(self._verb, total=None)
+            if self._last is not None:
+                self._update(*self._last)
+            self._bar.start()
 
     def __enter__(self) -> Progress:
+        self._is_open = sys.stderr.isatty()
+        if self._is_open:
+            self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._timer.cancel()
+        with self._lock:
+            self._is_open = False
+            if self._bar is not None:
+                self._bar.stop()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, emit, examples
+from icecore.cli.console import Json, Progress, emit, examples
 
 
 def demo(
@@ -25,7 +25,8 @@ def demo(
 
     from icecore.demo.run import REPO, describe, run
 
-    outcome = run(folder)
+    with Progress("demo"):
+        outcome = run(folder)
     repo = folder / REPO
     facts = {
         "repository": str(repo),
@@ -35,9 +36,7 @@ def demo(
         "passed": outcome.passed,
     }
     shown = quote(str(repo))
-    more = (
-        f'look around:  icecore ls {shown}\n              icecore read {shown} /grid/t2m "time=0:10, lat=3"'
-    )
+    more = f'look around:\n  icecore ls {shown}\n  icecore read {shown} /grid/t2m "time=0:10, lat=3"'
     emit(facts, json, f"{describe(outcome)}\n\n{more}")
     raise typer.Exit(0 if outcome.passed else 1)
 

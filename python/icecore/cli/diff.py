@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo
 
 #: boxes of an array that are shown
 _BOXES = 8
@@ -30,7 +30,8 @@ def diff(
     What changed from version A to version B: groups and arrays added, deleted, updated; which boxes of
     elements were written.
     """
-    changes = open_repo(repo, storage).diff(a, b, values)
+    with Progress("diff"):
+        changes = open_repo(repo, storage).diff(a, b, values)
     emit(changes, json, _text(changes))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo, talk
+from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo, talk
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -34,7 +34,8 @@ def gc(
     from icecore import text
 
     limit = max(int((time.time() - _age(older_than)) * 1e6), 0)  # nothing is from before 1970
-    report = open_repo(repo, storage).gc(limit, dry_run)
+    with Progress("gc"):
+        report = open_repo(repo, storage).gc(limit, dry_run)
     verb = "would delete" if dry_run else "deleted"
     emit(report, json, f"{verb} {text.plural(report['objects'], 'object')}, {text.size(report['bytes'])}")
     for problem in report["errors"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,9 @@ from icecore.cli.console import Json, RepoArgument, StorageOption, emit, example
 
 def log(
     repo: RepoArgument,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Only the newest N.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="Only the newest N.")
+    ] = None,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -30,12 +32,15 @@ def log(
         {**commit, "time": text.time_us(commit["time_us"]), "names": names.get(commit["id"], [])}
         for commit in commits
     ]
-    lines = [f"{row['id']}  {row['time']}  {row['message']}{_names(row['names'])}" for row in rows]
-    emit(rows, json, "\n".join(lines))
+    emit(rows, json, "\n".join(map(_line, rows)))
 
 
-def _names(names: list[str]) -> str:
-    return f"  ({', '.join(names)})" if names else ""
+def _line(row: dict[str, Any]) -> str:
+    """The first line of the message, its names behind it, and under it what else the message says."""
+    head = f"{row['id']}  {row['time']}  "
+    first, *more = row["message"].replace("\r\n", "\n").rstrip().split("\n")
+    names = f"  ({', '.join(row['names'])})" if row["names"] else ""
+    return "\n".join([f"{head}{first}{names}", *(" " * len(head) * bool(line) + line for line in more)])
 
 
 def register(app: typer.Typer) -> None:

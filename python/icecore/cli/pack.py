@@ -30,16 +30,21 @@ def pack(
     group: Group = None,
     concat: Concat = None,
     chunk: Annotated[
-        str | None, typer.Option(metavar="SHAPE", help='Unit of decoding: "16,64,64" or "time=16,lat=64".')
+        str | None,
+        typer.Option(
+            metavar="SHAPE", help='Unit of decoding: "16,64,64" or "time=16,lat=64"; planned if not given.'
+        ),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="SHAPE", help="Unit of I/O, a multiple of the chunk.")
+        str | None,
+        typer.Option(metavar="SHAPE", help="Unit of I/O, a multiple of the chunk; planned if not given."),
     ] = None,
     codec: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             help="auto (measured), default (by type), planes (floats that can be read in part), none, gzip, "
-            "zlib, zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON."
+            "zlib, zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON.",
         ),
     ] = "auto",
     goal: Annotated[
@@ -53,7 +58,7 @@ def pack(
     ] = "balanced",
     bandwidth: Annotated[
         str | None,
-        typer.Option(metavar="SPEED", help="Of the store, for --for balanced.", show_default="200MB/s"),
+        typer.Option(metavar="SPEED", help="Of the store, for --for balanced; 200MB/s by default."),
     ] = None,
     access: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from icecore.cli.console import (
     AllowLinks,
     Json,
     PathArgument,
+    Progress,
     RepoArgument,
     SelArgument,
     StorageOption,
@@ -38,7 +39,8 @@ def plot(
     from icecore.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
-    facts = draw(array, parse(sel, array.dims), output)
+    with Progress("plot"):
+        facts = draw(array, parse(sel, array.dims), output)
     emit(facts, json, f"{output}: {facts['kind']} of {path}, {facts['elements']:,} elements")
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from icecore import errors
+from icecore import errors, text
 from icecore.cli.console import (
     AllowLinks,
     Json,
     PathArgument,
+    Progress,
     RepoArgument,
     StorageOption,
     emit,
     examples,
     open_repo,
     talk,
+    tell_packed,
 )
 
 if TYPE_CHECKING:
@@ -50,13 +53,23 @@ def query(
     ] = None,
     reduce: Annotated[
         str | None,
-        typer.Option(metavar="WHAT", help='"count, mean:tb, max:tb by c": numbers instead of rows.'),
+        typer.Option(
+            metavar="WHAT",
+            help='Numbers instead of rows: "count, mean:tb, max:tb by c"; of count, sum, mean, min, max, '
+            "std, rms, histogram:tb:40:0:400 (bins and ends; by default 100 from least to greatest).",
+        ),
     ] = None,
     within: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file."),
     ] = None,
-    xy: Annotated[str | None, typer.Option(metavar="X,Y", help="The columns that --within is about.")] = None,
+    xy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y",
+            help="The columns that --within is about; by default those named lon, lat and the like.",
+        ),
+    ] = None,
     source: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only rows that came from this file; also a glob.")
     ] = None,
@@ -88,16 +101,19 @@ def query(
     table = open_repo(repo, storage, allow_links).table(path)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
-        rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
+        with Progress("query") if reduce is not None else nullcontext():
+            rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
     _tell_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
     if explain:
-        if reduce is None:
-            rows.count()
+        with Progress("query"):
+            if reduce is None:
+                rows.count()
         _explained(rows.report(), json)
         return
-    count = export(rows, output, json, _SHOWN)
+    with Progress("query") if output not in (None, "-") else nullcontext():
+        count = export(rows, output, json, _SHOWN)
     if output not in (None, "-"):
-        talk(f"{output}: {count:,} rows of {len(rows.columns)} columns")
+        talk(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
     if count == 0 or (reduce is not None and rows.matched == 0):
         talk("icecore: no row matches")
         raise typer.Exit(1)
@@ -122,12 +138,8 @@ def _tell_packed(table: Table, texts: list[str | None]) -> None:
     """Say which columns named in ``texts`` hold other numbers than they stand for."""
     words = set(re.findall(r"\w+", " ".join(text for text in texts if text)))
     for name in table:
-        attrs = table[name].attrs if words & set(re.findall(r"\w+", name)) else {}
-        scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
-        if (scale, offset) != (1, 0):
-            talk(f"icecore: {name} is stored as (value - {offset}) / {scale}, and taken as it is stored")
-        if str(attrs.get("_Unsigned")).lower() == "true" and table[name].dtype.kind == "i":
-            talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
+        if words & set(re.findall(r"\w+", name)):
+            tell_packed(name, table[name])
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -153,8 +165,6 @@ def _pair(text: str | None) -> tuple[str, str] | None:
 
 
 def _explained(report: dict[str, Any], json: bool) -> None:
-    from icecore import text
-
     summed = report.get("from_summaries")
     lines = [f"{report['rows_out']:,} of {report['rows']:,} rows"]
     if summed and not report["zones"]:
@@ -172,7 +182,8 @@ def _explained(report: dict[str, Any], json: bool) -> None:
         read = report[name]
         size = text.size(read["bytes_fetched"])
         lines.append(
-            f"{label.ljust(8)} {read['requests']:,} requests, {size}, {read['chunks']:,} chunks decoded"
+            f"{label.ljust(8)} {text.plural(read['requests'], 'request')}, {size}, "
+            f"{text.plural(read['chunks'], 'chunk')} decoded"
         )
     emit(report, json, "\n".join(lines))
     if report["rows_out"] == 0:

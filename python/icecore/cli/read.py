@@ -12,6 +12,7 @@ from icecore.cli.console import (
     BytesOption,
     Json,
     PathArgument,
+    Progress,
     RepoArgument,
     RtolOption,
     SelArgument,
@@ -20,6 +21,7 @@ from icecore.cli.console import (
     examples,
     open_repo,
     talk,
+    tell_packed,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from icecore.array import Array
 
 _MOST_JSON = 1_000_000
+#: files that say themselves what their numbers stand for
+_WITH_ATTRIBUTES = (".nc", ".h5", ".hdf5")
 
 
 def read(
@@ -36,7 +40,13 @@ def read(
     sel: SelArgument = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write .npy, .csv, .parquet, .nc or .h5."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write .npy, .csv, .parquet, .nc or .h5; rows of .csv and .parquet begin with the "
+            "indexes along each dimension.",
+        ),
     ] = None,
     rtol: RtolOption = None,
     bytes: BytesOption = None,
@@ -46,7 +56,8 @@ def read(
 ) -> None:
     """Read a selection.
 
-    Prints it, with its range, or writes it to a file.
+    Prints it, with the range of its values (those that its attributes call missing are left out), or writes
+    it to a file. Numbers are those that are stored: scale_factor and add_offset are not applied.
     """
     from icecore import text
     from icecore.selection import parse
@@ -56,7 +67,8 @@ def read(
     precision: dict[str, Any] = {"rtol": rtol, "bytes": bytes}
     bound = array.bound(**precision)
     if output is None:
-        data = array.read(index, **precision)
+        with Progress("read"):
+            data = array.read(index, **precision)
         if json and data.size > _MOST_JSON:
             raise errors.make("memory", f"{data.size:,} elements are too many for JSON", "-o out.npy")
         emit(
@@ -65,15 +77,19 @@ def read(
             "" if json else _text(array, data),
             fold=False,
         )
+        tell_packed(array.path, array)
         _say(bound)
         return
     from icecore.export import save
 
-    data = save(array, index, output, **precision)
+    with Progress("read"):
+        data = save(array, index, output, **precision)
     if json:
         emit({**_facts(array, data, bound, False), "file": output}, True, "")
     else:
         talk(f"{output}: {data.dtype} {data.shape}, {text.size(data.nbytes)}")
+    if not output.lower().endswith(_WITH_ATTRIBUTES):
+        tell_packed(array.path, array)
     _say(bound)
 
 
@@ -84,7 +100,8 @@ def _say(bound: float) -> None:
 
 
 def _facts(array: Array, data: np.ndarray, bound: float, values: bool) -> dict[str, Any]:
-    facts = {"path": array.path, "dtype": str(data.dtype), "shape": data.shape, **_range(data)}
+    facts: dict[str, Any] = {"path": array.path, "dtype": str(data.dtype), "shape": data.shape}
+    facts |= {name: _plain(value) for name, value in _range(array, data).items()}
     facts["rtol_bound"] = bound
     return {**facts, "data": _jsonable(data)} if values else facts
 
@@ -113,23 +130,50 @@ def _text(array: Array, data: np.ndarray) -> str:
     from icecore import text
 
     head = f"{array.path}  {array._node.dtype_label}  {data.shape}  {text.size(data.nbytes)}"
-    spread = "  ".join(f"{name} {value}" for name, value in _range(data).items())
+    spread = "  ".join(f"{name} {_shown(name, value, array)}" for name, value in _range(array, data).items())
     with np.printoptions(threshold=200, edgeitems=3, linewidth=110):
         return "\n".join(line for line in (head, spread, str(data)) if line)
 
 
-def _range(data: np.ndarray) -> dict[str, Any]:
-    """Minimum, maximum and mean of the finite values of a numeric array."""
+def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
+    """Minimum, maximum and mean of the finite values of a numeric array, without those that its attributes
+    call missing; and how many are left out.
+    """
     import numpy as np
+
+    from icecore.missing import missing
 
     if data.dtype.kind not in "iuf" or data.size == 0:
         return {}
-    finite = data[np.isfinite(data)] if data.dtype.kind == "f" else data
-    if finite.size == 0:
-        return {"finite": 0}
-    low, high, mean = finite.min().item(), finite.max().item(), float(finite.mean(dtype="f8"))
-    facts: dict[str, Any] = {"min": low, "max": high, "mean": mean}
-    return facts if finite.size == data.size else {**facts, "finite": int(finite.size)}
+    data = np.asarray(data)
+    gone = missing(array, data)
+    finite = data[np.isfinite(data) & ~gone]
+    facts: dict[str, Any] = {}
+    if finite.size:
+        facts = {"min": finite.min(), "max": finite.max(), "mean": finite.mean(dtype="f8")}
+    left_out = int(gone.sum())
+    if finite.size + left_out != data.size or not finite.size:
+        facts["finite"] = int(finite.size)
+    return {**facts, "missing": left_out} if left_out else facts
+
+
+def _shown(name: str, value: Any, array: Array) -> str:
+    """A fact about numbers, in no more digits than they have; the unit stands behind the last of them."""
+    from icecore import text
+
+    if name in ("finite", "missing"):
+        return f"{value:,}"
+    if name != "mean":
+        return str(value)
+    shown = str(value.astype(array.dtype) if array.dtype.kind == "f" else value)
+    units = array.attrs.get("units")
+    if not isinstance(units, str) or {"scale_factor", "add_offset"} & array.attrs.keys():
+        return shown
+    return f"{shown} {text.shorten(units)}"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
 
 
 def register(app: typer.Typer) -> None:

@@ -23,7 +23,10 @@ def restore(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Print a packed text table again: the original file, byte for byte, checked against its SHA-256."""
+    """Print a packed text table again.
+
+    The original file, byte for byte, checked against its SHA-256; also a table of binary records.
+    """
     from icecore.repo import open
     from icecore.tables.restore import restore
 

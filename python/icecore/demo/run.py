@@ -20,11 +20,14 @@ from icecore.linking import link
 from icecore.packing import pack
 from icecore.repo import Repo, open
 from icecore.report import Report
+from icecore.sourcing import is_repository
 from icecore.tables.restore import restore
 
 REPO = "demo.icecore"
 #: bytes that sample files and repository take together, and some to spare
 _SIZE = 45_000_000
+#: what may be left of it where its removal was stopped: no list of versions any more
+_PARTS = {".icecore.lock", "chunks", "manifests", "overwritten", "seals", "snapshots", "transactions"}
 #: groups of the repository → the sample file, and what is done with it
 _PLAN = {
     "/photons": ("photons.h5", "linked"),
@@ -99,30 +102,48 @@ def run(folder: Path) -> Outcome:
 
 
 def _prepare(folder: Path) -> None:
+    inside = next(
+        (place for place in (folder, *folder.absolute().parents) if is_repository(str(place))), None
+    )
+    if inside is not None:
+        raise errors.make("exists", f"{inside} is a repository", "name another folder: icecore demo DIR")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{folder} can't be made: {error.strerror}"
         raise errors.make("io", message, "name another folder: icecore demo DIR") from None
     room(str(folder / REPO), _SIZE)
-    made = {REPO, *(name for name, _ in _PLAN.values())}
-    if (folder / REPO).exists() or not any((folder / name).exists() for name in made):
-        _forget(folder / REPO)
+    repo = folder / REPO
+    if repo.exists():
+        _forget(repo)
         return
-    found = next(name for name in sorted(made) if (folder / name).exists())
-    raise errors.make(
-        "exists",
-        f"{folder} holds {found}, which no demonstration made",
-        "name another folder: icecore demo DIR",
-    )
+    found = next((name for name, _ in _PLAN.values() if (folder / name).exists()), None)
+    if found is not None:
+        raise _foreign(f"{folder} holds {found}")
 
 
 def _forget(place: Path) -> None:
-    """The repository of an earlier demonstration, or what is left of it."""
+    """The repository of an earlier demonstration, or what is left of it.
+
+    Raises:
+        Error: ``exists`` where it is anything else.
+    """
     try:
-        open(place)._native.remove(only_if_bare=False)
+        repo = open(place)
     except errors.Error:
+        if not place.is_dir() or not {path.name for path in place.iterdir()} <= _PARTS:
+            raise _foreign(str(place)) from None
         shutil.rmtree(place, ignore_errors=True)
+        return
+    if others := {f"/{path.split('/')[1]}" for path in repo} - _PLAN.keys():
+        raise _foreign(f"{place} holds {', '.join(sorted(others)[:3])}")
+    repo._native.remove(only_if_bare=False)
+
+
+def _foreign(what: str) -> errors.Error:
+    return errors.make(
+        "exists", f"{what}, which no demonstration made", "name another folder: icecore demo DIR"
+    )
 
 
 def _compare(repo: Repo, group: str, source: Path, row: dict[str, object], checks: list[Check]) -> None:
@@ -208,22 +229,21 @@ def _columns(source: Path) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def describe(outcome: Outcome) -> str:
-    """The outcome as text."""
+    """The outcome as text: bytes of the file and of the repository, time to write, to read with icecore, and
+    to read with h5py and NumPy.
+    """
     cells = [
         [
             row["file"],
             row["arrays"],
-            text.size(_number(row["bytes_raw"])),
             text.size(_number(row["bytes_file"])),
             text.size(_number(row["bytes_stored"])),
-            f"{_number(row['seconds_write']) * 1e3:.0f} ms",
-            f"{_number(row['seconds_read']) * 1e3:.1f} ms",
-            f"{_number(row['seconds_reference']) * 1e3:.1f} ms",
+            *(_time(row[f"seconds_{what}"]) for what in ("write", "read", "reference")),
         ]
         for row in outcome.rows
     ]
-    headers = ["sample", "arrays", "raw", "file", "in repository", "written in", "read in", "h5py/NumPy"]
-    lines = [text.table(headers, cells, (2, 3, 4, 5, 6, 7)), ""]
+    headers = ["sample", "arrays", "file", "stored", "written", "read", "h5py, np"]  # within 80 columns
+    lines = [text.table(headers, cells, (2, 3, 4, 5, 6)), ""]
     wrong = [check for check in outcome.checks if not check.same]
     lines += [f"WRONG {check.path}: {check.detail}" for check in wrong]
     right = len(outcome.checks) - len(wrong)
@@ -237,6 +257,11 @@ def _counts(report: Report) -> str:
     return ", ".join(
         f"{n} {how}" for how in ("linked", "mixed", "copied", "packed") if (n := report.count(how))
     )
+
+
+def _time(seconds: object) -> str:
+    milliseconds = _number(seconds) * 1e3
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
 def _number(value: object) -> float:

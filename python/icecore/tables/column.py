@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from icecore import attributes
+from icecore.missing import nulls
 from icecore.sources.timeunits import conversion, is_time
 
 if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.array import Array
 
-_NULLS = ("_FillValue", "missing_value")
 #: values of a row, at most: a map's rows are no rows of a table
 _WIDEST = 4096
 _ARROW_TIMES = ("W", "D", "h", "m", "s", "ms", "us", "ns")
@@ -49,28 +48,6 @@ def column(
 ) -> tuple[str, _icecore.Array, list[bytes], tuple[float, float] | None, int | None]:
     """What the engine's table takes; with ``item`` only that value of each row."""
     return name, array._native, nulls(array), _epoch(array), item
-
-
-def nulls(array: Array) -> list[bytes]:
-    """The elements that stand for null by the array's attributes, as bytes in native order."""
-    found: list[bytes] = []
-    if array.dtype.kind not in "biufSU":
-        return found
-    attrs = array.attrs
-    for value in (attrs[key] for key in _NULLS if key in attrs):
-        for item in value if isinstance(value, (list, tuple)) else [value]:
-            element = _element(attributes.fill(item, array.dtype), array.dtype)
-            if element is not None and element not in found:
-                found.append(element)
-    return found
-
-
-def _element(value: Any, dtype: np.dtype[Any]) -> bytes | None:
-    try:
-        made = np.array(value, dtype)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return made.tobytes() if made.shape == () else None
 
 
 def _epoch(array: Array) -> tuple[float, float] | None:

@@ -196,7 +196,7 @@ def _show(scan: Rows, shown: int) -> int:
         rows += batch.num_rows
     names = [text.visible(name) for name in scan.columns]
     wide = shutil.get_terminal_size().columns
-    fit = _fitting([max(map(len, column)) for column in zip(names, *first, strict=True)], wide)
+    fit = _fitting([max(map(text.width, column)) for column in zip(names, *first, strict=True)], wide)
     lines = [text.table(names[:fit], [row[:fit] for row in first], range(fit))]
     if rows > shown:
         lines.append(f"… {rows:,} rows; -o out.csv writes all of them")

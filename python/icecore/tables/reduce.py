@@ -13,6 +13,7 @@ from icecore.tables import moments, summaries
 from icecore.tables.grouped import Grouped
 from icecore.tables.moments import Moments
 from icecore.tables.reduced import Reduced
+from icecore.tables.scan import arrow, arrow_type
 from icecore.tables.wishes import Wish, parse
 from icecore.tables.zones import ZONE
 
@@ -51,7 +52,10 @@ def reduce(
     Args:
         table: the table.
         what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
-            rows, ``count:tb`` values; ``histogram:tb:40:0:400`` counts values in 40 bins from 0 to 400.
+            rows, ``count:tb`` values; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the population) and
+            ``rms`` are of numbers, ``min`` and ``max`` of times too. ``histogram:tb:40:0:400`` counts values
+            in 40 bins of one width from 0 to 400, both ends included; without ends from the least to the
+            greatest value, without a number in 100 bins.
         where: see :class:`icecore.tables.table.Table`.
         within, xy, source, prune: as for :meth:`icecore.tables.table.Table.scan`.
 
@@ -88,6 +92,7 @@ def reduced(
         scan = table.scanning(columns, where, **options)
     made, matched = _keyed(scan, keys, wishes) if keys else _single(scan, columns, wishes, whole or Group())
     made = {name: values[:limit] for name, values in made.items()}
+    made |= _as_times(table, wishes, made)
     taken = columns if is_known and whole else []
     return Reduced(table, keys, wishes, made, matched, taken, [*reports, scan.report()])
 
@@ -107,6 +112,17 @@ def _single(
     for batch in scan.batches() if columns else ():
         _add(group, batch, wishes)
     return {label: [value] for label, value in _row(group, wishes).items()}, group.rows
+
+
+def _as_times(table: Table, wishes: Sequence[Wish], made: dict[str, Any]) -> dict[str, Any]:
+    """The extremes of columns of times, which so far are Arrow's numbers, as such."""
+    pa, found = arrow(), {}
+    for wish in wishes:
+        kind = table._kind(wish.column)[0] if wish.column is not None else None
+        if kind is not None and kind.kind in "mM" and wish.function in ("min", "max"):
+            numbers = pa.array(list(made[wish.label]), pa.int64())
+            found[wish.label] = numbers.view(arrow_type(pa, kind))
+    return found
 
 
 def _known(table: Table, wishes: Sequence[Wish], keys: Sequence[str], options: dict[str, Any]) -> bool:
@@ -147,7 +163,7 @@ def _whole(table: Table, wishes: Sequence[Wish], runs: Sequence[tuple[int, int]]
     """The zones that match as a whole, from summaries; None where these don't tell deviations."""
     group = Group(rows=sum(stop - start for start, stop in runs))
     for column, functions in _asked(wishes).items():
-        zones = summaries.read(table[column])
+        zones = _numbers(summaries.read(table[column]), table[column])
         used = np.zeros(len(zones["count"]), bool)
         for start, stop in runs:
             used[start // ZONE : -(-stop // ZONE)] = True
@@ -156,6 +172,15 @@ def _whole(table: Table, wishes: Sequence[Wish], runs: Sequence[tuple[int, int]]
             return None
         group.moments[column] = found
     return group
+
+
+def _numbers(zones: dict[str, np.ndarray], array: Array) -> dict[str, np.ndarray]:
+    """A summary with times as Arrow's numbers."""
+    if array.dtype.kind not in "mM":
+        return zones
+    unit = arrow_type(arrow(), array.dtype).unit
+    ends = {name: zones[name].astype(f"{array.dtype.kind}8[{unit}]").view("i8") for name in ("min", "max")}
+    return {**zones, **ends}
 
 
 def _spanned(
@@ -193,6 +218,7 @@ def _add(group: Group, part: pa.RecordBatch, wishes: Sequence[Wish]) -> None:
 
 def _values(column: pa.Array) -> np.ndarray:
     data = column.drop_null().to_numpy(zero_copy_only=False)
+    data = data.view("i8") if data.dtype.kind in "mM" else data
     gone = np.isnan(data) if data.dtype.kind == "f" else np.zeros(0, bool)
     return data[~gone] if gone.any() else data
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors
+from icecore import errors, text
 from icecore.tables.column import nulls
 from icecore.tables.rows import of_source
 
@@ -47,6 +47,7 @@ class Scan:
     ) -> None:
         self._table = table
         self.columns = list(columns)
+        self._where = where
         if twice := [name for name, times in Counter(columns).items() if times > 1]:
             raise errors.make("invalid", f"columns names {twice[0]} twice", "name it once")
         self._read = list(columns)
@@ -67,6 +68,12 @@ class Scan:
         rows = None if source is None else of_source(table, source)
         numbers = [table._numbers[name] for name in self._read]
         self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, rows)
+
+    def __repr__(self) -> str:
+        where = f" where {self._where}" if self._where is not None else ""
+        return (
+            f"<icecore.Scan {text.label(self._table.path)} {text.plural(len(self.columns), 'column')}{where}>"
+        )
 
     def report(self) -> dict[str, Any]:
         """What it took so far."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore import errors
+from icecore import errors, text
 from icecore.nodes import nearest
 from icecore.tables.column import column, fits, items, width
 
@@ -214,6 +214,23 @@ class Table:
 
         return flat(self.scan(columns, where, **options)).read_pandas()
 
+    def reduce(
+        self,
+        what: str,
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        source: str | None = None,
+        prune: bool = True,
+    ) -> list[dict[str, Any]]:
+        """Numbers about rows instead of the rows: ``t.reduce("count, mean:tb, max:tb by c", "tb > 90")``; see
+        :func:`icecore.tables.reduce.reduce`.
+        """
+        from icecore.tables.reduce import reduce
+
+        return reduce(self, what, where, within=within, xy=xy, source=source, prune=prune)
+
     def to_polars(self) -> polars.LazyFrame:
         """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.
 
@@ -253,11 +270,11 @@ class Table:
         return arrays[name]
 
     def __repr__(self) -> str:
-        longest = max(len(name) for name in self._columns)
-        rows = [f"  {name.ljust(longest)}  {_label(array)}" for name, array in self._columns.items()]
+        columns = [(f"  {text.label(name)}", _label(array)) for name, array in self._columns.items()]
+        rows = [text.pairs(columns)]
         if self._left_out:
-            rows.append(f"  (left out: {', '.join(self._left_out)})")
-        head = f"<icecore.Table {self.path} {len(self):,} rows, {len(self._columns)} columns>"
+            rows.append(f"  (left out: {', '.join(map(text.label, self._left_out))})")
+        head = f"<icecore.Table {text.label(self.path)} {len(self):,} rows, {len(self._columns)} columns>"
         return "\n".join([head, *rows])
 
     def _repr_html_(self) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from icecore.tables.table import Table
 
 _FUNCTIONS = ("count", "sum", "mean", "min", "max", "std", "rms", "histogram")
+#: what times and durations have too
+_OF_TIMES = ("min", "max", "count")
 _EXAMPLE = '"count, mean:tb, max:tb by c"; a histogram: "histogram:tb:40" or "histogram:tb:40:0:400"'
 _BINS = 100
 
@@ -55,8 +57,10 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
     for wish in wishes:
         if wish.column is not None:
             kind = _kind(table, wish.label, wish.column)
-            if kind.kind not in "biuf":
-                raise errors.make("dtype", f"{wish.label}: {wish.column} holds {kind}, no numbers", "count")
+            if kind.kind not in "biuf" and not (kind.kind in "mM" and wish.function in _OF_TIMES):
+                of_times = " or ".join(f"{name}:{wish.column}" for name in _OF_TIMES)
+                hint = of_times if kind.kind in "mM" else "count"
+                raise errors.make("dtype", f"{wish.label}: {wish.column} holds {kind}, no numbers", hint)
     names = [*keys, *(wish.label for wish in wishes)]
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         hint = "count its values: count:count" if twice == ["count"] and "count" in keys else "name it once"

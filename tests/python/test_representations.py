@@ -1,0 +1,70 @@
+"""What a prompt and a notebook show of each public object: short, one line a name, HTML that is whole."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+
+ODD = "név\n<b>&\"'\x1b[31m"
+
+
+class Whole(HTMLParser):
+    """Every tag is closed, and none of them is a script."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        assert tag in ("b", "details", "div", "span", "summary", "table", "td", "tr")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> icecore.Repo:
+    attrs = {ODD: ODD * 500, "numbers": list(range(1000)), "nested": {"a": [1, {"b": "<script>"}]}}
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.group(f"/{ODD}", attrs)
+        w.array(f"/{ODD}/{ODD}", "f4", (3,), dims=[ODD], attrs=attrs)[...] = np.ones(3)
+        w.array(f"/{ODD}/other", "M8[s]", (3,))
+        w.array("/scalar", "f8", ())[...] = 1
+    return icecore.open(tmp_path / "r")
+
+
+def test_html_is_whole_and_escaped(repo: icecore.Repo) -> None:
+    things = [repo, *repo.groups.values(), *repo.arrays.values(), repo.table(f"/{ODD}")]
+    for page in (thing._repr_html_() for thing in things):  # type: ignore[attr-defined]
+        Whole(page)
+        assert not set(page) & set("\n\x1b")
+
+
+def test_text_is_short_and_steers_nothing(repo: icecore.Repo) -> None:
+    table = repo.table(f"/{ODD}")
+    for thing in (repo, *repo.groups.values(), *repo.arrays.values(), table, table.scanning()):
+        assert "\x1b" not in repr(thing)
+        assert repr(thing).startswith("<icecore.")
+        assert len(repr(thing)) < 400
+    assert len(repr(table).splitlines()) == 3
+    with repo.writer() as w:
+        assert repr(w["/scalar"]) == "<icecore.ArrayWriter /scalar float64 ()>"
+        assert repr(w).startswith("<icecore.Writer ")
+
+
+def test_outcomes_are_tables(tmp_path: Path) -> None:
+    np.savez(tmp_path / "many.npz", **{f"a{i}": np.arange(9) for i in range(30)})
+    report = icecore.link(tmp_path / "many.npz", tmp_path / "r")
+    lines = repr(report).splitlines()
+    assert lines[0].startswith("<icecore.Report 30 ")
+    assert lines[-1] == "… and 10 arrays more"
+    found = icecore.assay(tmp_path / "many.npz", seconds=0)
+    assert repr(found) == str(found)
