@@ -14,6 +14,7 @@ from icecore.into import apart, begin, destination, groups, may_commit, notes, s
 from icecore.linkplan import LinkPlan
 from icecore.repo import Repo
 from icecore.report import Report, Row
+from icecore.sources import keep_open
 from icecore.sourcing import Failure, attributes, gather
 from icecore.tables.summaries import write_for
 from icecore.writer import Writer
@@ -51,7 +52,7 @@ def link(
         append: continue arrays that exist along ``concat``.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed.
+        keep_going: commit what could be done even where some source failed, or something in one.
         dry_run: only say what would be done.
         allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
             folders of the files.
@@ -86,7 +87,8 @@ def link(
             references.allow(writer, linked, allow_links)
             # arrays that are joined are all there, or none
             left_out: list[Failure] | None = [] if keep_going and concat is None else None
-            _Linking(writer, plans, progress, left_out).write()
+            with keep_open():
+                _Linking(writer, plans, progress, left_out).write()
             missing = {failure.name for failure in left_out or ()}
             if summaries:
                 write_for(writer, [plan.step.path for plan in plans if plan.step.path not in missing])

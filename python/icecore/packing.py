@@ -21,6 +21,7 @@ from icecore.into import apart, begin, groups, may_commit, notes, summary, writi
 from icecore.layout import Layout
 from icecore.repo import Repo
 from icecore.report import Report, Row
+from icecore.sources import keep_open
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sources.held import Held
 from icecore.sourcing import Failure, gather
@@ -91,7 +92,7 @@ def pack(
             what comes are written anew, as packing all files in one go would have them; ``notes`` name them.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed.
+        keep_going: commit what could be done even where some source failed, or something in one.
         restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for
             byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
@@ -162,7 +163,8 @@ def pack(
             wanted = _Wanted(
                 chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
             )
-            packing.pack(wanted)
+            with keep_open():
+                packing.pack(wanted)
             report.failures += left_out or ()
             options = TableOptions(restore, trust, portable, goal == "archive")
             long, made = pack_tables(writer, tables, options, report, keep_going, progress)
