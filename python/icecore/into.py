@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from icecore import errors, reference
-from icecore.assemble import Assembly
+from icecore.assemble import Assembly, Step
 from icecore.repo import Repo, create, open
 from icecore.report import Report
 from icecore.sourcing import Failure, Source
@@ -119,6 +119,25 @@ def _remove(made: Repo) -> None:
     """Unless others committed to it meanwhile, or keep it locked."""
     with suppress(errors.Error):  # the error that led here is the one to tell about
         made._native.remove(only_if_bare=True)
+
+
+@contextmanager
+def apart(writer: Writer, step: Step, failures: list[Failure] | None) -> Iterator[None]:
+    """An array that turns out to be unreadable while it is written is left out, and goes to ``failures``.
+
+    Raises:
+        Error: what else goes wrong; all that does where ``failures`` is None, or where leaving it out would
+            lose what was there before.
+    """
+    try:
+        yield
+    except errors.Error as error:
+        is_new = step.old is None and step.replaced is None
+        if failures is None or not is_new or error.kind not in ("corrupt", "unsupported"):
+            raise
+        if writer._native.exists(step.path):
+            writer.delete(step.path)
+        failures.append(Failure.of(step.path, error))
 
 
 def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:

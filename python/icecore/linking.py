@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from icecore import copying, errors, linkplan, references
 from icecore.analyzer.plan import Planned
 from icecore.assemble import Existing, assemble
-from icecore.into import begin, destination, groups, may_commit, notes, summary, writing
+from icecore.into import apart, begin, destination, groups, may_commit, notes, summary, writing
 from icecore.linkplan import LinkPlan
 from icecore.repo import Repo
 from icecore.report import Report, Row
-from icecore.sourcing import attributes, gather
+from icecore.sources import keep_open
+from icecore.sourcing import Failure, attributes, gather
 from icecore.tables.summaries import write_for
 from icecore.writer import Writer
 
@@ -51,7 +52,7 @@ def link(
         append: continue arrays that exist along ``concat``.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed.
+        keep_going: commit what could be done even where some source failed, or something in one.
         dry_run: only say what would be done.
         allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
             folders of the files.
@@ -70,7 +71,7 @@ def link(
     began = time.perf_counter()
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
-    indexed, failures = gather(sources)
+    indexed, failures = gather(sources, whole=concat is not None)
     why = message or summary("link", indexed)
     repo, writer = (destination(into, storage), None) if dry_run else begin(into, storage, why)
     assembly = assemble(indexed, group, concat, repo, existing)
@@ -84,9 +85,15 @@ def link(
             groups(writer, assembly, replace)
             linked = [plan.step.entry for plan in plans if plan.how != "copied"]
             references.allow(writer, linked, allow_links)
-            _Linking(writer, plans, progress).write()
+            # arrays that are joined are all there, or none
+            left_out: list[Failure] | None = [] if keep_going and concat is None else None
+            with keep_open():
+                _Linking(writer, plans, progress, left_out).write()
+            missing = {failure.name for failure in left_out or ()}
             if summaries:
-                write_for(writer, [plan.step.path for plan in plans])
+                write_for(writer, [plan.step.path for plan in plans if plan.step.path not in missing])
+            report.failures += left_out or ()
+            report.rows = [row for row in report.rows if row.path not in missing]
         report.snapshot = writer.snapshot_id
         report.bytes_stored = writer.bytes_stored
     report.seconds = time.perf_counter() - began
@@ -95,11 +102,16 @@ def link(
 
 class _Linking:
     def __init__(
-        self, writer: Writer, plans: Sequence[LinkPlan], progress: Callable[[str, int, int], None] | None
+        self,
+        writer: Writer,
+        plans: Sequence[LinkPlan],
+        progress: Callable[[str, int, int], None] | None,
+        failures: list[Failure] | None,
     ) -> None:
         self._writer = writer
         self._plans = plans
         self._report = progress
+        self._failures = failures
         self._done = 0
         self._total = sum(plan.step.entry.nbytes for plan in plans if plan.how == "copied")
 
@@ -109,12 +121,13 @@ class _Linking:
             if plan.step.replaced is not None and plan.how != "copied":
                 self._writer.delete(plan.step.path)
             self._writer._parents(plan.step.path)
-            if plan.how == "copied":
-                self._copy(plan)
-            elif plan.step.old is not None:
-                self._extend(plan)
-            else:
-                self._link(plan)
+            with apart(self._writer, plan.step, self._failures):
+                if plan.how == "copied":
+                    self._copy(plan)
+                elif plan.step.old is not None:
+                    self._extend(plan)
+                else:
+                    self._link(plan)
 
     def _progress(self, path: str, nbytes: int) -> None:
         self._done += nbytes

@@ -17,13 +17,14 @@ from icecore.analyzer import plan
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
-from icecore.into import begin, groups, may_commit, notes, summary, writing
+from icecore.into import apart, begin, groups, may_commit, notes, summary, writing
 from icecore.layout import Layout
 from icecore.repo import Repo
 from icecore.report import Report, Row
+from icecore.sources import keep_open
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sources.held import Held
-from icecore.sourcing import gather
+from icecore.sourcing import Failure, gather
 from icecore.tables.choice import CHUNK
 from icecore.tables.job import TableOptions
 from icecore.tables.jobs import pack_tables, plan_tables
@@ -91,7 +92,7 @@ def pack(
             what comes are written anew, as packing all files in one go would have them; ``notes`` name them.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed.
+        keep_going: commit what could be done even where some source failed, or something in one.
         restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for
             byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
@@ -128,7 +129,10 @@ def pack(
         trust=trust,
     )
     budget = asked.memory
-    indexed, failures = gather(sources, repositories=True, storage=dict(storage or {}), tables=True)
+    kept = dict(storage or {})
+    indexed, failures = gather(
+        sources, repositories=True, storage=kept, tables=True, whole=concat is not None
+    )
     why = message or summary("pack", indexed)
     if header is not None:
         from icecore.sources.tables import headed
@@ -153,14 +157,18 @@ def pack(
     if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
         with writing(writer, into, storage, why, 2 * budget) as writer:
             groups(writer, assembly, replace)
-            packing = _Packing(writer, assembly.steps, budget // 4, progress)
+            # arrays that are joined are all there, or none
+            left_out: list[Failure] | None = [] if keep_going and concat is None else None
+            packing = _Packing(writer, assembly.steps, budget // 4, progress, left_out)
             wanted = _Wanted(
                 chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
             )
-            packing.pack(wanted)
+            with keep_open():
+                packing.pack(wanted)
+            report.failures += left_out or ()
             options = TableOptions(restore, trust, portable, goal == "archive")
             long, made = pack_tables(writer, tables, options, report, keep_going, progress)
-            write_for(writer, [*long, *(step.path for step in assembly.steps if summaries)], made)
+            write_for(writer, [*long, *(row.path for row in packing.rows() if summaries)], made)
             if then is not None:
                 then(writer)
         report.snapshot = writer.snapshot_id
@@ -283,9 +291,11 @@ class _Packing:
         steps: Sequence[Step],
         budget: int,
         progress: Callable[[str, int, int], None] | None,
+        failures: list[Failure] | None,
     ) -> None:
         self._writer, self._steps = writer, steps
         self._budget = budget
+        self._failures = failures
         self._report = progress
         self._done = 0
         self._total = sum(step.entry.nbytes for step in steps)
@@ -294,27 +304,34 @@ class _Packing:
         """Write every array."""
         if not self._steps:
             return
-        from icecore import copying  # tables of text need nothing of it
+        from icecore import copying  # tables of text need nothing of them
         from icecore.linkedread import linked_readers
 
         readers = linked_readers([step.entry for step in self._steps])
         for step, read in zip(self._steps, readers, strict=True):
-            if step.old is not None:
-                copying.copy_after(self._writer, step, read, self._progress)
-                continue
-            if step.entry.nbytes <= self._budget:
-                read = copying.at_once(step.entry, read)
-            held = step.entry.sparse()
-            where = wanted.layout(step.entry, read, self._budget)
-            planned = wanted.codecs(step, read, where, self._budget, held)
-            where = wanted.gathered(step.entry, where, planned.ratio, self._budget)
-            copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress, held)
+            with apart(self._writer, step, self._failures):
+                if step.old is not None:
+                    copying.copy_after(self._writer, step, read, self._progress)
+                else:
+                    self._new(step, read, wanted)
+
+    def _new(self, step: Step, read: Reader, wanted: _Wanted) -> None:
+        from icecore import copying
+
+        if step.entry.nbytes <= self._budget:
+            read = copying.at_once(step.entry, read)
+        held = step.entry.sparse()
+        where = wanted.layout(step.entry, read, self._budget)
+        planned = wanted.codecs(step, read, where, self._budget, held)
+        where = wanted.gathered(step.entry, where, planned.ratio, self._budget)
+        copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress, held)
 
     def rows(self) -> list[Row]:
         """What became of each array."""
         written = self._writer._native.written()
         rows = []
-        for step in self._steps:
+        missing = {failure.name for failure in self._failures or ()}
+        for step in (step for step in self._steps if step.path not in missing):
             _, stored, chunks, kept = written.get(step.path, (0, 0, 0, 0))
             why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
             rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))

@@ -51,6 +51,7 @@ def gather(
     storage: dict[str, str] | None = None,
     options: dict[str, Any] | None = None,
     tables: bool = False,
+    whole: bool = False,
 ) -> tuple[list[Source], list[Failure]]:
     """Index every source.
 
@@ -61,6 +62,7 @@ def gather(
         storage: credentials for repositories.
         options: handed to the sources' modules.
         tables: whether sources may hold tables of text, which have no arrays yet.
+        whole: whether a source in which something can't be read is set aside with all that it holds.
 
     Returns:
         The sources that could be indexed, in order, and the failures: files of no known format that labels
@@ -80,7 +82,8 @@ def gather(
             continue
         for file in files:
             try:
-                arrays = open_source(file, **(options or {}))
+                arrays = open_source(file, keep_going=not whole, **(options or {}))
+                bad += [Failure.of(file, error) for error in arrays.failed]
                 if arrays.tables and not tables:
                     raise errors.make(
                         "unsupported",

@@ -12,6 +12,8 @@ import pytest
 from icecore import errors, link, pack
 from icecore.export import save
 from icecore.sources import keep_open, open_source
+from icecore.sources.hdf5 import read
+from icecore.sources.hdf5.file import open_file
 from sources_kit import everything, foreign, same, stored_chunks, through_zarr, zarr_store
 
 rng = np.random.default_rng(5)
@@ -819,6 +821,20 @@ def test_files_stay_closed_between_reads(tmp_path):
             assert amap.arrays["/x"].read((slice(i, i + 1),)).tolist() == [i]
     with h5py.File(path, "r+") as file:
         file["z"] = 1
+
+
+@pytest.mark.parametrize("verb", [link, pack])
+def test_a_file_is_opened_once_for_all_that_is_copied(tmp_path, monkeypatch, verb):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        for i in range(20):
+            file[f"scalar {i}"] = i
+    opened = []
+    monkeypatch.setattr(read, "open_file", lambda name: opened.append(name) or open_file(name))
+    verb(path, tmp_path / "r", group="/g")
+    assert len(opened) == 1
+    assert icecore.open(tmp_path / "r")["/g/scalar 7"][()] == 7
+    h5py.File(path, "r+").close()  # and closed again
 
 
 def test_a_file_that_is_being_written_is_named(tmp_path):

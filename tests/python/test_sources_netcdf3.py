@@ -181,3 +181,18 @@ def test_impossible_counts_are_refused_before_any_allocation(tmp_path):
         with pytest.raises(errors.Error) as caught:
             open_source(path)
         assert caught.value.kind == "corrupt"
+
+
+def test_names_end_at_their_nul(tmp_path):
+    path = tmp_path / "x.nc"
+
+    def fill(file):
+        file.createDimension("n", 3)
+        file.createVariable("temp@", "f4", ("n",))[:] = [1, 2, 3]
+        file.setncattr("history@", "made")
+
+    write(path, "NETCDF3_CLASSIC", fill)
+    path.write_bytes(path.read_bytes().replace(b"@", b"\0"))
+    amap = open_source(path)
+    assert list(amap.arrays) == ["/temp"]
+    assert amap.attrs == {"history": "made"}

@@ -29,7 +29,10 @@ Append = Annotated[bool, typer.Option("--append", help="Continue arrays that exi
 Replace = Annotated[bool, typer.Option("--replace", help="Write arrays that exist anew.")]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave arrays that exist as they are.")]
 KeepGoing = Annotated[
-    bool, typer.Option("--keep-going", help="Commit what could be done although some failed.")
+    bool,
+    typer.Option(
+        "--keep-going", help="Commit what could be done although some files failed, or something in them."
+    ),
 ]
 Message = Annotated[
     str | None,

@@ -131,13 +131,20 @@ def format_of(source: str) -> Format | None:
         data.close()
 
 
-def open_source(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
+def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **options: Any) -> ArrayMap:
     """Index one source: a path, a folder that is a Zarr store, or an http(s) URL. Options go to the format's
-    module.
+    module. With ``keep_going`` what is damaged in it is in the map's ``failed``, and not raised.
 
     Raises:
         Error: ``source-missing``; ``format`` for what no module knows; whatever that module finds wrong.
     """
+    result = _open(source, **options)
+    if result.failed and not keep_going:
+        raise result.failed[0]
+    return result
+
+
+def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     source = local_path(os.fspath(source))
     if not is_remote(source) and os.path.isdir(source):
         if _is_zarr(source):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from icecore import errors
 from icecore.sources.held import Held
 from icecore.sources.tablefile import TableFile
 
@@ -233,6 +234,7 @@ class ArrayMap:
         arrays: path → entry.
         dropped: what is not in ``arrays`` or ``groups`` as the source has it.
         tables: path → a table that is packed row by row (:mod:`icecore.tables.pack`), never linked.
+        failed: an error for each thing in it that should be readable and isn't: damage.
     """
 
     source: str
@@ -240,6 +242,7 @@ class ArrayMap:
     arrays: dict[str, ArrayEntry] = field(default_factory=dict)
     dropped: list[Note] = field(default_factory=list)
     tables: dict[str, TableFile] = field(default_factory=dict)
+    failed: list[errors.Error] = field(default_factory=list)
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class _Cursor:
         count = self.size()
         found = self.take(count)
         self.take(-count % 4)
-        return text(found)
+        return text(found.partition(b"\0")[0])  # old writers count the NUL at a name's end
 
     def list_of(self, tag: int) -> int:
         found, count = self.u4(), self.size()

@@ -33,8 +33,10 @@ from icecore.sources.identity import identity, unchanged
 def open(source: str) -> ArrayMap:
     """Index an HDF5 file (path or http(s) URL): no data are read, only where they lie.
 
+    Objects that the HDF5 library can't read are in the map's ``failed``, the others in the map.
+
     Raises:
-        Error: ``source-missing``, ``permission``; ``corrupt`` where the HDF5 library can't read it;
+        Error: ``source-missing``, ``permission``; ``corrupt`` where the HDF5 library can't open it;
             ``source-changed`` where somebody wrote to it meanwhile.
     """
     before = identity(source)
@@ -53,17 +55,19 @@ def open(source: str) -> ArrayMap:
 
 
 def _assemble(source: str, walk: Walk) -> ArrayMap:
-    result = ArrayMap(source, dropped=walk.notes)
+    result = ArrayMap(source, dropped=walk.notes, failed=walk.failed)
     for path, attrs in walk.groups.items():
         result.groups[path] = group_attributes({n: value for n, value in attrs.items() if n not in HIDDEN})
     labels: dict[str, list[Labels]] = {}
+    datasets = []
     for raw in walk.datasets:
-        with guard(source, raw.path):
+        with walk.apart(raw.path):
             labels.setdefault(_parent(raw.path), []).append(_labels(raw, walk))
+            datasets.append(raw)
     names = name_dimensions(list(walk.groups), labels)
     inner: dict[str, int] = {}
     longer = extended_shapes([item for members in labels.values() for item in members])
-    for raw in walk.datasets:
+    for raw in datasets:
         if raw.plan.refused:
             continue
         if (
@@ -72,27 +76,30 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
         ):
             result.dropped.append(Note(raw.path, "dimension", "a netCDF dimension without a variable"))
             continue
-        with guard(source, raw.path):
-            absent = missing(raw.dsid.get_create_plist(), raw.source)
-        if absent:
-            result.dropped.append(
-                Note(raw.path, "unsupported", f"its data lie in {absent}, which is missing")
-            )
-            continue
         dims: tuple[str | None, ...] = names[raw.path] + _inner(raw, inner)
-        try:
-            with guard(source, raw.path):
-                entry = build(raw, dims, longer.get(raw.path), result.dropped)
-                if raw.plan.how == "cast":
-                    result.dropped.append(Note(raw.path, "rounded", raw.plan.note))
-        except errors.Error as error:
-            if error.kind not in ("unsupported", "dtype"):
-                raise
-            result.dropped.append(Note(raw.path, "unsupported", error.message))
-            continue
-        entry.path = raw.path.replace("/_nc4_non_coord_", "/")
-        result.add(entry)
+        with walk.apart(raw.path):
+            _add(result, raw, dims, longer.get(raw.path))
     return result
+
+
+def _add(
+    result: ArrayMap, raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None
+) -> None:
+    """Take a dataset in, or note why it was left out."""
+    if absent := missing(raw.dsid.get_create_plist(), raw.source):
+        result.dropped.append(Note(raw.path, "unsupported", f"its data lie in {absent}, which is missing"))
+        return
+    try:
+        entry = build(raw, dims, extended, result.dropped)
+    except errors.Error as error:
+        if error.kind not in ("unsupported", "dtype"):
+            raise
+        result.dropped.append(Note(raw.path, "unsupported", error.message))
+        return
+    if raw.plan.how == "cast":
+        result.dropped.append(Note(raw.path, "rounded", raw.plan.note))
+    entry.path = raw.path.replace("/_nc4_non_coord_", "/")
+    result.add(entry)
 
 
 def _inner(raw: RawDataset, known: dict[str, int]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from h5py import h5a, h5o, h5r, h5s, h5t
 
 from icecore.sources.attributes import text
+from icecore.sources.hdf5.types import memory_type
 
 #: netCDF-4's and the dimension scale interface's bookkeeping; never shown by netCDF libraries.
 HIDDEN = {
@@ -80,9 +81,7 @@ def _value(aid: Any, name_of: Callable[[Any], str]) -> Any:
     array = np.empty(shape, dtype)
     if count == 0:
         return array
-    aid.read(array, mtype=None if kind in (h5t.STRING, h5t.VLEN, h5t.ARRAY) else _memory_type(tid, kind))
-    if kind == h5t.ARRAY and array.dtype == object:
-        raise TypeError("an array of variable-length values")
+    aid.read(array, mtype=memory_type(tid))
     return _plain(array, name_of)
 
 
@@ -91,12 +90,6 @@ def _single(value: Any) -> Any:
     if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return value[0] if len(value) == 1 else value
     return value
-
-
-def _memory_type(tid: Any, kind: int) -> Any:
-    # Reading with the file's own type skips the library's search for a conversion; enum, opaque and numbers
-    # are exact.
-    return tid if kind in (h5t.INTEGER, h5t.ENUM, h5t.OPAQUE) else None
 
 
 def _plain(value: Any, name_of: Callable[[Any], str]) -> Any:

@@ -36,7 +36,7 @@ class RawDataset:
     """A dataset as it was met: its handles, shape and attributes, before dimensions have names."""
 
     path: str
-    real_path: str
+    real_path: str | bytes
     dsid: Any
     source: str
     identity: Identity
@@ -93,6 +93,8 @@ def build(
             held = _held(plist, raw, shape)
             entry.held = lambda: held  # the file is open only now
         return entry
+    if len(located.copied):
+        _check_filters(raw, plist)
     entry.chunks, entry.note = located.chunk, plan.note
     entry.codecs = [bytes_codec(plan.dtype, plan.big), *codecs]
     entry.links = Links.one_file(raw.identity, located.chunks, located.offsets, located.lengths)

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from h5py import h5s
 
 from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
@@ -14,6 +15,7 @@ from icecore.sources.contiguous import grid_of
 from icecore.sources.hdf5.file import guard, open_file
 from icecore.sources.hdf5.filters import load_plugins
 from icecore.sources.hdf5.swizzled import positions
+from icecore.sources.hdf5.types import memory_type, without_conversion
 from icecore.sources.identity import Identity, unchanged
 from icecore.sources.openfiles import shared
 from icecore.sources.structs import pack
@@ -30,7 +32,7 @@ class DatasetReader:
 
     source: str
     identity: Identity
-    path: str
+    path: str | bytes
     shape: tuple[int, ...]
     stored: tuple[int, ...]
     dtype: np.dtype
@@ -44,7 +46,8 @@ class DatasetReader:
         """
         unchanged(self.source, self.identity)
         load_plugins()
-        with guard(self.source, self.path), shared(self.source, self.identity, open_file) as file:
+        name = text(self.path) if isinstance(self.path, bytes) else self.path
+        with guard(self.source, name), shared(self.source, self.identity, open_file) as file:
             return self._read(file[self.path], region)
 
     def _read(self, dataset: Any, region: Region) -> np.ndarray:
@@ -64,6 +67,9 @@ class DatasetReader:
             return np.empty(0, dataset.dtype)
         if self.how == "text" and dataset.chunks and not self.inner:
             return self._words(dataset, region)
+        tid = dataset.id.get_type()
+        if without_conversion(tid):
+            return _as_stored(dataset.id, tid, region)
         return np.asarray(
             dataset[region] if region else dataset[()],
             dtype=None if dataset.dtype.kind == "O" else dataset.dtype.base,
@@ -102,6 +108,18 @@ class DatasetReader:
         out = np.full(shape, self._nothing, self.dtype)
         out[tuple(slice(0, n) for n in values.shape)] = values
         return out
+
+
+def _as_stored(dsid: Any, tid: Any, region: Region) -> np.ndarray:
+    """Elements of a type from which the library converts to no other."""
+    count = tuple(s.stop - s.start for s in region)
+    out = np.empty(count, tid.dtype)
+    if out.size:
+        inside, chosen = h5s.create_simple(count) if region else h5s.create(h5s.SCALAR), dsid.get_space()
+        if region:
+            chosen.select_hyperslab(tuple(s.start for s in region), count)
+        dsid.read(inside, chosen, out, memory_type(tid))
+    return out
 
 
 def convert(values: np.ndarray, how: str, dtype: np.dtype, fid: Any = None) -> np.ndarray:

@@ -40,8 +40,61 @@ def plan_type(tid: h5t.TypeID) -> TypePlan:
         return _refuse(f"HDF5 type class {kind} has no NumPy equivalent")
     try:
         return handler(tid)
+    except KeyError:  # h5py's table of byte orders
+        return _refuse("numbers in a byte order (VAX) that NumPy doesn't have")
     except (TypeError, ValueError, OverflowError) as error:
         return _refuse(f"no NumPy equivalent for its HDF5 type: {error}")
+
+
+def memory_type(tid: h5t.TypeID) -> h5t.TypeID:
+    """The type to read elements of ``tid`` into an array of ``tid.dtype`` with.
+
+    It is the file's own where NumPy has its bytes as they are: the library has no way from tagged opaque data
+    and some bit fields to any other type, and is spared the search for one.
+
+    Raises:
+        TypeError: for variable-length lists of region references, for which h5py takes too little memory: it
+            would write past their end.
+    """
+    if _verbatim(tid):
+        return tid
+    if _lists_regions(tid):
+        raise TypeError("a variable-length list of region references")
+    return h5t.py_create(tid.dtype)
+
+
+def without_conversion(tid: h5t.TypeID) -> bool:
+    """Whether it has opaque data or bit fields, which can only be read as they are."""
+    kind = tid.get_class()
+    if kind == h5t.ARRAY:
+        return without_conversion(tid.get_super())
+    if kind == h5t.COMPOUND:
+        return any(without_conversion(tid.get_member_type(i)) for i in range(tid.get_nmembers()))
+    return kind in (h5t.OPAQUE, h5t.BITFIELD)
+
+
+def _verbatim(tid: h5t.TypeID) -> bool:
+    """Whether the bytes of elements in the file are those of ``tid.dtype``."""
+    kind = tid.get_class()
+    if kind == h5t.INTEGER:
+        return bool(tid.get_precision() == 8 * tid.get_size())
+    if kind == h5t.BITFIELD:
+        return any(tid.equal(whole) for whole in _BITFIELDS)
+    if kind in (h5t.ENUM, h5t.ARRAY):
+        return _verbatim(tid.get_super())
+    if kind == h5t.COMPOUND:
+        return all(_verbatim(tid.get_member_type(i)) for i in range(tid.get_nmembers()))
+    return bool(kind == h5t.OPAQUE or (kind == h5t.FLOAT and h5t.py_create(tid.dtype).equal(tid)))
+
+
+def _lists_regions(tid: h5t.TypeID, inside: bool = False) -> bool:
+    """Whether variable-length lists in it hold other references than those to objects."""
+    kind = tid.get_class()
+    if kind in (h5t.VLEN, h5t.ARRAY):
+        return _lists_regions(tid.get_super(), inside or kind == h5t.VLEN)
+    if kind == h5t.COMPOUND:
+        return any(_lists_regions(tid.get_member_type(i), inside) for i in range(tid.get_nmembers()))
+    return bool(inside and kind == h5t.REFERENCE and not tid.equal(h5t.STD_REF_OBJ))
 
 
 def _refuse(why: str) -> TypePlan:
@@ -55,11 +108,14 @@ def _is_big(dtype: np.dtype) -> bool:
 def _number(tid: h5t.TypeID) -> TypePlan:
     dtype = tid.dtype
     native = dtype.newbyteorder("=")
+    wanted = h5t.py_create(dtype)
+    plain = wanted.equal(tid)
+    if not plain and h5t.find(tid, wanted) is None:
+        return _refuse(f"the HDF5 library can't convert its numbers to {dtype}")
+    note = "" if plain else "a number format that only the HDF5 library converts"
     if (dtype.kind == "f" and dtype.itemsize > 8) or (dtype.kind == "c" and dtype.itemsize > 16):
         native = np.dtype("f8" if dtype.kind == "f" else "c16")
         return TypePlan(native, "cast", note="long double: rounded to 64-bit floating point")
-    plain = h5t.py_create(dtype).equal(tid)
-    note = "" if plain else "a number format that only the HDF5 library converts"
     return TypePlan(native, linkable=plain, big=_is_big(dtype), note=note)
 
 

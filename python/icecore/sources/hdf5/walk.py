@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,13 +25,14 @@ _OURS = ("__icecore__", "__summary__")
 
 @dataclass
 class Walk:
-    """What was met: groups with raw attributes in the order met, datasets, and notes."""
+    """What was met: groups with raw attributes in the order met, datasets, notes, and what can't be read."""
 
     source: str
     identity: Identity
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     datasets: list[RawDataset] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    failed: list[errors.Error] = field(default_factory=list)
     files: dict[str, Identity] = field(default_factory=dict)
     references: References = field(default_factory=References)
     _seen: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -47,12 +50,13 @@ class Walk:
                 self._follow(gid, path, name, stack)
                 continue
             path, gid = stack.pop()
-            with guard(self.source, path):
-                fid = h5i.get_file_id(gid)
-                values, lost = read_attributes(gid, fid, self.references)
+            self.groups[path] = {}
+            with self.apart(path):
+                values, lost = read_attributes(gid, h5i.get_file_id(gid), self.references)
                 self.groups[path] = values
                 self._lost(path, lost)
-                links: list[tuple[bytes, int]] = []
+            links: list[tuple[bytes, int]] = []
+            with self.apart(path):
                 gid.links.iterate(lambda name, info, found=links: found.append((name, info.type)), info=True)
             children: list[tuple[str, Any]] = []
             for name, kind in links:
@@ -60,7 +64,7 @@ class Walk:
                 if child is None:
                     continue
                 if kind == h5l.TYPE_HARD:
-                    with guard(self.source, child):
+                    with self.apart(child):
                         self._visit(h5o.open(gid, name), child, children)
                 else:
                     later.append((gid, child, name))
@@ -88,8 +92,20 @@ class Walk:
         except FAULTS:
             self.notes.append(Note(path, "unsupported", "a soft or external link that leads nowhere"))
             return
-        with guard(self.source, path):
+        with self.apart(path):
             self._visit(oid, path, stack)
+
+    @contextmanager
+    def apart(self, path: str) -> Iterator[None]:
+        """What can't be read of ``path`` is set aside, and the rest of the file gone on with."""
+        try:
+            with guard(self.source, path):
+                yield
+        except errors.Error as error:
+            if error.kind != "corrupt":
+                raise
+            hint = "compare the file with its original, or take the rest of it: --keep-going"
+            self.failed.append(errors.make(error.kind, error.message, hint))
 
     def _first(self, oid: Any, path: str) -> bool:
         """Whether the object is met for the first time.
@@ -116,16 +132,18 @@ class Walk:
         values, lost = read_attributes(oid, fid, self.references)
         self._lost(path, lost)
         plan = plan_type(oid.get_type())
-        if plan.refused:
-            self.notes.append(Note(path, "unsupported", plan.refused))
         space = oid.get_space()
         null = space.get_simple_extent_type() == h5s.NULL
         shape = None if null else tuple(int(n) for n in space.get_simple_extent_dims())
         limits = () if null else space.get_simple_extent_dims(True)
         maximum = tuple(None if n == h5s.UNLIMITED else int(n) for n in limits)
-        if shape is not None and len(shape) + len(plan.inner) > _MAX_RANK:
-            raise errors.make("unsupported", f"{path} has {len(shape)} axes", f"at most {_MAX_RANK} are read")
-        inside = path if source == self.source else text(h5i.get_name(oid) or b"")
+        rank = len(shape or ()) + len(plan.inner)
+        if rank > _MAX_RANK:
+            plan.refused = f"{rank} axes, of which at most {_MAX_RANK} are read"
+        if plan.refused:
+            self.notes.append(Note(path, "unsupported", plan.refused))
+        # The library's own name where ours may be another: of a link's target, or in Latin-1.
+        inside = path if source == self.source and path.isascii() else h5i.get_name(oid) or b""
         self.datasets.append(RawDataset(path, inside, oid, source, ident, plan, shape, maximum, values))
 
     def _home(self, fid: Any) -> tuple[str, Identity]:

@@ -1,0 +1,220 @@
+"""HDF5 files in which something can't be read, or only in another way than h5py's: the rest counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+from h5py import h5a, h5d, h5o, h5p, h5s, h5t
+from icecore import errors
+from icecore.sources import open_source
+from icecore.sources.hdf5 import dataset as datasets
+from sources_kit import everything
+
+
+def opaque() -> h5t.TypeID:
+    """Four bytes with a tag, from which the library converts to nothing."""
+    tid = h5t.create(h5t.OPAQUE, 4)
+    tid.set_tag(b"a tag")
+    return tid
+
+
+def twelve_bits() -> h5t.TypeID:
+    """Integers of 12 bits, above four that don't count."""
+    tid = h5t.STD_I16LE.copy()
+    tid.set_precision(12)
+    tid.set_offset(4)
+    return tid
+
+
+def record() -> h5t.TypeID:
+    """A record with a tagged field."""
+    tid = h5t.create(h5t.COMPOUND, 8)
+    tid.insert(b"raw", 0, opaque())
+    tid.insert(b"n", 4, h5t.STD_I32BE)
+    return tid
+
+
+def test_attributes_of_types_that_take_a_type_of_their_own_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+
+        def put(name: str, tid: h5t.TypeID, values: np.ndarray) -> None:
+            h5a.create(file.id, name.encode(), tid, h5s.create_simple((2,))).write(values, mtype=tid)
+
+        put("bits", twelve_bits(), np.array([5, -7], "i2") << 4)
+        put("pairs", h5t.array_create(h5t.STD_I32BE, (2,)), np.array([[1, 2], [3, 4]], ">i4"))
+        put("tagged", opaque(), np.array([b"abcd", b"efgh"], "V4"))
+        put("tagged pairs", h5t.array_create(opaque(), (2,)), np.array([[b"abcd"] * 2] * 2, "V4"))
+        put("byte", h5t.STD_B8BE, np.array([3, 4], "u1"))
+        put("records", record(), np.array([(b"abcd", 1), (b"efgh", 2)], "V4, >i4"))
+        file["x"] = np.arange(3)
+    attrs = open_source(path).attrs
+    assert attrs["bits"] == [5, -7]
+    assert attrs["pairs"] == [[1, 2], [3, 4]]
+    assert attrs["tagged"] == ["YWJjZA==", "ZWZnaA=="]
+    assert attrs["tagged pairs"] == [["YWJjZA=="] * 2] * 2
+    assert attrs["byte"] == [3, 4]
+    assert attrs["records"] == [{"raw": "YWJjZA==", "n": 1}, {"raw": "ZWZnaA==", "n": 2}]
+
+
+def test_lists_of_region_references_are_left_out(tmp_path: Path) -> None:
+    # h5py writes past the memory that it takes for them
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.arange(100)
+        lists = np.empty(2, object)
+        lists[:] = [np.array([file["x"].regionref[:5]] * 30, h5py.regionref_dtype)] * 2
+        file.attrs.create("regions", lists, dtype=h5py.vlen_dtype(h5py.regionref_dtype))
+    amap = open_source(path)
+    assert "regions" not in amap.attrs
+    assert [note.message for note in amap.dropped] == [
+        "attribute regions was left out: a variable-length list of region references"
+    ]
+
+
+@pytest.mark.parametrize("layout", ["compact", "contiguous", "chunked", "scalar"])
+def test_tagged_data_are_copied_as_they_are(tmp_path: Path, layout: str) -> None:
+    raw = np.arange(5 * 8, dtype="u1")
+    kinds = {"opaque": (opaque(), 4), "record": (record(), 8), "byte": (h5t.STD_B8BE, 1)}
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        for name, (tid, size) in kinds.items():
+            space = h5s.create(h5s.SCALAR) if layout == "scalar" else h5s.create_simple((5,))
+            plist = h5p.create(h5p.DATASET_CREATE)
+            if layout == "compact":
+                plist.set_layout(h5d.COMPACT)
+            if layout == "chunked":
+                plist.set_chunk((2,))
+            values = raw[: size * (1 if layout == "scalar" else 5)].view(f"V{size}")
+            h5d.create(file.id, name.encode(), tid, space, plist).write(h5s.ALL, h5s.ALL, values, tid)
+    amap = open_source(path)
+    assert not amap.dropped
+    for name, (_, size) in kinds.items():
+        entry = amap.arrays[f"/{name}"]
+        found = entry.read(everything(entry))
+        if name == "record":
+            found = found.astype([("raw", "V4"), ("n", ">i4")])
+        assert found.tobytes() == raw[: size * (1 if layout == "scalar" else 5)].tobytes()
+
+
+def test_numbers_that_nobody_converts_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("vax", (3,), ">f4")
+        h5d.create(file.id, b"bits", twelve_bits(), h5s.create_simple((3,)))
+        file["x"] = np.arange(3)
+    data = path.read_bytes()
+    big, vax = b"\x11\x21\x1f\0\x04\0\0\0", b"\x31\x61\x1f\0\x04\0\0\0"
+    assert data.count(big) == 1
+    path.write_bytes(data.replace(big, vax))
+    monkeypatch.setattr(h5t, "find", lambda *_: None)
+    amap = open_source(path)
+    assert list(amap.arrays) == ["/x"]
+    assert [(note.path, note.kind) for note in amap.dropped] == [
+        ("/bits", "unsupported"),
+        ("/vax", "unsupported"),
+    ]
+
+
+def test_names_in_latin_1_are_copied(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file.create_group(b"\xe9t\xe9")[b"\xe2ge"] = 7
+        file["größe"] = 8
+    for verb in icecore.link, icecore.pack:
+        verb(path, tmp_path / "r.icecore", group=f"/{verb.__name__}")
+        repo = icecore.open(tmp_path / "r.icecore")
+        assert repo[f"/{verb.__name__}/été/âge"][()] == 7
+        assert repo[f"/{verb.__name__}/größe"][()] == 8
+
+
+def damaged(path: Path) -> None:
+    """A file with a group and a dataset whose headers are overwritten."""
+    with h5py.File(path, "w") as file:
+        for name in "abc":
+            file.create_dataset(name, data=np.arange(6), chunks=(3,)).attrs["units"] = f"unit of {name}"
+            file.create_group(f"group {name}")["x"] = np.arange(4)
+        spots = [h5o.get_info(file[name].id).addr for name in ("b", "group b")]
+    data = bytearray(path.read_bytes())
+    for spot in spots:
+        data[spot : spot + 8] = b"\xff" * 8
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+def test_what_is_damaged_is_left_out_where_asked(tmp_path: Path, verb: object) -> None:
+    path, repo = tmp_path / "x.h5", tmp_path / "r.icecore"
+    damaged(path)
+    with pytest.raises(errors.Error, match="/b: the HDF5 library can't read it") as caught:
+        verb(path, repo)
+    assert (caught.value.kind, "--keep-going" in caught.value.hint) == ("corrupt", True)
+    assert not repo.exists()
+    with pytest.raises(errors.Error, match="/b: the HDF5 library can't read it"):
+        open_source(path)
+    report = verb(path, repo, group="/", keep_going=True)
+    assert [failure.message.split(":")[1] for failure in report.failures] == ["/b", "/group b"]
+    found = icecore.open(repo)
+    assert sorted(found.arrays) == ["/a", "/c", "/group a/x", "/group c/x"]
+    assert np.array_equal(found["/c"][...], np.arange(6))
+
+
+def test_files_that_are_joined_are_whole_or_left_out(tmp_path: Path) -> None:
+    for name in "one.h5", "two.h5":
+        with h5py.File(tmp_path / name, "w") as file:
+            for path in "a", "b":
+                file[path] = np.arange(3)
+                file[path].dims[0].label = "t"
+                file[path].make_scale() if path == "a" else file[path].dims[0].attach_scale(file["a"])
+            spot = h5o.get_info(file["b"].id).addr
+    data = bytearray((tmp_path / "two.h5").read_bytes())
+    data[spot : spot + 8] = b"\xff" * 8
+    (tmp_path / "two.h5").write_bytes(data)
+    files = [tmp_path / "one.h5", tmp_path / "two.h5"]
+    report = icecore.link(files, tmp_path / "r.icecore", "/", concat="a", keep_going=True)
+    assert len(report.failures) == 1
+    assert icecore.open(tmp_path / "r.icecore")["/b"].shape == (3,)
+
+
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+def test_an_array_with_a_damaged_chunk_that_has_to_be_copied(tmp_path: Path, verb: object) -> None:
+    path, repo = tmp_path / "x.h5", tmp_path / "r.icecore"
+    with h5py.File(path, "w") as file:
+        for name in "abc":  # no Zarr codec undoes the one filter, the other finds the damage
+            file.create_dataset(name, data=np.arange(60), chunks=(20,), scaleoffset=0, compression="gzip")
+        file.create_dataset("plain", data=np.arange(9))
+        info = file["b"].id.get_chunk_info(1)
+    verb(path, repo, group="/before")
+    data = bytearray(path.read_bytes())
+    data[info.byte_offset : info.byte_offset + info.size] = b"\xff" * info.size
+    path.write_bytes(data)
+    with pytest.raises(errors.Error, match=r"x\.h5:/b: the HDF5 library can't read it"):
+        verb(path, repo, group="/g")
+    with pytest.raises(errors.Error, match=r"x\.h5:/b"):  # what was there before is not lost
+        verb(path, repo, group="/before", keep_going=True, replace=True)
+    report = verb(path, repo, group="/g", keep_going=True)
+    assert [(failure.name, failure.kind) for failure in report.failures] == [("/g/b", "corrupt")]
+    assert sorted(row.path for row in report.rows) == ["/g/a", "/g/c", "/g/plain"]
+    found = icecore.open(repo)
+    assert [path for path in found.arrays if path.startswith("/g")] == ["/g/a", "/g/c", "/g/plain"]
+    assert np.array_equal(found["/g/c"][...], np.arange(60))
+    assert np.array_equal(found["/before/b"][...], np.arange(60))
+
+
+def test_a_missing_filter_where_only_edges_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", (5,), "i4", chunks=(3,), compression="gzip")
+        x.id.write_direct_chunk((0,), b"shorter")
+        x.id.write_direct_chunk((3,), bytes(12))  # of a raw chunk's length: not filtered, or by chance
+        file["y"] = np.arange(3)
+    monkeypatch.setattr(datasets, "unknown_filter", lambda _: "gzip (1)")
+    amap = open_source(path)
+    assert list(amap.arrays) == ["/y"]
+    assert [(note.path, note.kind) for note in amap.dropped] == [("/x", "unsupported")]
+    assert "icecore[plugins]" in amap.dropped[0].message
