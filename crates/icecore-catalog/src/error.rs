@@ -323,7 +323,7 @@ pub(crate) fn io(error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             (ErrorKind::Permission, "check the permissions of the repository's files")
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+        io::ErrorKind::StorageFull => {
             (ErrorKind::Io, "free some space: the repository is as it was at its last commit")
         }
         _ if is_network(error) => (ErrorKind::Network, ONLINE),
@@ -335,6 +335,13 @@ pub(crate) fn io(error: &io::Error) -> Error {
 /// An I/O error met while unpacking a file: the system's own, one of a store, or else the file is damaged.
 pub(crate) fn decoding(error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
+        io::ErrorKind::QuotaExceeded => {
+            (ErrorKind::Io, "free some of your quota: the repository is as it was at its last commit")
+        }
+        io::ErrorKind::FileTooLarge => (
+            ErrorKind::Io,
+            "raise the limit on the size of files (`ulimit -f`), or write to another file system: the repository is as it was at its last commit",
+        ),
         return io(&error);
     }
     match error.get_ref().and_then(|inner| object_store(inner).or_else(|| inner.source().and_then(object_store))) {
