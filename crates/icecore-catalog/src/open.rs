@@ -140,6 +140,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     let timeout = Duration::from_secs(seconds);
     Ok(match root {
         Root::Local(path) => Lock::in_folder(path, timeout),
+                .hint(format!("a whole number: --storage {}=30", options::LOCK_TIMEOUT))
         Root::Memory(name) => Lock::Process { held: lock::of_process(name), timeout },
         Root::Http(_) | Root::S3 { .. } => Lock::None,
     })

@@ -21,6 +21,7 @@ use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
 
 const S3_OPTIONS: [&str; 8] = [
+const FLAGS: [&str; 3] = ["anonymous", "allow_http", "force_path_style"];
     "region",
     "endpoint_url",
     "access_key_id",
@@ -110,7 +111,7 @@ fn check(root: &Root, options: &Options) -> Result<()> {
         Root::Local(_) | Root::Memory(_) => S3_OPTIONS.contains(&key) || key.starts_with(HEADER),
     };
     match options.keys().find(|key| *key != LOCK_TIMEOUT && !known(key)) {
-        None => Ok(()),
+        None => FLAGS.iter().try_for_each(|key| flag(options, key).map(drop)),
         Some(key) => Err(Error::new(ErrorKind::Invalid, format!("{}: unknown storage option {key:?}", root.url()))
             .hint(format!("known are {}, {LOCK_TIMEOUT}, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …", S3_OPTIONS.join(", ")))),
     }
@@ -121,7 +122,8 @@ fn flag(options: &Options, key: &str) -> Result<bool> {
         None | Some("false" | "0" | "no" | "") => Ok(false),
         Some("true" | "1" | "yes") => Ok(true),
         Some(other) => {
-            Err(Error::new(ErrorKind::Invalid, format!("storage option {key}={other:?} is neither true nor false")))
+            Err(Error::new(ErrorKind::Invalid, format!("storage option {key}={other:?} is neither true nor false"))
+                .hint(format!("{key}=true or {key}=false")))
         }
     }
 }
