@@ -100,8 +100,10 @@ class Follower:
         """
         checked(**options)
         self._folder = Path(folder).expanduser()
-        if not self._folder.is_dir():
-            raise errors.make("not-found", f"{folder} is no folder", "name the folder that files appear in")
+        if not str(folder) or not self._folder.is_dir():
+            raise errors.make(
+                "not-found", f"{str(folder)!r} is no folder", "name the folder that files appear in"
+            )
         if not 0 < poll <= threading.TIMEOUT_MAX:
             most = f"more than 0, and {threading.TIMEOUT_MAX:.0f} at most"
             raise errors.make("invalid", f"looks {poll} seconds apart", most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from contextlib import contextmanager, suppress
 
 from icecore import errors
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ROOM = "free some space, or name another folder"
+_LIMIT = "raise the limit on the size of files (`ulimit -f`)"
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -20,8 +23,10 @@ def landing(path: str) -> Iterator[str]:
 
     Raises:
         Error: ``io``, ``permission`` or ``not-found`` (no such folder), naming ``path``, where the system
-            refuses; nothing is left then.
+            refuses; nothing is left then. ``invalid`` where ``path`` is empty.
     """
+    if not path:
+        raise errors.make("invalid", "no file is named to write to", "-o FILE")
     # A device or a pipe is written to: putting a file in its place would take it away from everybody.
     is_special = os.path.exists(path) and not os.path.isfile(path)
     part = path if is_special else f"{path}.part{os.path.splitext(path)[1]}"
@@ -45,12 +50,24 @@ def room(path: str, nbytes: int) -> None:
     HDF5's library needs it: where the disk is full when a file is closed it ends the whole process later.
 
     Raises:
-        Error: ``io`` where fewer than ``nbytes`` bytes are free.
+        Error: ``io`` where fewer than ``nbytes`` bytes are free, or files may not have so many.
     """
+    if nbytes > (limit := _limit()):
+        raise errors.make("io", f"{path} takes {nbytes:,} bytes, and files may have {limit:,}", _LIMIT)
     folder = os.path.dirname(os.path.abspath(path))
     if (free := shutil.disk_usage(folder).free) < nbytes:
         message = f"{path} takes {nbytes:,} bytes, and {free:,} are free in {folder}"
-        raise errors.make("io", message, "free some space, or name another folder")
+        raise errors.make("io", message, _ROOM)
+
+
+def _limit() -> float:
+    """The most bytes that a file of this process may have."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _refused(path: str, error: OSError) -> errors.Error:
@@ -63,6 +80,8 @@ def _refused(path: str, error: OSError) -> errors.Error:
     if error.errno in _BARRED:
         return errors.make("permission", message, "name another folder, or check who may write there")
     # NumPy only says how much less was written than was to be.
+    if error.errno == errno.EFBIG or (error.errno is None and _limit() < math.inf):
+        return errors.make("io", f"{message}; files of this process may have {_limit():,} bytes", _LIMIT)
     if error.errno in _FULL or error.errno is None:
-        return errors.make("io", message, "free some space, or name another folder")
+        return errors.make("io", message, _ROOM)
     return errors.make("io", message, "check that the path is right and that it can be written")

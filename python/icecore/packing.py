@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -152,6 +152,16 @@ def pack(
         entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
         _check_names({"chunk": chunk, "shard": shard}, entries)
     report = Report(failures=failures + assembly.failures, notes=notes(indexed))
+    if tables.jobs:
+        asked_for = {
+            "chunk": chunk,
+            "shard": shard,
+            "access": access,
+            "codec": None if codec == "auto" else codec,
+        }
+        report.notes += _unheeded(
+            tables.jobs[0].path, [name for name, how in asked_for.items() if how is not None]
+        )
     report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
     report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
     if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
@@ -341,6 +351,14 @@ class _Packing:
         self._done += nbytes
         if self._report is not None:
             self._report(path, self._done, self._total)
+
+
+def _unheeded(table: str, options: list[str]) -> Iterator[Failure]:
+    if options:
+        what = f"{', '.join(options)} {'is' if len(options) == 1 else 'are'} for arrays"
+        yield Failure(
+            table, "ignored", f"{what}: the columns of tables of text have a layout and codecs of their own"
+        )
 
 
 def _patterns(access: Access | None, measure: bool) -> tuple[Pattern, ...]:

@@ -56,6 +56,7 @@ impl Repo {
     ) -> PyResult<Self> {
         let place = self::storage(url, storage, allow_links);
         py.detach(|| {
+            icecore::check_environment()?;
             let repo = catalog::Repo::open(&place)?;
             let snapshot = repo.snapshot(r#ref.as_deref())?;
             Ok(Self { repo, snapshot, reference: r#ref.unwrap_or_else(|| "main".to_owned()) })
@@ -68,6 +69,7 @@ impl Repo {
     fn create(py: Python<'_>, url: &str, storage: Option<BTreeMap<String, String>>) -> PyResult<Self> {
         let place = self::storage(url, storage, None);
         py.detach(|| {
+            icecore::check_environment()?;
             let repo = catalog::Repo::create(&place)?;
             let snapshot = repo.snapshot(None)?;
             Ok(Self { repo, snapshot, reference: "main".to_owned() })

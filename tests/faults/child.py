@@ -65,7 +65,7 @@ def fill(repo: str, group: str, limit: str) -> None:
             options = {"chunks": (1, 1 << 18), "shards": (1, 1 << 20), "codec": "zstd"}
             writer.array(f"{group}/noise", dtype="u1", shape=noise.shape, **options)[...] = noise
     except icecore.Error as error:
-        say(f"{error.kind}: {error.message}")
+        say(f"{error.kind}: {error.message} ({error.hint})")
         return
     say("committed")
 

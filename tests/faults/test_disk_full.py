@@ -68,6 +68,7 @@ def test_a_limit_on_the_size_of_files(repo_path: str, limit: int) -> None:
     tip = first_commit(repo_path)
     answer = fill(repo_path, "/g", limit)
     assert answer.startswith("io: "), answer
+    assert "ulimit -f" in answer, "to free space would not help"
     check(repo_path, tip)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -77,6 +78,26 @@ def test_while_it_starts(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, out, err) == (-signal.SIGINT, "", "")
+
+
+def test_a_study_that_is_terminated_leaves_no_scratch_folder(tmp_path: Path) -> None:
+    """By a batch system, say: SIGTERM does what Ctrl-C does."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "icecore", "bench", "pds", "-o", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    assert child.stderr.readline() == "making ten minutes of RDR text\n"
+    assert [path.name.startswith("icecore-pds-") for path in scratch.iterdir()] == [True]
+    child.send_signal(signal.SIGTERM)
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (128 + signal.SIGTERM, "icecore: error[interrupted]: stopped\n")
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.fixture

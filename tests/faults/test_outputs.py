@@ -80,9 +80,21 @@ def test_a_file_that_finds_no_room(
     code, said = say([repo if word == "R" else word for word in verb] + ["-o", str(target)])
     assert code == 2, said
     assert f"error[io]: {target} can't be written" in said
-    assert "free some space" in said
+    assert "files of this process may have 8,192 bytes" in said
+    assert "ulimit -f" in said
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
     assert target.read_bytes() == b"what was there"
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".h5"])
+def test_hdf5_minds_the_limit_on_files(
+    repo: str, say: Say, suffix: str, tmp_path: Path, small_files: None
+) -> None:
+    code, said = say(["read", repo, "/x/a", "-o", str(tmp_path / f"x{suffix}")])
+    assert code == 2, said
+    assert "files may have 8,192" in said
+    assert "ulimit -f" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".h5"])

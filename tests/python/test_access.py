@@ -227,3 +227,18 @@ def test_explain(cube: str, tmp_path: Path) -> None:
     assert done.output.splitlines()[-1].startswith("all ")
     bad = CliRunner().invoke(table(), ["explain", str(tmp_path / "r"), "/t2m", "0:1", "--access", spec])
     assert bad.exit_code == 1
+
+
+def test_tables_of_text_say_what_is_not_for_them(tmp_path: Path) -> None:
+    """Their columns are laid out for scans, whatever is asked for."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{i},{i * 2}" for i in range(9)))
+    np.save(tmp_path / "x.npy", np.arange(5))
+    report = icecore.pack(tmp_path / "t.csv", tmp_path / "r", access="1:1", codec="zstd")
+    (note,) = [note for note in report.notes if note.kind == "ignored"]
+    assert note.name == "/t"
+    assert note.message.startswith("access, codec are for arrays")
+    report = icecore.pack([tmp_path / "t.csv", tmp_path / "x.npy"], tmp_path / "q", chunk=(2,))
+    assert [note.message.split()[0] for note in report.notes if note.kind == "ignored"] == ["chunk"]
+    assert icecore.open(tmp_path / "q")["/x/x"].chunks == (2,)
+    report = icecore.pack(tmp_path / "t.csv", tmp_path / "p")
+    assert not [note for note in report.notes if note.kind == "ignored"]

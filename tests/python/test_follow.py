@@ -390,3 +390,10 @@ def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
     follower = Follower(run, into, concat="time")
     assert len(both(follower)) == 30 - known
     np.testing.assert_array_equal(icecore.open(into)["/run/t2m"].read(), field(0, 30))
+
+
+def test_no_name_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unset variable of a shell must not stand for the folder that one is in."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(icecore.Error, match="'' is no folder"):
+        Follower("", tmp_path / "r.icecore")

@@ -347,3 +347,12 @@ def test_what_is_no_precision(path: str, asked: dict[str, Any]) -> None:
         with pytest.raises(icecore.Error) as caught:
             read(**asked)
         assert caught.value.kind == "invalid"
+
+
+def test_more_bytes_than_a_number_has(path: str) -> None:
+    """Of a complex number each part is one."""
+    group = icecore.open(path)["/g"]
+    with pytest.raises(icecore.Error, match='whose type "complex64" has 4 in each of its two parts'):
+        group["complex"].read(bytes=8)
+    with pytest.raises(icecore.Error, match=r'whose type "float32" has 4\n'):
+        group["smooth"].read(bytes=5)

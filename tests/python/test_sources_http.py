@@ -197,3 +197,13 @@ def test_a_file_that_changes_is_refused(site):
     with pytest.raises(errors.Error) as caught:
         entry.read((slice(2990, 3000), slice(0, 1000)))
     assert caught.value.kind == "source-changed"
+
+
+def test_addresses_that_no_source_has(site):
+    with pytest.raises(errors.Error) as caught:
+        open_source(f"{site.url}/x.zarr")
+    assert (caught.value.kind, "Zarr folder" in caught.value.hint) == ("source-missing", True)
+    with pytest.raises(errors.Error) as caught:
+        open_source(site.url.replace("//", "//me:secret@") + "/x.h5")
+    assert caught.value.kind == "invalid"
+    assert "secret" not in str(caught.value)

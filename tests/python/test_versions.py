@@ -232,3 +232,15 @@ def test_diff_of_a_table_with_summaries(repo_path: str, tmp_path: Path) -> None:
         "/t/a": 9000,
         "/t/b": 9000,
     }
+
+
+def test_a_tag_and_a_branch_have_different_names(repo_path: str) -> None:
+    """REPO@NAME would be the branch, which moves: not what was tagged."""
+    grid(repo_path)
+    repo = icecore.open(repo_path)
+    repo.tag("v1")
+    repo.branch("side")
+    for work in (lambda: repo.branch("v1"), lambda: repo.tag("side"), lambda: repo.tag("main")):
+        with pytest.raises(icecore.Error, match="would mean both") as caught:
+            work()
+        assert caught.value.kind == "exists"

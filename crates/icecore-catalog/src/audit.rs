@@ -1,6 +1,7 @@
 //! Looks at the files that versions are made of: are they there, as they were committed, and do they make sense?
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::{StreamExt, TryStreamExt};
@@ -15,7 +16,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::{self, damaged};
 use crate::repo::Repo;
-use crate::runtime::{guard, run};
+use crate::runtime::{guard, run, until};
 use crate::seal::{self, Seal, State};
 use crate::shared::Shared;
 use crate::storage::Root;
@@ -35,16 +36,21 @@ pub struct Damage {
 impl Repo {
     /// Checks a version's seal, snapshot and transaction log. With None all versions of the whole history, their reference
     /// manifests too, and whether every object that these refer to is there and long enough; `progress(done, total)` counts versions.
-    /// Linked files, which older versions may rightly find changed, are left out.
+    /// Linked files, which older versions may rightly find changed, are left out. Once `cancel` is set, it ends.
     ///
     /// # Errors
-    /// Only what prevents the check itself.
-    pub fn audit(&self, reference: Option<&str>, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Vec<Damage>> {
+    /// Only what prevents the check itself, and Interrupted.
+    pub fn audit(
+        &self,
+        reference: Option<&str>,
+        progress: &(dyn Fn(u64, u64) + Sync),
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Damage>> {
         let shared = self.shared()?;
-        run(async {
+        run(until(cancel, async {
             let repository = shared.repository();
             let listed = named::all(shared).await?.info;
-            let audit = Audit { shared, assets: repository.asset_manager(), listed, seen: Mutex::default() };
+            let audit = Audit { shared, assets: repository.asset_manager(), listed, seen: Mutex::default(), cancel };
             audit.seal(seal::ROOT);
             match reference {
                 Some(_) => audit.version(&resolve::snapshot_id(shared, reference).await?, false).await,
@@ -53,7 +59,7 @@ impl Repo {
             let mut found = audit.seen.into_inner().unwrap_or_else(PoisonError::into_inner).damages;
             found.sort_by(|a, b| a.place.cmp(&b.place));
             Ok(found)
-        })
+        }))
     }
 
     /// Versions in a folder whose files nobody noted the checksums of: committed by other programs, or their seal was removed.
@@ -88,6 +94,7 @@ struct Audit<'a> {
     /// The root object, where there is one.
     listed: Option<Arc<RepoInfo>>,
     seen: Mutex<Seen>,
+    cancel: &'a AtomicBool,
 }
 
 #[derive(Default)]
@@ -201,6 +208,9 @@ impl Audit<'_> {
 
     fn references(&self, manifest: &Manifest) -> Result<()> {
         for payload in manifest.chunk_payloads().map_err(error::format)? {
+            if self.cancel.load(Ordering::Relaxed) {
+                break; // there are millions of them, and nobody waits for what is found any more
+            }
             if let ChunkPayload::Ref(chunk) = payload.map_err(error::format)? {
                 let end = chunk.offset.saturating_add(chunk.length);
                 let mut seen = self.seen();

@@ -13,13 +13,16 @@ use icecore_grid::Result;
 use crate::error;
 use crate::seal::ROOT;
 
+/// Where they lie.
+pub(crate) const FOLDER: &str = OVERWRITTEN_FILES_PATH;
+
 /// A copy's name, and its bytes.
 pub(crate) type Copy = (String, u64);
 
 /// The copies that were made before this. Without the newest one, to be put back by hand, and without those in which the list
 /// of updates goes on.
 pub(crate) async fn old(assets: &AssetManager, before: DateTime<Utc>) -> Result<Vec<Copy>> {
-    let listed = assets.storage().list_objects(&assets.storage_context(), OVERWRITTEN_FILES_PATH).await;
+    let listed = assets.storage().list_objects(&assets.storage_context(), FOLDER).await;
     let mut copies: Vec<_> = listed.map_err(error::storage)?.try_collect().await.map_err(error::storage)?;
     // Their names count down; other objects have copies too.
     copies.retain(|copy| copy.id.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('.')));
@@ -29,11 +32,11 @@ pub(crate) async fn old(assets: &AssetManager, before: DateTime<Utc>) -> Result<
     Ok(old.map(|copy| (copy.id, copy.size_bytes)).collect())
 }
 
-/// Removes these, and returns how many there were and their bytes.
+/// Removes these, and returns how many of them went and their bytes: Icechunk keeps to itself why others did not.
 pub(crate) async fn remove(assets: &AssetManager, copies: Vec<Copy>) -> Result<(u64, u64)> {
     let (storage, context) = (assets.storage(), assets.storage_context());
     let ids = futures::stream::iter(copies).boxed();
-    let done = storage.delete_objects(&context, OVERWRITTEN_FILES_PATH, ids).await.map_err(error::storage)?;
+    let done = storage.delete_objects(&context, FOLDER, ids).await.map_err(error::storage)?;
     Ok((done.deleted_objects, done.deleted_bytes))
 }
 

@@ -16,8 +16,7 @@ use icechunk::store::{StoreError, StoreErrorKind};
 use icecore_grid::{Error, ErrorKind};
 
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
-const KEYS: &str =
-    "check the credentials: storage={\"access_key_id\": …} or the environment; {\"anonymous\": \"true\"} for none";
+const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
 const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
 const ONLINE: &str = "check the address and the connection";
@@ -81,6 +80,7 @@ fn chain(error: &dyn StdError) -> String {
         }
         source = cause.source();
     }
+    text.truncate(text.trim_end_matches([' ', ':']).len()); // where a server says nothing more
     text
 }
 
@@ -104,9 +104,8 @@ fn repository_kind(kind: RepositoryErrorKind) -> Error {
         K::Conflict { .. } | K::RepoInfoUpdated | K::ConfigWasUpdated | K::RepoUpdateAttemptsLimit(_) => {
             conflict(kind.to_string())
         }
-        K::RepositoryDoesntExist | K::SnapshotNotFound { .. } | K::InvalidAsOfSpec { .. } => {
-            new(ErrorKind::NotFound, &kind)
-        }
+        K::RepositoryDoesntExist => new(ErrorKind::NotFound, &kind).hint("check the address"),
+        K::SnapshotNotFound { .. } | K::InvalidAsOfSpec { .. } => new(ErrorKind::NotFound, &kind),
         K::ParentDirectoryNotClean => new(ErrorKind::Exists, &kind),
         K::CannotDeleteMain => {
             new(ErrorKind::Invalid, &kind).hint("delete another branch: `icecore branch` lists them")
@@ -243,7 +242,9 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
         K::ObjectNotFound => {
             Error::new(ErrorKind::Corrupt, "a file that the repository refers to is missing").hint(VERIFY)
         }
-        K::ObjectStore(ref error) => object_store(error.as_ref()).unwrap_or_else(|| new(ErrorKind::Network, &kind)),
+        K::ObjectStore(ref error) => {
+            object_store(error.as_ref()).unwrap_or_else(|| new(ErrorKind::Network, &kind).hint(ONLINE))
+        }
         K::IOError(error) => io(&error),
         K::Throttled { .. } => {
             new(ErrorKind::Network, &kind).hint("the store asks for fewer requests: try again later")
@@ -258,6 +259,12 @@ pub fn lacks_keys(message: &str) -> bool {
     ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
 }
 
+/// Does a web server say that there was something here once? Its 404 in other words, which object_store doesn't know.
+#[must_use]
+pub fn is_gone(message: &str) -> bool {
+    message.contains("status code: 410 Gone")
+}
+
 /// What an object store or the operating system below it said; None if the error is neither's.
 fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     if lacks_keys(&chain(error)) {
@@ -265,10 +272,11 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             Error::new(ErrorKind::Permission, "no credentials were given, and the environment has none").hint(KEYS),
         );
     }
-    let mut cause = Some(error);
+    let (mut cause, mut far) = (Some(error), None);
     while let Some(error) = cause {
         match error.downcast_ref::<object_store::Error>() {
             Some(e @ object_store::Error::NotFound { .. }) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
+            Some(e) if is_gone(&chain(e)) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
             Some(e @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
                 return Some(new(ErrorKind::Permission, e).hint(KEYS));
             }
@@ -280,6 +288,7 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             {
                 return Some(corrupt(e)); // a range outside of the file
             }
+            Some(e) if far.is_none() => far = Some(e),
             _ => {}
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
@@ -288,7 +297,7 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
         }
         cause = error.source();
     }
-    None
+    far.map(|e| new(ErrorKind::Network, e).hint(ONLINE)) // an answer that no server should give
 }
 
 /// The operating system's error at the bottom of another one.
@@ -323,9 +332,16 @@ pub(crate) fn io(error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             (ErrorKind::Permission, "check the permissions of the repository's files")
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+        io::ErrorKind::StorageFull => {
             (ErrorKind::Io, "free some space: the repository is as it was at its last commit")
         }
+        io::ErrorKind::QuotaExceeded => {
+            (ErrorKind::Io, "free some of your quota: the repository is as it was at its last commit")
+        }
+        io::ErrorKind::FileTooLarge => (
+            ErrorKind::Io,
+            "raise the limit on the size of files (`ulimit -f`), or write to another file system: the repository is as it was at its last commit",
+        ),
         _ if is_network(error) => (ErrorKind::Network, ONLINE),
         _ => (ErrorKind::Io, "check that the path exists and can be written"),
     };
@@ -370,6 +386,8 @@ mod tests {
         assert_eq!(decoding(io::Error::from_raw_os_error(5)).kind, ErrorKind::Io);
         let denied = object_store::Error::PermissionDenied { path: "x".into(), source: "no".into() };
         assert_eq!(decoding(io::Error::other(denied)).kind, ErrorKind::Permission);
+        let answer = object_store::Error::Generic { store: "HTTP", source: "Requested 0..9, got 0..4".into() };
+        assert_eq!(decoding(io::Error::other(answer)).kind, ErrorKind::Network);
     }
 
     #[test]

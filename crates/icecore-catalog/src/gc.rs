@@ -73,20 +73,19 @@ impl Repo {
             };
             if let Root::Local(root) = &shared.root {
                 remains(root, before, &mut report);
-            }
-            let (wished, sum) = (copies.len() as u64, copies.iter().map(|(_, bytes)| bytes).sum());
-            let removed = match dry_run {
-                true => Ok((wished, sum)),
-                false => backups::remove(repository.asset_manager(), copies).await,
-            };
-            match removed {
-                Ok((count, bytes)) => {
-                    report.remains += count;
-                    report.bytes += bytes;
-                }
-                Err(e) => {
-                    report.failed += wished;
-                    report.errors.push(e.message);
+                let folder = root.join(backups::FOLDER);
+                copies.iter().for_each(|(name, bytes)| remove(&folder.join(name), *bytes, &mut report));
+            } else {
+                let (wished, sum) = (copies.len() as u64, copies.iter().map(|(_, bytes)| bytes).sum());
+                let (count, bytes) = match dry_run {
+                    true => (wished, sum),
+                    false => backups::remove(repository.asset_manager(), copies).await?,
+                };
+                report.remains += count;
+                report.bytes += bytes;
+                report.failed += wished.saturating_sub(count);
+                if count < wished {
+                    report.errors.push(format!("{} of {wished} objects in {}/", wished - count, backups::FOLDER));
                 }
             }
             if !dry_run {

@@ -115,7 +115,10 @@ fn info(detected: DetectedSpecVersion) -> Option<Arc<RepoInfo>> {
 fn missing(url: &str, e: icechunk::repository::RepositoryError) -> Error {
     match e.kind {
         RepositoryErrorKind::RepositoryDoesntExist => none_at(url, "there is no repository"),
-        _ => error::during(url)(error::repository(e)),
+        _ => match error::repository(e) {
+            error if error::is_gone(&error.message) => none_at(url, "there is no repository any more (410 Gone)"),
+            error => error::during(url)(error),
+        },
     }
 }
 
@@ -123,6 +126,8 @@ fn none_at(url: &str, what: &str) -> Error {
     let longer = format!("{}.icecore", url.trim_end_matches('/'));
     let hint = if is_repository(Path::new(&longer)) {
         format!("did you mean {longer}?")
+    } else if url.starts_with("http") && url.contains("://") {
+        "check the address: it is that of the folder in which the repository's file `repo` lies".to_owned()
     } else {
         let url = typed(url);
         format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}")
@@ -135,6 +140,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
         None => LOCK_SECONDS,
         Some(text) => text.parse().map_err(|_| {
             Error::new(ErrorKind::Invalid, format!("{}={text:?} is no number of seconds", options::LOCK_TIMEOUT))
+                .hint(format!("a whole number: --storage {}=30", options::LOCK_TIMEOUT))
         })?,
     };
     let timeout = Duration::from_secs(seconds);

@@ -12,14 +12,16 @@ use icechunk::config::{
 };
 use icechunk::storage::{
     ConcurrencySettings, RetriesSettings, S3Credentials, S3Options, S3StaticCredentials, Settings, Storage as Backend,
-    new_http_storage, new_in_memory_storage, new_local_filesystem_storage, new_s3_object_store_storage,
+    new_in_memory_storage, new_local_filesystem_storage, new_s3_object_store_storage,
 };
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::error;
+use crate::http::HEADER;
 use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
+use crate::{error, web};
 
+const FLAGS: [&str; 3] = ["anonymous", "allow_http", "force_path_style"];
 const S3_OPTIONS: [&str; 8] = [
     "region",
     "endpoint_url",
@@ -33,7 +35,6 @@ const S3_OPTIONS: [&str; 8] = [
 /// Chunks along the first axis whose references share a manifest: 30 bytes each, and one request to load them all. A commit
 /// passes once over all references of a new array for each stretch (50 ns each): short stretches cost the square of the length.
 const STRETCH: u32 = 1 << 17;
-const HEADER: &str = "header.";
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
 
@@ -60,16 +61,7 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
     match root {
         Root::Local(path) => new_local_filesystem_storage(path).await,
         Root::Memory(name) => return memory(name).await,
-        Root::Http(url) => {
-            let (headers, config): (HashMap<_, _>, HashMap<_, _>) = options
-                .iter()
-                .filter(|(key, _)| *key != LOCK_TIMEOUT)
-                .map(|(k, v)| (k.clone(), v.clone()))
-                .partition(|(key, _)| key.starts_with(HEADER));
-            let headers =
-                headers.into_iter().map(|(key, value)| (key.trim_start_matches(HEADER).to_owned(), value)).collect();
-            new_http_storage(url, Some(config), Some(headers))
-        }
+        Root::Http(url) => return Ok(Arc::new(web::storage(url, options)?)),
         Root::S3 { bucket, prefix } => {
             let prefix = (!prefix.is_empty()).then(|| prefix.clone());
             new_s3_object_store_storage(
@@ -110,7 +102,7 @@ fn check(root: &Root, options: &Options) -> Result<()> {
         Root::Local(_) | Root::Memory(_) => S3_OPTIONS.contains(&key) || key.starts_with(HEADER),
     };
     match options.keys().find(|key| *key != LOCK_TIMEOUT && !known(key)) {
-        None => Ok(()),
+        None => FLAGS.iter().try_for_each(|key| flag(options, key).map(drop)),
         Some(key) => Err(Error::new(ErrorKind::Invalid, format!("{}: unknown storage option {key:?}", root.url()))
             .hint(format!("known are {}, {LOCK_TIMEOUT}, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …", S3_OPTIONS.join(", ")))),
     }
@@ -121,7 +113,8 @@ fn flag(options: &Options, key: &str) -> Result<bool> {
         None | Some("false" | "0" | "no" | "") => Ok(false),
         Some("true" | "1" | "yes") => Ok(true),
         Some(other) => {
-            Err(Error::new(ErrorKind::Invalid, format!("storage option {key}={other:?} is neither true nor false")))
+            Err(Error::new(ErrorKind::Invalid, format!("storage option {key}={other:?} is neither true nor false"))
+                .hint(format!("{key}=true or {key}=false")))
         }
     }
 }

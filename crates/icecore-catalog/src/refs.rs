@@ -31,7 +31,7 @@ impl Repo {
     /// Starts a branch at a version.
     ///
     /// # Errors
-    /// Exists; NotFound when the reference names nothing; ReadOnly.
+    /// Exists, also when a tag has this name; NotFound when the reference names nothing; ReadOnly.
     pub fn create_branch(&self, name: &str, reference: Option<&str>) -> Result<()> {
         named::check(name)?;
         let shared = self.shared()?;
@@ -41,6 +41,9 @@ impl Repo {
             if known.branches.contains_key(name) {
                 return Err(Error::new(ErrorKind::Exists, format!("{}: the branch {name} exists already", self.url()))
                     .hint("choose another name, or delete that branch first"));
+            }
+            if known.tags.contains_key(name) {
+                return Err(taken(self.url(), "tag", name));
             }
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_branch(name, &id).await.map_err(error::repository);
@@ -67,12 +70,15 @@ impl Repo {
     /// Gives a version a name that never moves.
     ///
     /// # Errors
-    /// Exists, also when a tag of this name was deleted; NotFound when the reference names nothing; ReadOnly.
+    /// Exists, also when a branch has this name or a tag of this name was deleted; NotFound when the reference names nothing; ReadOnly.
     pub fn create_tag(&self, name: &str, reference: Option<&str>) -> Result<()> {
         named::check(name)?;
         let shared = self.shared()?;
         run(async {
             let held = shared.lock.hold()?;
+            if named::all(shared).await?.branches.contains_key(name) {
+                return Err(taken(self.url(), "branch", name));
+            }
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_tag(name, &id).await.map_err(error::repository);
             shared.settle(held).await;
@@ -94,6 +100,12 @@ impl Repo {
             done
         })
     }
+}
+
+/// A version is read by either name: nobody could tell which of the two it is.
+fn taken(url: &str, what: &str, name: &str) -> Error {
+    Error::new(ErrorKind::Exists, format!("{url}: there is a {what} {name}, and {url}@{name} would mean both"))
+        .hint("choose another name")
 }
 
 fn pairs(names: BTreeMap<String, SnapshotId>) -> Vec<(String, String)> {

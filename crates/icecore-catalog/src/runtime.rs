@@ -3,13 +3,20 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use futures::future::{Either, select};
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::error::damaged;
 use crate::process::{PerProcess, own_numbers};
+
+/// How long it may take until somebody is minded who wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
 
 static CURRENT: PerProcess<OnceLock<Runtime>> = PerProcess::new();
 
@@ -38,6 +45,19 @@ pub(crate) fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     own_numbers();
     let runtime = runtime();
     catch_unwind(AssertUnwindSafe(|| runtime.block_on(future))).unwrap_or_else(|panic| Err(unexpected(panic.as_ref())))
+}
+
+/// `work`, or an error soon after `cancel` was set.
+pub(crate) async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let cancelled = async {
+        while !cancel.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    match select(pin!(cancelled), pin!(work)).await {
+        Either::Right((done, _)) => done,
+        Either::Left(_) => Err(Error::new(ErrorKind::Interrupted, "it was interrupted")),
+    }
 }
 
 /// The error for a panic below: the usual cause is a damaged file, another one that a blocking function was called in an async task.

@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use common::Home;
@@ -31,7 +32,7 @@ fn files(root: &Path, folder: &str) -> Vec<PathBuf> {
 }
 
 fn audit(home: &Home, version: Option<&str>) -> Result<Vec<Damage>> {
-    Repo::open(&home.storage())?.audit(version, &|_, _| {})
+    Repo::open(&home.storage())?.audit(version, &|_, _| {}, &AtomicBool::new(false))
 }
 
 fn places(found: &[Damage]) -> Vec<&str> {
@@ -45,12 +46,22 @@ fn a_sound_history_has_no_damage() {
     fs::write(home.path().join("chunks/remains#1"), "of a write that was cut short").unwrap();
     assert_eq!(audit(&home, None).unwrap(), []);
     let counts = std::sync::Mutex::new(Vec::new());
-    home.open().audit(None, &|done, total| counts.lock().unwrap().push((done, total))).unwrap();
+    home.open()
+        .audit(None, &|done, total| counts.lock().unwrap().push((done, total)), &AtomicBool::new(false))
+        .unwrap();
     assert_eq!(counts.into_inner().unwrap(), (1..=5).map(|n| (n, 5)).collect::<Vec<_>>());
     for version in versions {
         assert_eq!(audit(&home, Some(&version)).unwrap(), []);
     }
     assert_eq!(home.open().unsealed().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn it_ends_inside_a_version_when_it_is_told_to() {
+    let (home, _) = sample();
+    let progress = |_, _| panic!("no version was to be finished");
+    let error = home.open().audit(None, &progress, &AtomicBool::new(true)).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Interrupted);
 }
 
 #[test]

@@ -41,6 +41,32 @@ fn choice_takes_the_shortest_list_for_each_chunk() {
 }
 
 #[test]
+fn settings_that_no_codec_of_ours_has_are_refused() {
+    let predict = |modes: Value| json!({"name": "icecore.predict", "configuration": {"modes": modes}});
+    let bytes = json!({"name": "bytes"});
+    let with = |name: &str, configuration: Value| json!({"name": name, "configuration": configuration});
+    for (key, codecs) in [
+        ("axes", json!([with("icecore.fpc", json!({"axis": 0, "axes": [1]}))])),
+        ("mod", json!([with("icecore.predict", json!({"mod": ["lag"]}))])),
+        ("taps", json!([predict(json!([{"mode": "lag", "taps": 3}]))])),
+        ("axis", json!([predict(json!([{"mode": "lorenzo", "axis": 3}]))])),
+        ("choice", json!([with("icecore.choice", json!({"choices": [[bytes]], "choice": 0}))])),
+        (
+            "filled",
+            json!([with("icecore.byteplanes", json!({"planes": [{"bytes": 4, "codecs": [bytes]}], "filled": 1}))]),
+        ),
+        ("byte", json!([with("icecore.byteplanes", json!({"planes": [{"bytes": 4, "codecs": [bytes], "byte": 1}]}))])),
+        ("scales", json!([with("icecore.decimal", json!({"scale": 1, "scales": 2, "dtype": "int32"})), bytes])),
+        ("blocksize", json!([bytes, with("icecore.h5lz4", json!({"blocksize": 4096}))])),
+        ("block", json!([bytes, with("icecore.h5bitshuffle", json!({"itemsize": 4, "block": 8}))])),
+    ] {
+        let error = Chain::parse(&codecs, &DType::Float32, &[0; 4]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Format, "{codecs}");
+        assert!(error.message.contains(&format!("{key:?}")), "{codecs}: {error:?}");
+    }
+}
+
+#[test]
 fn choice_refuses_lies() {
     let dtype = DType::Float32;
     let bare = json!([choice()[0]]);

@@ -10,12 +10,14 @@ mod pool;
 pub mod read;
 pub mod restore;
 pub mod scan;
+mod settings;
 pub mod store;
 pub mod verify;
 pub mod write;
 
 pub use changes::{Change, changes};
 pub use pool::{pool, set_threads};
+pub use settings::check_environment;
 
 pub use icecore_catalog as catalog;
 pub use icecore_chunk as chunk;

@@ -7,6 +7,8 @@ use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::ThreadPool;
 
+use crate::settings;
+
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
@@ -39,7 +41,7 @@ fn wanted_threads() -> usize {
     if set > 0 {
         return set;
     }
-    let named = std::env::var("ICECORE_THREADS").ok().and_then(|v| v.trim().parse().ok()).filter(|n| *n > 0);
+    let named = settings::number(settings::THREADS).filter(|n| *n > 0);
     named.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 

@@ -51,12 +51,13 @@ pub fn verify(
 ) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     if depth.history {
-        problems.extend(repo.audit(None, progress)?.into_iter().map(Problem::from));
+        problems.extend(repo.audit(None, progress, cancel)?.into_iter().map(Problem::from));
     } else if snapshot.is_committed() {
-        problems.extend(repo.audit(Some(snapshot.id()), progress)?.into_iter().map(Problem::from));
+        problems.extend(repo.audit(Some(snapshot.id()), progress, cancel)?.into_iter().map(Problem::from));
     }
     let mut views = Vec::new();
     for node in snapshot.nodes().iter().filter(|n| n.is_array) {
+        go_on(cancel)?;
         match ArrayView::open(repo, snapshot, &node.path).and_then(|v| v.table().map(|_| ()).map(|()| v)) {
             Ok(view) => views.push(view),
             Err(error) => problems.push(Problem { error, path: node.path.clone(), chunk: None, place: String::new() }),
@@ -65,8 +66,7 @@ pub fn verify(
     let total = views.iter().map(|v| v.table().map_or(0, |t| t.len() as u64)).sum();
     let mut done = 0;
     for view in &views {
-        go_on(cancel)?;
-        let broken = references(view, &mut problems)?;
+        let broken = references(view, &mut problems, cancel)?;
         let chunks: Vec<u64> = view.table()?.iter().map(|(flat, _)| flat).filter(|f| !broken.contains(f)).collect();
         if depth.deep {
             decode(view, &chunks, &mut problems, &|n| progress(done + n, total), cancel)?;
@@ -78,7 +78,7 @@ pub fn verify(
 }
 
 /// Checks that every reference lies inside an object that is there; returns the chunks that don't.
-fn references(view: &ArrayView, problems: &mut Vec<Problem>) -> Result<Vec<u64>> {
+fn references(view: &ArrayView, problems: &mut Vec<Problem>, cancel: &AtomicBool) -> Result<Vec<u64>> {
     let table = view.table()?;
     let mut objects: HashMap<u32, std::result::Result<Option<u64>, Error>> = HashMap::new();
     let (cells, mut broken) = (view.meta().grid.len()?, Vec::new());
@@ -87,6 +87,7 @@ fn references(view: &ArrayView, problems: &mut Vec<Problem>) -> Result<Vec<u64>>
         problems.push(Problem { error, path: view.path().to_owned(), chunk, place: place.to_owned() });
     };
     for (flat, place) in table.iter() {
+        go_on(cancel)?;
         if flat >= cells {
             problem(None, "", corrupt(format!("chunk number {flat} lies outside of the grid of {cells}")));
             broken.push(flat);

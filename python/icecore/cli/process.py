@@ -6,15 +6,19 @@ import atexit
 import ctypes
 import io
 import os
+import signal
 import sys
 from gc import freeze, set_threshold
-from typing import NoReturn
+from typing import Any, NoReturn
 
 #: objects that are made before Python looks for cycles among them
 _OBJECTS = 50_000
 #: glibc's numbers of the two settings (malloc.h), and the most that it takes for the second
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT, _OWN = 256 << 20, 32 << 20
+#: exit statuses: that of Ctrl-C, and what the numbers of other signals are added to
+_INTERRUPTED, _SIGNALLED = 130, 128
+_ended_by: list[int] = []
 
 
 def settle() -> None:
@@ -44,8 +48,26 @@ def _streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def heed() -> None:
+    """Let the signals that end a batch job or close a terminal do what Ctrl-C does: nothing half-written and
+    no scratch folder stays. One that is ignored (``nohup``) stays so; a second one ends the process at once.
+    """
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, _: Any) -> NoReturn:
+    signal.signal(number, signal.SIG_DFL)
+    _ended_by.append(number)
+    raise KeyboardInterrupt
+
+
 def leave(status: int) -> NoReturn:
     """End the process: the kernel takes back as a whole what Python would take apart object by object."""
+    if status == _INTERRUPTED and _ended_by:
+        status = _SIGNALLED + _ended_by[0]
     atexit._run_exitfuncs()
     try:
         for stream in (sys.stdout, sys.stderr):

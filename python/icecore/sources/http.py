@@ -22,6 +22,12 @@ _AHEAD = 32
 _TRIES = 3
 _REDIRECTS = 5
 _TIMEOUT = 30
+#: seconds; the engine's limit, too
+_LONGEST = 30
+
+
+class _Refused(Exception):
+    """What asking again can't mend."""
 
 
 class HttpBytes:
@@ -30,6 +36,12 @@ class HttpBytes:
     """
 
     def __init__(self, url: str, first: int = _BLOCK) -> None:
+        if "@" in urlsplit(url).netloc:
+            raise errors.make(
+                "invalid",
+                "an address of a file with a name and a password",
+                "download it, then link the copy",
+            )
         self.url = url
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
@@ -86,15 +98,19 @@ class HttpBytes:
 
     def _get(self, offset: int, length: int) -> tuple[Any, bytes]:
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
-        failure, told = "", 0
+        failure, told = "", 0.0
         for attempt in range(_TRIES):
             if attempt:
                 time.sleep(max(0.2 * 4**attempt, told))
             try:
                 response, body = self._request(wanted, length)
+            except _Refused as error:
+                self.close()
+                failure = str(error)
+                break
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                failure = f"{type(error).__name__}: {error}"
+                failure = f"{type(error).__name__}: {str(error).strip()}"
                 continue
             if response.status == 206:
                 failure = _wrong_part(response.headers, offset, length, len(body))
@@ -103,10 +119,12 @@ class HttpBytes:
                 self.close()
                 continue
             failure = f"{response.status} {response.reason}"
-            if response.status < 500 and response.status != 429:
+            if response.status < 500 and response.status not in (408, 429):
                 break
-            after = response.headers.get("Retry-After", "")
-            told = min(int(after), _TIMEOUT) if after.isdecimal() else 0
+            told = _asked(response.headers.get("Retry-After", ""))
+            if told > _LONGEST:
+                failure += f": the server asks to be left alone for {told:.0f} s"
+                break
         raise _refusal(self.url, failure)
 
     def _request(self, headers: dict[str, str], length: int) -> tuple[http.client.HTTPResponse, bytes]:
@@ -121,8 +139,8 @@ class HttpBytes:
             if response.status in (301, 302, 303, 307, 308):
                 location = urljoin(self._where, response.headers.get("Location", ""))
                 self.close()
-                if not location.lower().startswith(("http://", "https://")):
-                    raise http.client.HTTPException(f"a redirect to {location!r}")
+                if not location.lower().startswith(("http://", "https://")) or location == self._where:
+                    raise _Refused(f"{response.status}, a redirect to {location!r}")
                 self._where = location
                 continue
             # A server that ignores ranges would send everything: don't take more than was asked for.
@@ -130,7 +148,8 @@ class HttpBytes:
             if response.status != 206:
                 self.close()
             return response, body
-        raise http.client.HTTPException("too many redirects")
+        self._where = self.url
+        raise _Refused("too many redirects")
 
 
 class HttpFile(io.RawIOBase):
@@ -174,6 +193,16 @@ def head(url: str) -> Identity:
     return source.identity
 
 
+def _asked(after: str) -> float:
+    """Seconds that a server asks to be left alone: a number, or a date."""
+    if after.strip().isdecimal():
+        return int(after)
+    try:
+        return max(parsedate_to_datetime(after).timestamp() - time.time(), 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
 def _wrong_part(headers: Any, offset: int, length: int, got: int) -> str:
     """How a part differs from what was asked for, or ""."""
     encoding = headers.get("Content-Encoding", "identity")
@@ -211,10 +240,16 @@ def _etag(headers: Any) -> str | None:
 
 def _refusal(url: str, failure: str) -> errors.Error:
     if failure.startswith(("404", "410")):
-        return errors.make("source-missing", f"no file at {url} ({failure})", "check the URL")
+        is_zarr = urlsplit(url).path.rstrip("/").endswith(".zarr")
+        hint = "a Zarr folder isn't read over http(s): download it, then link the copy"
+        return errors.make(
+            "source-missing", f"no file at {url} ({failure})", hint if is_zarr else "check the URL"
+        )
     if failure.startswith(("401", "403")):
         return errors.make(
-            "permission", f"{url}: {failure}", "the server wants credentials or refuses the file"
+            "permission",
+            f"{url}: {failure}",
+            "the server wants credentials or refuses the file: download it, then use the copy",
         )
     if failure.startswith("200"):
         return errors.make(

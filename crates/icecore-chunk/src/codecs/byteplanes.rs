@@ -16,7 +16,7 @@ use super::planes::Planes;
 use crate::buffer::Buffer;
 use crate::chain::Chain;
 use crate::dtype::DType;
-use crate::extension::{Extension, config_str, config_u64};
+use crate::extension::{Extension, config_str, config_u64, only_keys};
 use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
 
@@ -52,6 +52,7 @@ impl BytePlanes {
             Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
                 .hint("it splits elements that are one number, or several of the same type")
         })?;
+        only_keys(ext, &["planes", "fill"])?;
         let float = Float::of(dtype);
         let midpoint = match ext.get("fill").map(|_| config_str(ext, "fill")).transpose()? {
             None | Some("midpoint") => true,
@@ -153,6 +154,7 @@ impl Plane {
         let wrong = || bad_config(ext, "planes", "planes with `bytes` (1, 2, 4 or 8) and `codecs`");
         let object = value.as_object().ok_or_else(wrong)?;
         let plane = Extension { name: ext.name, configuration: Some(object), must_understand: true };
+        only_keys(&plane, &["bytes", "codecs"])?;
         let width = config_u64(&plane, "bytes")?;
         let dtype = match width {
             1 => DType::UInt8,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::array_codec::ArrayCodec;
 use crate::chain::Chain;
 use crate::dtype::DType;
-use crate::extension::Extension;
+use crate::extension::{Extension, only_keys};
 use crate::refuse::{bad_config, corrupt};
 use crate::scratch::Scratch;
 
@@ -23,6 +23,7 @@ pub(crate) struct Choice {
 
 impl Choice {
     pub fn parse(ext: &Extension, dtype: &DType) -> Result<Choice> {
+        only_keys(ext, &["choices"])?;
         let lists = ext.get("choices").and_then(Value::as_array).filter(|l| (1..=MAX_LISTS).contains(&l.len()));
         let lists = lists.ok_or_else(|| bad_config(ext, "choices", "1 to 256 lists of codecs"))?;
         if lists.iter().any(|list| names(list, ext.name)) {

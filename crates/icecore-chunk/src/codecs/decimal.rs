@@ -9,7 +9,7 @@ use super::array_codec::ArrayCodec;
 use super::decimal_number::Decimals;
 use crate::chain::Chain;
 use crate::dtype::DType;
-use crate::extension::{Extension, config_i64, config_str};
+use crate::extension::{Extension, config_i64, config_str, only_keys};
 use crate::fill::parse_fill;
 use crate::refuse::bad_config;
 use crate::scratch::Scratch;
@@ -41,6 +41,7 @@ impl Decimal {
                     .hint("it takes float64 and float32"));
             }
         };
+        only_keys(ext, &["scale", "dtype", "escapes"])?;
         let scale = config_i64(ext, "scale")?;
         let range = format!("-{0} to {0}", Decimals::MAX);
         let decimals = Decimals::new(scale).ok_or_else(|| bad_config(ext, "scale", &range))?;

@@ -7,7 +7,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::array_codec::ArrayCodec;
 use crate::dtype::DType;
-use crate::extension::{Extension, config_i64_or};
+use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::refuse::{bad_config, corrupt};
 use crate::scratch::Scratch;
 
@@ -26,6 +26,7 @@ pub(crate) struct Fpc {
 
 impl Fpc {
     pub fn parse(ext: &Extension, dtype: &DType) -> Result<Fpc> {
+        only_keys(ext, &["axis"])?;
         let double = dtype.size() == 8;
         let number = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int32 | DType::Int64)
             || matches!(dtype, DType::UInt32 | DType::UInt64 | DType::DateTime64 { .. } | DType::TimeDelta64 { .. });

@@ -12,7 +12,7 @@ use super::bitshuffle::{bitshuffle, bitunshuffle};
 use super::codec::BytesCodec;
 use super::lz4;
 use crate::buffer::Buffer;
-use crate::extension::{Extension, config_i64_or, config_str};
+use crate::extension::{Extension, config_i64_or, config_str, only_keys};
 use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
 
@@ -38,6 +38,7 @@ pub(crate) struct H5BitShuffle {
 
 impl H5BitShuffle {
     pub fn parse(ext: &Extension) -> Result<H5BitShuffle> {
+        only_keys(ext, &["itemsize", "block_size", "compression"])?;
         let itemsize = match config_i64_or(ext, "itemsize", 0)? {
             size @ 1..=0xffff => size as usize,
             _ => return Err(bad_config(ext, "itemsize", "1 to 65535")),

@@ -7,7 +7,7 @@ use icecore_grid::Result;
 use super::codec::BytesCodec;
 use super::lz4;
 use crate::buffer::Buffer;
-use crate::extension::{Extension, config_i64_or};
+use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::refuse::{bad_config, corrupt, wrong_length};
 use crate::scratch::Scratch;
 
@@ -21,6 +21,9 @@ pub(crate) struct H5Lz4 {
 
 impl H5Lz4 {
     pub fn parse(ext: &Extension) -> Result<H5Lz4> {
+        if ext.name == NAME {
+            only_keys(ext, &["block_size"])?;
+        }
         let key = if ext.get("blocksize").is_some() { "blocksize" } else { "block_size" };
         match config_i64_or(ext, key, 0)? {
             0 => Ok(H5Lz4 { block: DEFAULT_BLOCK }),

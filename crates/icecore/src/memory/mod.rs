@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use icecore_catalog::PerProcess;
 use idle::{Block, Idle};
 
+use crate::settings;
+
 /// Results below this size are better off with the C library, which keeps such blocks itself.
 pub const WORTH: usize = 1 << 20;
 
@@ -64,7 +66,7 @@ fn begin(parents: Option<&Mutex<Pool>>) -> Mutex<Pool> {
 
 /// `ICECORE_RESULT_POOL` in bytes, 0 for none.
 fn initial_cap() -> usize {
-    std::env::var("ICECORE_RESULT_POOL").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(DEFAULT_CAP)
+    settings::number(settings::RESULT_POOL).unwrap_or(DEFAULT_CAP)
 }
 
 /// Runs `job` on the pool.

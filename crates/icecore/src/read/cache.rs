@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use icecore_catalog::PerProcess;
 
+use crate::settings;
+
 /// Which chunk: the number of its array (see [`super::ArrayView`]) and its place in the grid.
 pub(crate) type Key = (u64, u64);
 
@@ -151,7 +153,7 @@ fn cap() -> usize {
 
 /// `ICECORE_CACHE` in bytes, 0 for none.
 fn initial_cap() -> usize {
-    std::env::var("ICECORE_CACHE").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(DEFAULT_CAP)
+    settings::number(settings::CACHE).unwrap_or(DEFAULT_CAP)
 }
 
 /// The cache of decoded chunks.

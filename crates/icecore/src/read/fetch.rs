@@ -193,8 +193,8 @@ async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::
 
 const TRIES: u32 = 4;
 
-/// One request, sent on part by part. When the network fails, what hasn't come yet is asked for again, after growing, jittered
-/// pauses.
+/// One request, sent on part by part. When the answer breaks off, what hasn't come yet is asked for again, after growing,
+/// jittered pauses.
 async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel::Sender<Arrived>) {
     let permit = Arc::new(permit);
     let (mut done, mut tried) = (0, 1);
@@ -218,8 +218,8 @@ async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel
             }
             Ok(()) => break job.cut_off(came),
             // Nothing is missing but the end of the answer.
-            Err(error) if error.kind == ErrorKind::Network && done == job.ends.len() => return,
-            Err(error) if error.kind != ErrorKind::Network || tried == TRIES => break error,
+            Err(broken) if broken.is_off && done == job.ends.len() => return,
+            Err(broken) if !broken.is_off || tried == TRIES => break broken.error,
             Err(_) => {
                 tokio::time::sleep(pause(tried)).await;
                 tried += 1;
@@ -245,11 +245,12 @@ mod tests {
     use futures::future::BoxFuture;
 
     use super::*;
-    use crate::store::Each;
+    use crate::store::{Broken, Each, Parts};
 
     /// Bytes that count up, and a network that fails behind so many parts of each answer, as often as it says.
     struct Failing {
         behind: usize,
+        breaks_off: bool,
         times: Mutex<u32>,
         asked: Mutex<Ranges>,
     }
@@ -259,7 +260,7 @@ mod tests {
             Box::pin(async move { Ok((offset..offset + length).map(|at| at as u8).collect()) })
         }
 
-        fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Result<()>> {
+        fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Parts> {
             Box::pin(async move {
                 let length = ends.last().copied().unwrap_or(0);
                 self.asked.lock().unwrap().push((offset, length));
@@ -269,7 +270,8 @@ mod tests {
                     let mut times = self.times.lock().unwrap();
                     if number == self.behind && *times > 0 {
                         *times -= 1;
-                        return Err(Error::new(ErrorKind::Network, "the connection was cut"));
+                        let error = Error::new(ErrorKind::Network, "the connection was cut");
+                        return Err(Broken { error, is_off: self.breaks_off });
                     }
                     each(bytes.slice(start..end));
                     start = end;
@@ -290,7 +292,8 @@ mod tests {
     fn fetched(times: u32) -> (Result<()>, Ranges, Ranges) {
         let span = |tag: u32| Span { object: 0, offset: 5 + 201_000 * u64::from(tag), length: 200_000, tag };
         let spans = [span(0), span(1), span(2)];
-        let object = Arc::new(Failing { behind: 1, times: Mutex::new(times), asked: Mutex::default() });
+        let object =
+            Arc::new(Failing { behind: 1, breaks_off: true, times: Mutex::new(times), asked: Mutex::default() });
         let source: Arc<dyn RangeGet> = object.clone();
         let request = Request { object: 0, offset: 5, length: 602_000, spans: vec![0, 1, 2] };
         let came = Mutex::new(Vec::new());
@@ -318,12 +321,21 @@ mod tests {
 
     #[test]
     fn a_network_that_fails_for_good_is_an_error() {
-        let object = Arc::new(Failing { behind: 0, times: Mutex::new(u32::MAX), asked: Mutex::default() });
+        fails_for_good(true, TRIES);
+    }
+
+    #[test]
+    fn what_was_refused_is_not_asked_for_again() {
+        fails_for_good(false, 1);
+    }
+
+    fn fails_for_good(breaks_off: bool, requests: u32) {
+        let object = Arc::new(Failing { behind: 0, breaks_off, times: Mutex::new(u32::MAX), asked: Mutex::default() });
         let source: Arc<dyn RangeGet> = object.clone();
         let spans = [Span { object: 0, offset: 0, length: 10, tag: 0 }];
         let request = Request { object: 0, offset: 0, length: 10, spans: vec![0] };
         let result = fetch_remote(&[(&request, &source)], &spans, &ReadOptions::default(), &|_, _| Ok(()));
         assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Network));
-        assert_eq!(object.asked.lock().unwrap().len(), TRIES as usize);
+        assert_eq!(object.asked.lock().unwrap().len(), requests as usize);
     }
 }

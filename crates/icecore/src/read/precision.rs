@@ -56,8 +56,10 @@ impl Precision {
         if let Self::Bytes(bytes) = self
             && bytes > width(&view.meta().dtype)
         {
-            let (dtype, width) = (view.meta().dtype.to_json(), width(&view.meta().dtype));
-            let what = format!("{bytes} bytes of each number of {}, whose type {dtype} has {width}", view.path());
+            let (dtype, width) = (&view.meta().dtype, width(&view.meta().dtype));
+            let parts = if width < dtype.size() { " in each of its two parts" } else { "" };
+            let (path, dtype) = (view.path(), dtype.to_json());
+            let what = format!("{bytes} bytes of each number of {path}, whose type {dtype} has {width}{parts}");
             return refused(ErrorKind::Invalid, what, "give fewer bytes, or leave it out to read all of them");
         }
         let Some(planes) = view.meta().chain.planes() else { return Ok(Depth::WHOLE) };

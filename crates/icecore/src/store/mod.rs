@@ -2,7 +2,6 @@
 
 mod body;
 mod cost;
-mod http;
 mod local;
 mod remote;
 mod source;
@@ -11,7 +10,7 @@ pub mod wrap;
 
 pub use cost::Cost;
 pub use local::LocalFile;
-pub use remote::{Each, RangeGet, probe};
+pub use remote::{Broken, Each, Parts, RangeGet, probe};
 pub use source::Source;
 pub(crate) use stores::link_options;
 pub use stores::{Stores, Wrap, stores};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -10,13 +9,29 @@ use futures::future::BoxFuture;
 use icecore_catalog::LinkIdentity;
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
-use object_store::{BackoffConfig, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
 
 use super::body::Body;
-use super::http;
 
 /// Takes the parts of an answer, one after the other.
 pub type Each<'a> = &'a mut (dyn FnMut(Bytes) + Send);
+
+/// Whether all parts came.
+pub type Parts = std::result::Result<(), Broken>;
+
+/// Why not all parts came.
+#[derive(Debug)]
+pub struct Broken {
+    pub error: Error,
+    /// The answer broke off: what is left is worth asking for again. What was refused has been asked for often enough.
+    pub is_off: bool,
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        Self { error, is_off: false }
+    }
+}
 
 /// Something that answers range requests.
 pub trait RangeGet: Send + Sync {
@@ -24,9 +39,10 @@ pub trait RangeGet: Send + Sync {
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>>;
     /// The same in parts, each handed over as soon as it is there; `ends`, ascending, count from `offset`. After an error
     /// those that were handed over are good.
-    fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Result<()>> {
+    fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Parts> {
         Box::pin(async move {
-            let bytes = self.get(offset, ends.last().copied().unwrap_or(0)).await?;
+            let got = self.get(offset, ends.last().copied().unwrap_or(0)).await;
+            let bytes = got.map_err(|error| Broken { is_off: error.kind == ErrorKind::Network, error })?;
             let mut start = 0;
             for end in ends.iter().map(|end| usize::try_from(*end).unwrap_or(usize::MAX).min(bytes.len())) {
                 each(bytes.slice(start..end));
@@ -53,12 +69,12 @@ impl RangeGet for RemoteObject {
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
         Box::pin(async move {
             let mut all = Bytes::new();
-            self.get_parts(offset, &[length], &mut |bytes| all = bytes).await?;
+            self.get_parts(offset, &[length], &mut |bytes| all = bytes).await.map_err(|broken| broken.error)?;
             Ok(all)
         })
     }
 
-    fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Result<()>> {
+    fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Parts> {
         Box::pin(async move {
             let length = ends.last().copied().unwrap_or(0);
             let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
@@ -71,28 +87,32 @@ impl RangeGet for RemoteObject {
             if let Some(identity) = &self.identity
                 && let Some(how) = difference(identity, &result.meta)
             {
-                return Err(self.changed(&how));
+                return Err(self.changed(&how).into());
             }
+            if result.meta.size < end {
+                return Err(self.short(offset, length, result.meta.size.saturating_sub(offset)).into());
+            }
+            // An answer with an etag was gone on with where it broke off, as often as makes sense.
+            let is_known = result.meta.e_tag.is_some();
             let (mut coming, mut rest, mut body) = (result.into_stream(), Bytes::new(), Body::new(length)?);
-            for end in ends {
+            for (number, end) in ends.iter().enumerate() {
+                let off = |error| Broken { error, is_off: !is_known || number > 0 };
                 while body.len() < *end {
                     if rest.is_empty() {
                         let Some(next) = coming.next().await else {
-                            return Err(self.short(offset, length, body.len()));
+                            return Err(Broken { error: self.unlike(offset, length, body.len()), is_off: true });
                         };
-                        rest = next.map_err(|e| self.error(e))?;
+                        rest = next.map_err(|e| off(self.error(e)))?;
                     }
                     body.take_from(&mut rest, *end);
                 }
                 each(body.part());
             }
-            while let Some(next) = coming.next().await {
-                rest = next.map_err(|e| self.error(e))?;
-                if !rest.is_empty() {
-                    break;
-                }
+            while rest.is_empty() {
+                let Some(next) = coming.next().await else { return Ok(()) };
+                rest = next.map_err(|e| Broken { error: self.error(e), is_off: true })?;
             }
-            if rest.is_empty() { Ok(()) } else { Err(self.short(offset, length, length.saturating_add(1))) }
+            Err(self.unlike(offset, length, length.saturating_add(rest.len() as u64)).into())
         })
     }
 
@@ -106,6 +126,16 @@ impl RemoteObject {
         let kind = if self.linked { ErrorKind::SourceChanged } else { ErrorKind::Corrupt };
         Error::new(kind, format!("{}: {length} bytes at {offset} were wanted, {got} came", self.name))
             .hint("the object is shorter than its references say: link it again, or run `icecore verify`")
+    }
+
+    /// The object is long enough, and yet another number of bytes came than the server had said.
+    fn unlike(&self, offset: u64, length: u64, got: u64) -> Error {
+        let how = if got > length { "or more " } else { "" };
+        Error::new(
+            ErrorKind::Network,
+            format!("{}: the server sent {got} {how}bytes when asked for {length} at {offset}", self.name),
+        )
+        .hint("try again; if it lasts, the server or a proxy in between is at fault: copy the file and use the copy")
     }
 
     fn changed(&self, how: &str) -> Error {
@@ -138,14 +168,15 @@ fn difference(was: &LinkIdentity, now: &ObjectMeta) -> Option<String> {
 pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) -> Error {
     use object_store::Error as E;
     let cause = root_cause(error);
+    let is_missing = matches!(error, E::NotFound { .. }) || icecore_catalog::is_gone(&cause);
     let (kind, hint) = match error {
         _ if icecore_catalog::lacks_keys(&cause) => {
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }
-        E::NotFound { .. } if linked => {
+        _ if is_missing && linked => {
             (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now")
         }
-        E::NotFound { .. } => (ErrorKind::NotFound, "check the address"),
+        _ if is_missing => (ErrorKind::NotFound, "check the address"),
         E::Precondition { .. } | E::NotModified { .. } => {
             (ErrorKind::SourceChanged, "the object changed since it was linked: link it again with --replace")
         }
@@ -177,36 +208,22 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
         }
         next = inner.source();
     }
+    text.truncate(text.trim_end_matches([' ', ':']).len()); // where a server says nothing more
     text
 }
 
-/// A client for all objects below the scheme and host of `url`, and the object's path in it.
-pub(super) fn client(url: &str, options: &BTreeMap<String, String>) -> Result<(Arc<dyn ObjectStore>, Path)> {
-    let (base, key) = split(url)?;
-    let path = Path::from_url_path(key).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
-    // An archive that is asked for too much says so for some seconds; nobody is to wait for minutes in silence.
-    let retry = RetryConfig {
-        backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(50),
-            max_backoff: Duration::from_secs(5),
-            base: 2.0,
-        },
-        max_retries: 7,
-        retry_timeout: Duration::from_secs(60),
-    };
-    let fail = |e: object_store::Error| Error::new(ErrorKind::Invalid, format!("{url}: {e}"));
-    if let Some(bucket) = base.strip_prefix("s3://") {
-        let mut builder = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
-        builder = builder.with_allow_http(icecore_catalog::allows_http(options)?);
-        for (key, value) in options {
-            if let Some(key) = s3_option(key) {
-                builder = builder.with_config(key, value);
-            }
+/// A client for all objects below `base` (see [`split`]).
+pub(super) fn client(base: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
+    let Some(bucket) = base.strip_prefix("s3://") else { return icecore_catalog::http_store(base, options) };
+    let mut builder = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket);
+    builder = builder.with_retry(icecore_catalog::retries()).with_allow_http(icecore_catalog::allows_http(options)?);
+    for (key, value) in options {
+        if let Some(key) = s3_option(key) {
+            builder = builder.with_config(key, value);
         }
-        return Ok((Arc::new(builder.build().map_err(fail)?), path));
     }
-    let store = http::builder(options)?.with_url(base).with_retry(retry).build().map_err(fail)?;
-    Ok((Arc::new(store), path))
+    let store = builder.build().map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}: {e}")))?;
+    Ok(Arc::new(store))
 }
 
 fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
@@ -220,8 +237,9 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
     name.parse().ok()
 }
 
-/// `scheme://host` and the rest.
-fn split(url: &str) -> Result<(&str, &str)> {
+/// What all objects have in common that one client can reach, and the path of this one. The first is `scheme://host`, and on the
+/// web the query, with which a server knows who may read (presigned URLs).
+pub(super) fn split(url: &str) -> Result<(String, Path)> {
     let invalid = || {
         Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object"))
             .hint("http(s)://host/path or s3://bucket/key")
@@ -229,13 +247,25 @@ fn split(url: &str) -> Result<(&str, &str)> {
     let start = url.find("://").ok_or_else(invalid)? + 3;
     let rest = url.get(start..).ok_or_else(invalid)?;
     let slash = rest.find('/').unwrap_or(rest.len());
-    Ok((url.get(..start + slash).ok_or_else(invalid)?, rest.get(slash..).unwrap_or("").trim_start_matches('/')))
+    let (host, key) = (url.get(..start + slash).ok_or_else(invalid)?, rest.get(slash..).unwrap_or(""));
+    let (key, query) = if url.starts_with("http") {
+        let key = key.split('#').next().unwrap_or(key);
+        key.split_once('?').unwrap_or((key, ""))
+    } else {
+        (key, "")
+    };
+    let path = Path::from_url_path(key.trim_start_matches('/'))
+        .map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
+    Ok((if query.is_empty() { host.to_owned() } else { format!("{host}?{query}") }, path))
 }
 
-/// Size and identity of a remote object, by one HEAD request.
+/// Size and identity of a remote object, by a request for its first byte: many servers, and presigned URLs, refuse HEAD.
 pub fn probe(url: &str, options: &BTreeMap<String, String>) -> Result<LinkIdentity> {
-    let (store, path) = client(url, options)?;
-    let meta = icecore_catalog::runtime().block_on(store.head(&path)).map_err(|e| describe(url, true, &e))?;
+    let (base, path) = split(url)?;
+    let store = client(&base, options)?;
+    let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..Default::default() };
+    let got = icecore_catalog::runtime().block_on(store.get_opts(&path, first));
+    let meta = got.map_err(|e| describe(url, true, &e))?.meta;
     Ok(LinkIdentity {
         size: meta.size,
         mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(-1),
@@ -254,13 +284,19 @@ mod tests {
             describe("http://127.0.0.1:41600/x.h5", true, &error).kind
         };
         assert_eq!(kind("GET http://127.0.0.1:41600/x.h5 in 416.2ms: connection refused"), ErrorKind::Network);
+        assert_eq!(kind("Server returned non-2xx status code: 410 Gone: "), ErrorKind::SourceMissing);
         assert_eq!(kind("Server returned non-2xx status code: 416 Range Not Satisfiable: "), ErrorKind::SourceChanged);
     }
 
     #[test]
     fn urls_split_into_host_and_key() {
-        assert_eq!(split("http://127.0.0.1:80/a/b.h5").unwrap(), ("http://127.0.0.1:80", "a/b.h5"));
-        assert_eq!(split("s3://bucket").unwrap(), ("s3://bucket", ""));
+        let parts = |url: &str| split(url).map(|(base, path)| (base, path.to_string())).unwrap();
+        let pair = |base: &str, path: &str| (base.to_owned(), path.to_owned());
+        assert_eq!(parts("http://127.0.0.1:80/a/b.h5"), pair("http://127.0.0.1:80", "a/b.h5"));
+        assert_eq!(parts("https://h/a/b.h5?X=1&Y=/2"), pair("https://h?X=1&Y=/2", "a/b.h5"));
+        assert_eq!(parts("https://h/a%23b#c?d"), pair("https://h", "a#b"));
+        assert_eq!(parts("https://[::1]:80/a%20b"), pair("https://[::1]:80", "a b"));
+        assert_eq!(parts("s3://bucket"), pair("s3://bucket", ""));
         assert!(split("nothing").is_err());
     }
 }

@@ -10,8 +10,8 @@ use icecore_catalog::{LinkIdentity, Location, Native, Object, PerProcess, Repo, 
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
 
-use super::remote::{RemoteObject, client};
-use super::{Cost, LocalFile, RangeGet, Source, http};
+use super::remote::{RemoteObject, client, split};
+use super::{Cost, LocalFile, RangeGet, Source};
 
 /// Something to put between a source and its reader: the counting and failing stores of the tests.
 pub type Wrap = Arc<dyn Fn(Source) -> Source + Send + Sync>;
@@ -51,7 +51,7 @@ impl Stores {
         let far = |url: &str| url.starts_with("http");
         let native = matches!(repo.native_location(), Native::Url { url, .. } if far(&url));
         if native || repo.link_prefixes().is_ok_and(|prefixes| prefixes.iter().any(|prefix| far(prefix))) {
-            let _made_again_where_it_failed = icecore_catalog::runtime().spawn_blocking(http::client);
+            let _made_again_where_it_failed = icecore_catalog::runtime().spawn_blocking(icecore_catalog::http_client);
         }
     }
 
@@ -59,7 +59,10 @@ impl Stores {
         match repo.native_location() {
             Native::Local(root) => Ok(Source::Local(self.file(&root.join(name), false)?)),
             Native::Url { url, options } => {
-                let url = format!("{}/{name}", url.trim_end_matches('/'));
+                let (folder, query) = url
+                    .split_once('?')
+                    .map_or((url.as_str(), String::new()), |(folder, query)| (folder, format!("?{query}")));
+                let url = format!("{}/{name}{query}", folder.trim_end_matches('/'));
                 Ok(Source::Remote(Arc::new(self.object(&url, &options, None, false)?)))
             }
             Native::Memory => Ok(Source::Remote(Arc::new(InRepository { repo: repo.clone(), name: name.to_owned() }))),
@@ -111,12 +114,13 @@ impl Stores {
         identity: Option<LinkIdentity>,
         linked: bool,
     ) -> Result<RemoteObject> {
-        let key = format!("{}|{options:?}", host(url));
-        let (fresh, path) = match lock(&self.clients).get(&key) {
-            Some(store) => (Arc::clone(store), object_path(url)?),
-            None => client(url, options)?,
+        let (base, path) = split(url)?;
+        let key = format!("{base}|{options:?}");
+        let known = lock(&self.clients).get(&key).map(Arc::clone);
+        let store = match known {
+            Some(store) => store,
+            None => Arc::clone(lock(&self.clients).entry(key).or_insert(client(&base, options)?)),
         };
-        let store = Arc::clone(lock(&self.clients).entry(key).or_insert(fresh));
         Ok(RemoteObject { store, path, name: url.to_owned(), identity, linked })
     }
 
@@ -149,11 +153,6 @@ fn host(url: &str) -> &str {
     let start = url.find("://").map_or(0, |i| i + 3);
     let end = url.get(start..).and_then(|rest| rest.find('/')).map_or(url.len(), |i| start + i);
     url.get(..end).unwrap_or(url)
-}
-
-fn object_path(url: &str) -> Result<object_store::path::Path> {
-    let key = url.get(host(url).len()..).unwrap_or("").trim_start_matches('/');
-    object_store::path::Path::from_url_path(key).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))
 }
 
 /// The path of a `file://` URL, percent-decoded; None for other schemes.

@@ -26,7 +26,7 @@ use serde_json::json;
 
 use super::array_codec::ArrayCodec;
 use crate::dtype::DType;
-use crate::extension::{Extension, config_bool_or};
+use crate::extension::{Extension, config_bool_or, only_keys};
 use crate::refuse::{bad_config, corrupt};
 use crate::scratch::Scratch;
 use encode::encode;
@@ -50,6 +50,7 @@ pub(crate) struct Predict {
 
 impl Predict {
     pub fn parse(ext: &Extension, dtype: &DType) -> Result<Predict> {
+        only_keys(ext, &["modes", "codecs", "mask"])?;
         let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);
         let times = matches!(dtype, DType::DateTime64 { .. } | DType::TimeDelta64 { .. });
         let signed = matches!(dtype, DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::differences::{Kind, Step};
 use super::values::Space;
-use crate::extension::{Extension, config_i64_or, u64_list};
+use crate::extension::{Extension, config_i64_or, only_keys, u64_list};
 use crate::refuse::bad_config;
 
 /// An element of `modes`.
@@ -58,6 +58,7 @@ fn parse_mode(value: &Value, float: bool) -> Result<Mode> {
     let name = value.as_str().or_else(|| value.get("mode").and_then(Value::as_str));
     let name = name.ok_or_else(|| Error::new(ErrorKind::Format, format!("icecore.predict: {value} is no mode")))?;
     let ext = Extension { name: "icecore.predict", configuration: value.as_object(), must_understand: true };
+    only_keys(&ext, settings(name))?;
     let mode = match name {
         "auto" => Mode::Auto { slow: true },
         "fast" => Mode::Auto { slow: false },
@@ -85,6 +86,18 @@ fn parse_mode(value: &Value, float: bool) -> Result<Mode> {
         }
     };
     Ok(mode)
+}
+
+/// What may stand in the object of a mode.
+fn settings(mode: &str) -> &'static [&'static str] {
+    match mode {
+        "xor" => &["mode", "axis", "lag"],
+        "lag" => &["mode", "axis", "lag", "values"],
+        "lorenzo" => &["mode", "axes", "values"],
+        "lattice" | "rank" | "float_lorenzo" | "least_squares" => &["mode", "axes"],
+        "lpc" => &["mode", "taps"],
+        _ => &["mode"],
+    }
 }
 
 fn parse_step(ext: &Extension) -> Result<Step> {

@@ -1,0 +1,111 @@
+//! The process's one HTTP client: repositories and what they link to share its connections, except those that were given
+//! options of their own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use icecore_grid::{Error, ErrorKind, Result};
+use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
+use object_store::http::HttpBuilder;
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
+
+use crate::patience::Patient;
+use crate::process::PerProcess;
+
+/// How the names of options begin that are headers of each request.
+pub(crate) const HEADER: &str = "header.";
+
+static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
+
+/// A store of what lies below `url`, whose requests go by `options` (those of a [`crate::Storage`]; what is not for HTTP is
+/// passed over).
+///
+/// # Errors
+/// Invalid where an option or the URL makes no sense.
+pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
+    let mut headers = HeaderMap::new();
+    let mut own = self::options();
+    let mut is_own = false;
+    for (name, value) in options {
+        let wrong = |e: String| Error::new(ErrorKind::Invalid, format!("storage option {name}: {e}"));
+        if let Some(header) = name.strip_prefix(HEADER) {
+            let header: HeaderName = header.parse().map_err(|e| wrong(format!("{e}")))?;
+            // Not the value: it may be a secret.
+            headers.insert(header, HeaderValue::from_str(value).map_err(|e| wrong(e.to_string()))?);
+        } else if let Ok(key) = name.parse::<ClientConfigKey>() {
+            own = own.with_config(key, value);
+            is_own = true;
+        }
+    }
+    let builder = if is_own || !headers.is_empty() {
+        HttpBuilder::new().with_client_options(own.with_default_headers(headers)).with_http_connector(Patiently)
+    } else {
+        HttpBuilder::new().with_client_options(own).with_http_connector(Shared)
+    };
+    let store = builder.with_url(url).with_retry(retries()).build();
+    store.map(|store| Arc::new(store) as Arc<dyn ObjectStore>).map_err(|e| refused(url, &e))
+}
+
+/// How often a request is made again: an archive that is asked for too much says so for some seconds; nobody is to wait for
+/// minutes in silence.
+#[must_use]
+pub fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(50),
+            max_backoff: Duration::from_secs(5),
+            base: 2.0,
+        },
+        max_retries: 7,
+        retry_timeout: Duration::from_secs(60),
+    }
+}
+
+fn refused(url: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{url}: {error}"))
+        .hint("check the address and the options in storage={…} (--storage KEY=VALUE)")
+}
+
+/// Makes clients that come back when a server says.
+#[derive(Debug)]
+pub struct Patiently;
+
+impl HttpConnector for Patiently {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Patient::new(ReqwestConnector::default().connect(options)?)))
+    }
+}
+
+/// Hands out the one client, whatever it is asked to connect.
+#[derive(Debug)]
+struct Shared;
+
+impl HttpConnector for Shared {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        http_client()
+    }
+}
+
+/// The client; made when it is first asked for, which takes 10 ms because the system's certificates are read.
+///
+/// # Errors
+/// What the client's own making fails with.
+pub fn http_client() -> object_store::Result<HttpClient> {
+    let mut current = CLIENT.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = &*current {
+        return Ok(client.clone());
+    }
+    let made = Patiently.connect(&options())?;
+    *current = Some(made.clone());
+    Ok(made)
+}
+
+/// The client's own options, which [`Shared`] goes by.
+fn options() -> ClientOptions {
+    ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout(Duration::from_secs(120))
+        .with_connect_timeout(Duration::from_secs(10))
+}

@@ -1,0 +1,58 @@
+"""gc where something can't be deleted: it says what, and the rest is as it was."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import icecore
+import numpy as np
+import pytest
+from icecore import cli
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Iterator[list[Path]]:
+    """Copies of the root object, of which the system lets none be deleted."""
+    repo = tmp_path / "r.icecore"
+    icecore.create(repo)
+    for number in range(4):
+        with icecore.open(repo).writer(str(number)) as writer:
+            writer.array(f"/a{number}", "i4", (3,))[...] = np.arange(3)
+    found = sorted((repo / "overwritten").iterdir())
+    held = []
+    try:
+        if os.geteuid():
+            found[0].parent.chmod(0o555)
+        else:  # who may delete everything, but not what a file system is mounted on
+            for path in found:
+                done = subprocess.run(["mount", "--bind", path, path], capture_output=True, check=False)
+                if done.returncode:
+                    pytest.skip("no permission to mount")
+                held.append(path)
+        yield found
+    finally:
+        for path in held:
+            subprocess.run(["umount", "-l", path], check=True)
+        found[0].parent.chmod(0o755)
+
+
+def test_copies_that_cannot_be_deleted(
+    tmp_path: Path, copies: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo = tmp_path / "r.icecore"
+    wished = icecore.open(repo).gc(2**60, dry_run=True)["remains"]
+    assert wished == len(copies) - 1
+    report = icecore.open(repo).gc(2**60)
+    assert (report["failed"], report["remains"]) == (wished, 0)
+    assert len(report["errors"]) == wished
+    assert all(path.exists() for path in copies)
+    assert cli.run(["gc", str(repo), "--older-than", "0s"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("deleted ")
+    assert err.startswith("could not delete ")
+    assert "overwritten" in err
+    assert icecore.open(repo)["/a3"][...].tolist() == [0, 1, 2]
+    assert icecore.open(repo).verify(history=True) == []
