@@ -253,7 +253,6 @@ class ArrayWriter:
         rows, native = self._tail.written(), self._writer._native
         self._document = layout.regridded(self._document, where)
         if self._stored[0]:
-            native.flush()
             native.delete(self.path)
             native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
         else:

@@ -54,7 +54,7 @@ pub use gc::GcReport;
 pub use identity::LinkIdentity;
 pub use log::Commit;
 pub use native::{ChunkPlace, ObjectId};
-pub use node::{HIDDEN_GROUP, Node};
+pub use node::{HIDDEN_GROUP, Node, is_within};
 pub use options::allows_http;
 pub use process::{Mine, PerProcess, forks};
 pub use repo::Repo;
