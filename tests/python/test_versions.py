@@ -232,3 +232,13 @@ def test_diff_of_a_table_with_summaries(repo_path: str, tmp_path: Path) -> None:
         "/t/a": 9000,
         "/t/b": 9000,
     }
+
+
+def test_single_texts_of_other_lengths_differ(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/label", "U8", ())[...] = "spin-up"
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w["/label"][...] = "run"
+    found = icecore.open(repo_path).diff(first.snapshot_id, values=True)
+    assert found["chunks"]["/label"]["differ"] == 1
