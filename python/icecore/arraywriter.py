@@ -52,6 +52,7 @@ class ArrayWriter:
             )
         self.unit = unit
         self._tail: Tail | None = None
+        self.is_deleted = False
         self._seen = writer._commits
         self._bare = _bare(node)
         self._cut = resizing.Cut()
@@ -301,7 +302,15 @@ class ArrayWriter:
         return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
 
     def _fresh(self) -> None:
-        """After a commit of this writer others may have committed too: then go on from what they left."""
+        """After a commit of this writer others may have committed too: then go on from what they left.
+
+        Raises:
+            Error: ``not-found`` where this writer deleted the array; ``conflict`` where others did, or made
+                another one.
+        """
+        if self.is_deleted:
+            hint = "make it again: writer.array(…)"
+            raise errors.make("not-found", f"{self.path} was deleted by this writer", hint)
         if self._seen == self._writer._commits:
             return
         self._seen = self._writer._commits

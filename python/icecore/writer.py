@@ -193,7 +193,7 @@ class Writer:
         """Remove an array, or a group and everything below it, a table's summaries too."""
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
-            del self._arrays[known]
+            self._arrays.pop(known).is_deleted = True
             self._rounds.leaves(known)
         self._native.delete(path)
         summary = f"/{SUMMARY}{path}"

@@ -476,3 +476,18 @@ def test_what_is_on_its_way_to_a_deleted_array_reaches_no_other(repo_path: str) 
         w.delete("/a")
         w.array("/b", "i4", (3,))[...] = 2
     assert list(icecore.open(repo_path)) == ["/b"]
+
+
+def test_a_deleted_array_takes_nothing_more(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        old = w.array("/a", "f4", (0, 3))
+        old.append([1, 2, 3])
+        w.delete("/a")
+        new = w.array("/a", "i4", (2,))
+        with pytest.raises(icecore.Error, match="/a was deleted") as caught:
+            old.append([4, 5, 6])
+        assert caught.value.kind == "not-found"
+        with pytest.raises(icecore.Error, match="/a was deleted"):
+            old[:] = 0
+        new[...] = [7, 8]
+    assert icecore.open(repo_path)["/a"][...].tolist() == [7, 8]
