@@ -99,8 +99,13 @@ class Array:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes (a copy)."""
-        return self._node.numbers
+        """The attributes (a copy); ``_FillValue`` of floats, which Zarr keeps as text, as a number."""
+        from icecore.sources.attributes import fill_of_attribute
+
+        attrs = self._node.numbers
+        if self.dtype.kind == "f" and "_FillValue" in attrs:
+            attrs["_FillValue"] = fill_of_attribute(attrs["_FillValue"], self.dtype)
+        return attrs
 
     @property
     def fill(self) -> Any:

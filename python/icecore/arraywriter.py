@@ -53,6 +53,7 @@ class ArrayWriter:
             )
         self.unit = unit
         self._tail: Tail | None = None
+        self.is_deleted = False
         self._seen = writer._commits
         self._bare = _bare(node)
         self._cut = resizing.Cut()
@@ -257,7 +258,6 @@ class ArrayWriter:
         rows, native = self._tail.written(), self._writer._native
         self._document = layout.regridded(self._document, where)
         if self._stored[0]:
-            native.flush()
             native.delete(self.path)
             native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
         else:
@@ -306,7 +306,15 @@ class ArrayWriter:
         return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
 
     def _fresh(self) -> None:
-        """After a commit of this writer others may have committed too: then go on from what they left."""
+        """After a commit of this writer others may have committed too: then go on from what they left.
+
+        Raises:
+            Error: ``not-found`` where this writer deleted the array; ``conflict`` where others did, or made
+                another one.
+        """
+        if self.is_deleted:
+            hint = "make it again: writer.array(…)"
+            raise errors.make("not-found", f"{self.path} was deleted by this writer", hint)
         if self._seen == self._writer._commits:
             return
         self._seen = self._writer._commits

@@ -55,7 +55,10 @@ class Arrivals:
 
     def complete(self, seen: Iterable[Seen]) -> tuple[list[Seen], list[Seen]]:
         """(Those that are complete, those that aren't yet), of what one look found."""
-        seen = list(seen)
-        ready = [file for file in seen if file.is_marked or self._before.get(file.name) == file]
-        self._before = {file.name: file for file in seen}
-        return ready, [file for file in seen if file not in ready]
+        ready: list[Seen] = []
+        growing: list[Seen] = []
+        now = {file.name: file for file in seen}
+        for file in now.values():
+            (ready if file.is_marked or self._before.get(file.name) == file else growing).append(file)
+        self._before = now
+        return ready, growing

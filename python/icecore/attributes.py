@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore.nodes import OURS, Node
-from icecore.sources.attributes import nonfinite, to_json
+from icecore.sources.attributes import fill_attribute, nonfinite, to_json
 
 
 def typed(node: Node) -> dict[str, Any]:
@@ -46,6 +46,17 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
     if types and isinstance(kept, dict):
         document[OURS] = {**kept, "attr_types": {**types, **kept.get("attr_types", {})}}
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def encoded(attrs: Mapping[str, Any], dtype: np.dtype[Any]) -> Mapping[str, Any]:
+    """An array's attributes with ``_FillValue`` in the form that xarray reads: text for a float,
+    a list for a complex number.
+    """
+    value = attrs.get("_FillValue")
+    if dtype.kind not in "fc" or value is None or isinstance(value, (str, list, tuple)):
+        return attrs
+    form = fill_attribute(value, dtype)
+    return attrs if form is None else {**attrs, "_FillValue": form}
 
 
 def fill(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -33,7 +33,7 @@ def differing(old: Repo, new: Repo, path: str, boxes: Sequence[Box]) -> int:
         common = _volume((start, reached))
         count += _volume((start, stop)) - common
         if common:
-            count += sum(_unequal(was[part], now[part]) for part in _parts(now, start, reached))
+            count += sum(_unequal(was.read(part), now.read(part)) for part in _parts(now, start, reached))
     return count
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: the hidden array
 PATH = "/__followed__/files"
-_ROWS = 4096
+#: notes of a chunk, which is written again with each file until it is full
+_ROWS = 512
 
 
 def taken(repo: Repo, group: str) -> dict[str, Seen]:

@@ -15,7 +15,7 @@ from icecore.access import Query, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
 from icecore.arraywriter import ArrayWriter
-from icecore.attributes import dump
+from icecore.attributes import dump, encoded
 from icecore.inturn import in_turn
 from icecore.nodes import SUMMARY, Node
 from icecore.rounds import Rounds
@@ -160,7 +160,8 @@ class Writer:
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         ours = adapting.wish(wished, portable) if codec == "auto" else None
         fill = fill_json(fill, numpy_dtype)
-        node = Node(path, True, layout.document(shape, kind, fill, where, codecs, dims, attrs or {}, ours))
+        attrs = encoded(attrs or {}, numpy_dtype)
+        node = Node(path, True, layout.document(shape, kind, fill, where, codecs, dims, attrs, ours))
         self._parents(path)
         self._native.add_array(path, node.zarr_json)
         grows = bool(shape) and shape[0] == 0
@@ -188,6 +189,8 @@ class Writer:
     def attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Replace the attributes of a group or array."""
         path = self._path(path)
+        if "_FillValue" in attrs and self._native.document(path) is not None:
+            attrs = encoded(attrs, self._view()._array(path).dtype)
         self._native.set_attrs(path, dump(attrs))
         if path in self._arrays:
             self._arrays[path].reread()
@@ -197,7 +200,7 @@ class Writer:
         """Remove an array, or a group and everything below it, a table's summaries too."""
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
-            del self._arrays[known]
+            self._arrays.pop(known).is_deleted = True
             self._rounds.leaves(known)
         self._native.delete(path)
         summary = f"/{SUMMARY}{path}"

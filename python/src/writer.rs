@@ -167,7 +167,7 @@ impl Writer {
     }
 
     fn delete(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.catalog()?.delete(path)).or_raise()?;
+        py.detach(|| self.writing()?.delete(path)).or_raise()?;
         self.metas().or_raise()?.clear();
         Ok(())
     }

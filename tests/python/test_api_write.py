@@ -478,3 +478,31 @@ def test_what_fails_behind_the_scenes_names_its_array(tmp_path: Path) -> None:
 
     with pytest.raises(icecore.Error, match=r"^/a: icecore\.decimal: element 0 .* is 3\.14"):
         run()
+
+
+def test_what_is_on_its_way_to_a_deleted_array_reaches_no_other(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/a", "i4", (40,), chunks=(10,), shards=(10,), codec="none")[...] = np.arange(40)
+        w.delete("/a")
+        w.array("/a", "i4", (40,), chunks=(10,), shards=(10,), codec="none")[:10] = 7
+    np.testing.assert_array_equal(icecore.open(repo_path)["/a"].read(), [7] * 10 + [0] * 30)
+    with icecore.open(repo_path).writer() as w:
+        w["/a"][20:30] = 1
+        w.delete("/a")
+        w.array("/b", "i4", (3,))[...] = 2
+    assert list(icecore.open(repo_path)) == ["/b"]
+
+
+def test_a_deleted_array_takes_nothing_more(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        old = w.array("/a", "f4", (0, 3))
+        old.append([1, 2, 3])
+        w.delete("/a")
+        new = w.array("/a", "i4", (2,))
+        with pytest.raises(icecore.Error, match="/a was deleted") as caught:
+            old.append([4, 5, 6])
+        assert caught.value.kind == "not-found"
+        with pytest.raises(icecore.Error, match="/a was deleted"):
+            old[:] = 0
+        new[...] = [7, 8]
+    assert icecore.open(repo_path)["/a"][...].tolist() == [7, 8]

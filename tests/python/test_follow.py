@@ -69,6 +69,24 @@ def test_what_is_complete(tmp_path: Path) -> None:
     assert complete() == (["a.nc", "b.nc", "c.nc"], []), "marked: no need to wait"
 
 
+def test_a_look_compares_each_file_once() -> None:
+    compared = []
+
+    class Counted(Seen):
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return super().__eq__(other)
+
+        __hash__ = Seen.__hash__
+
+    files = [Counted(f"{i:04}", 1, 1) for i in range(500)]
+    arrivals = Arrivals()
+    assert arrivals.complete(files) == ([], files)
+    compared.clear()
+    assert len(arrivals.complete(files)[0]) == 500
+    assert len(compared) == 500
+
+
 def test_a_file_may_vanish_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.nc", "b.nc"):
         (tmp_path / name).write_bytes(b"123")

@@ -244,3 +244,42 @@ def test_a_tag_and_a_branch_have_different_names(repo_path: str) -> None:
         with pytest.raises(icecore.Error, match="would mean both") as caught:
             work()
         assert caught.value.kind == "exists"
+
+
+def test_single_texts_of_other_lengths_differ(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/label", "U8", ())[...] = "spin-up"
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w["/label"][...] = "run"
+    found = icecore.open(repo_path).diff(first.snapshot_id, values=True)
+    assert found["chunks"]["/label"]["differ"] == 1
+
+
+def test_what_one_commit_cut_off_and_another_brought_back_is_told(repo_path: str) -> None:
+    grid(repo_path)
+    first = icecore.open(repo_path)
+    for shape in ((60, 20), (60, 40)):
+        with icecore.open(repo_path).writer() as w:
+            w["/x"].resize(shape)
+    found = icecore.open(repo_path).diff(first.snapshot_id, values=True)
+    assert found["chunks"]["/x"] == {
+        "chunks": 12,
+        "elements": 1200,
+        "boxes": [([0, 20], [60, 40])],
+        "differ": 1200,
+    }
+    assert found["updated_arrays"] == []
+
+
+def test_groups_that_were_made_again_are_not_new(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/g/x", "i4", (3,))[...] = 1
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w.delete("/g")
+    with icecore.open(repo_path).writer() as w:
+        w.group("/g", {"again": True})
+    found = icecore.open(repo_path).diff(first.snapshot_id)
+    assert (found["new_groups"], found["deleted_groups"]) == ([], [])
+    assert (found["updated_groups"], found["deleted_arrays"]) == (["/g"], ["/g/x"])

@@ -342,3 +342,24 @@ def test_slices_backwards_and_empty_ones(tmp_path: Path, key: object) -> None:
     a = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", cache=False)["a"]
     np.testing.assert_array_equal(a[key].values, data[key])
     np.testing.assert_array_equal(a.isel(t=key, x=[2, 0])[..., ::-1].values, data[key][:, [0, 2]])
+
+
+def test_the_fill_value_that_a_writer_was_given_is_a_number_to_all(tmp_path: Path) -> None:
+    attrs = {"_FillValue": -9999.0, "units": "K"}
+    with icecore.create(tmp_path / "r").writer() as w:
+        for name, dtype in (("f", "f4"), ("c", "c8"), ("i", "i2"), ("later", "f8")):
+            given = {} if name == "later" else attrs
+            w.array(f"/{name}", dtype, (2,), dims=("x",), attrs=given)[...] = [1, -9999]
+        w.attrs("/later", {**attrs, "_FillValue": np.float32(-9999)})
+    repo = icecore.open(tmp_path / "r")
+    for name in ("f", "i", "later"):
+        assert repo._array(name).attrs == attrs
+    with repo.writer() as w:  # what is read can be written again
+        w.array("/copy", "f4", (2,), dims=("x",), attrs=repo._array("/f").attrs)[...] = [1, -9999]
+    repo = icecore.open(tmp_path / "r")
+    for found in (
+        xr.open_dataset(tmp_path / "r", engine="icecore"),
+        xr.open_dataset(repo.store(), engine="zarr", consolidated=False),
+    ):
+        for name in ("f", "c", "i", "later", "copy"):
+            assert np.isnan(found[name].values).tolist() == [False, True], name

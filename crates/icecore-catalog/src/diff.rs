@@ -35,10 +35,18 @@ pub struct Diff {
     pub chunks: Vec<(String, Vec<Vec<u64>>)>,
 }
 
+impl Diff {
+    /// Whether anything was deleted and made again.
+    fn has_remade(&self) -> bool {
+        let any = |deleted: &[String], new: &[String]| deleted.iter().any(|path| new.contains(path));
+        any(&self.deleted_arrays, &self.new_arrays) || any(&self.deleted_groups, &self.new_groups)
+    }
+}
+
 impl Repo {
     /// What changed from `a` to `b`. Where `a` is an ancestor of `b` this is what the commits in between recorded;
-    /// otherwise the two trees are compared, also where an array was deleted and made again in between: the
-    /// records of the two then stand under one path, and say nothing about either.
+    /// otherwise the two trees are compared, also where an array or a group was deleted and made again in between:
+    /// the records of the two then stand under one path, and say nothing about either.
     ///
     /// # Errors
     /// NotFound when a reference names nothing; Network, Io, Corrupt.
@@ -51,15 +59,36 @@ impl Repo {
             return Ok(Diff::default());
         }
         match run(recorded(shared, from.clone(), to.clone()))? {
-            Some(diff) if !diff.deleted_arrays.iter().any(|path| diff.new_arrays.contains(path)) => Ok(diff),
-            _ => self.compared(from, to),
+            Some((diff, _)) if diff.has_remade() => self.compared(from, to),
+            Some((diff, 1)) => Ok(diff),
+            Some((diff, _)) => self.resized(diff, from, to),
+            None => self.compared(from, to),
         }
     }
 
-    fn compared(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff> {
+    /// With the arrays compared that commits may have cut and lengthened again: neither records what was lost.
+    fn resized(&self, mut diff: Diff, from: SnapshotId, to: SnapshotId) -> Result<Diff> {
+        if diff.updated_arrays.is_empty() {
+            return Ok(diff);
+        }
+        let (from, to) = self.both(from, to)?;
+        for path in std::mem::take(&mut diff.updated_arrays) {
+            let (Some(old), Some(new)) = (from.node(&path), to.node(&path)) else { continue };
+            diff.chunks.retain(|(other, _)| *other != path);
+            compare(&mut diff, (&from, old), (&to, new))?;
+        }
+        diff.chunks.sort();
+        Ok(diff)
+    }
+
+    fn both(&self, from: SnapshotId, to: SnapshotId) -> Result<(Snapshot, Snapshot)> {
         let shared = self.shared()?;
         let open = |id| run(Snapshot::committed(&self.0, shared, id));
-        let (from, to) = (open(from)?, open(to)?);
+        Ok((open(from)?, open(to)?))
+    }
+
+    fn compared(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff> {
+        let (from, to) = self.both(from, to)?;
         let mut diff = Diff::default();
         for node in visible(&from).filter(|n| to.node(&n.path).is_none_or(|other| other.is_array != n.is_array)) {
             if node.is_array { &mut diff.deleted_arrays } else { &mut diff.deleted_groups }.push(node.path.clone());
@@ -82,8 +111,8 @@ impl Repo {
     }
 }
 
-/// What the commits in between recorded; None where the one is no ancestor of the other.
-async fn recorded(shared: &Shared, from: SnapshotId, to: SnapshotId) -> Result<Option<Diff>> {
+/// What the commits in between recorded, and how many there are; None where the one is no ancestor of the other.
+async fn recorded(shared: &Shared, from: SnapshotId, to: SnapshotId) -> Result<Option<(Diff, usize)>> {
     let history = history::back_from(shared, &to, |commit| commit.id == from).await?;
     if history.last().is_none_or(|commit| commit.id != from) {
         return Ok(None);
@@ -92,7 +121,7 @@ async fn recorded(shared: &Shared, from: SnapshotId, to: SnapshotId) -> Result<O
         sound::check(shared, &commit.id, &Which::None, &mut HashSet::new()).await?;
     }
     match shared.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
-        Ok(diff) => Ok(Some(Diff::from(diff))),
+        Ok(diff) => Ok(Some((Diff::from(diff), history.len() - 1))),
         Err(e) if matches!(e.kind, SessionErrorKind::BadSnapshotChainForDiff) => Ok(None),
         Err(e) => Err(error::session(e)),
     }

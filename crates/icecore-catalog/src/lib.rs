@@ -58,7 +58,7 @@ pub use http::{Patiently, http_client, http_store, retries};
 pub use identity::LinkIdentity;
 pub use log::Commit;
 pub use native::{ChunkPlace, ObjectId};
-pub use node::{HIDDEN_GROUP, Node};
+pub use node::{HIDDEN_GROUP, Node, is_within};
 pub use options::allows_http;
 pub use process::{Mine, PerProcess, forks};
 pub use repo::Repo;

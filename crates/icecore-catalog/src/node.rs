@@ -72,7 +72,7 @@ fn parent(path: &str) -> Option<&str> {
 }
 
 /// Is `path` the same as `top`, or somewhere below it?
-pub(crate) fn is_within(path: &str, top: &str) -> bool {
+pub fn is_within(path: &str, top: &str) -> bool {
     top == "/" || path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

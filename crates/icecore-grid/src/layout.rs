@@ -131,14 +131,15 @@ impl Planner<'_> {
     fn chunk(&self, min: u64, max: u64) -> Vec<u64> {
         let candidates: Vec<Vec<u64>> =
             self.shape.iter().enumerate().map(|(axis, &len)| lengths(len, self.source(axis))).collect();
-        let mut chunk = climb(&candidates, self.patterns.len(), |chunk| {
+        let cost = |chunk: &[u64]| {
             let size: f64 = chunk.iter().map(|&len| len as f64).product();
-            let outside = (size / max as f64).max(min as f64 / size).max(1.0);
+            let outside = beyond(size, max as f64).max(beyond(min as f64, size));
             let cost = blocks_touched(&self.patterns, self.shape, chunk) * (size + self.overhead);
             cost * outside.powi(4) * self.padding(chunk) * self.order(chunk) * self.misfit(chunk, 0.1)
-        });
+        };
+        let mut chunk = climb(&candidates, self.patterns.len(), cost);
         shrink(&mut chunk, &vec![1; self.shape.len()], max);
-        grow(&mut chunk, self.shape, min, max);
+        grow(&mut chunk, self.shape, min, cost);
         chunk
     }
 
@@ -148,7 +149,7 @@ impl Planner<'_> {
         let most = u128::from(most).max(volume(chunk));
         let mut shard = climb(&candidates, self.patterns.len(), |shard| {
             let size: f64 = shard.iter().map(|&len| len as f64).product();
-            let outside = (size / most as f64).max(1.0);
+            let outside = beyond(size, most as f64);
             let cost = blocks_touched(&self.patterns, self.shape, shard);
             // Room that is not used costs little in a shard, so it only breaks ties.
             cost * outside.powi(4) * self.padding(shard).powf(0.1) * self.order(shard) * self.misfit(shard, 0.25)
@@ -195,6 +196,12 @@ impl Planner<'_> {
     }
 }
 
+/// How far a size is above the most it may be, 1 where it isn't. The first step counts double: a block that has to be cut
+/// or lengthened afterwards is no longer the one that was found best.
+fn beyond(size: f64, most: f64) -> f64 {
+    if size > most { 2.0 * size / most } else { 1.0 }
+}
+
 /// Greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
@@ -216,18 +223,20 @@ pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     }
 }
 
-/// Lengthens a chunk until it holds `min` elements or the array, staying below `max`.
-fn grow(chunk: &mut [u64], shape: &[u64], min: u64, max: u64) {
-    for axis in (0..chunk.len()).rev() {
-        if volume(chunk) >= u128::from(min) {
-            return;
-        }
-        let others = volume(&chunk[..axis]).saturating_mul(volume(&chunk[axis + 1..]));
-        let wanted = u64::try_from(u128::from(min).div_ceil(others.max(1))).unwrap_or(u64::MAX);
-        let length = wanted.min(shape[axis]);
-        if others.saturating_mul(u128::from(length)) <= u128::from(max) {
-            chunk[axis] = length.max(chunk[axis]);
-        }
+/// Lengthens a chunk until it holds `min` elements or the array, along the axis where that costs least, the last among
+/// equals.
+fn grow(chunk: &mut [u64], shape: &[u64], min: u64, cost: impl Fn(&[u64]) -> f64) {
+    while volume(chunk) < u128::from(min) {
+        let longer = |axis: usize| {
+            let others = volume(&chunk[..axis]).saturating_mul(volume(&chunk[axis + 1..])).max(1);
+            let wanted = u64::try_from(u128::from(min).div_ceil(others)).unwrap_or(u64::MAX).min(shape[axis]);
+            let mut longer = chunk.to_vec();
+            longer[axis] = wanted;
+            (wanted > chunk[axis]).then_some(longer)
+        };
+        let options = (0..chunk.len()).rev().filter_map(longer);
+        let Some(best) = options.min_by(|a, b| cost(a).total_cmp(&cost(b))) else { return };
+        chunk.copy_from_slice(&best);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use icecore_catalog::{ChunkTable, Location, Place, Writer};
+use icecore_catalog::{ChunkTable, Location, Place, Writer, is_within};
 
 use super::append::Target;
 
@@ -55,6 +55,12 @@ impl Keeper {
         if let Some(kept) = self.arrays.write().unwrap_or_else(PoisonError::into_inner).get_mut(path) {
             kept.moved.extend(chunks);
         }
+    }
+
+    /// What lies at `path` or below it is gone.
+    pub fn forget(&self, path: &str) {
+        let mut arrays = self.arrays.write().unwrap_or_else(PoisonError::into_inner);
+        arrays.retain(|array, _| !is_within(array, path));
     }
 
     /// Compares nothing any more.

@@ -286,6 +286,18 @@ impl Writing {
         })
     }
 
+    /// Removes an array, or a group and everything below it. What is on its way to it finds its place first: later there
+    /// is none, or that of another array of the same path.
+    ///
+    /// # Errors
+    /// The first of anything queued; `not-found` where there is nothing at `path`.
+    pub fn delete(&self, path: &str) -> Result<()> {
+        self.flush()?;
+        self.shared.writer.delete(path)?;
+        self.shared.keeper.forget(path);
+        Ok(())
+    }
+
     /// Stores what is queued and commits it with all other changes; the new version's id.
     ///
     /// # Errors
