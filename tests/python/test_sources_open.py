@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -224,3 +225,53 @@ def test_an_array_that_zarr_has_no_codec_for_does_not_hold_up_the_others(
         with pytest.raises(errors.Error, match="'odd'") as caught:
             open_source(source / "bad")
         assert caught.value.kind == "unsupported"
+
+
+def store_with_a_changed_array(path, change, consolidated=False):
+    root = zarr.open_group(path, mode="w")
+    root.create_array("g/good", data=np.arange(5))
+    root.create_array("bad", data=np.arange(6.0))
+    file = path / "bad" / "zarr.json"
+    changed = {**json.loads(file.read_text()), **change}
+    if consolidated:
+        zarr.consolidate_metadata(path)
+        whole = json.loads((path / "zarr.json").read_text())
+        whole["consolidated_metadata"]["metadata"]["bad"] = changed
+        (path / "zarr.json").write_text(json.dumps(whole))
+    file.write_text(json.dumps(changed))
+
+
+@pytest.mark.parametrize("consolidated", [False, True], ids=["plain", "consolidated"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"storage_transformers": [{"name": "odd"}]},
+        {"data_type": "odd"},
+        {"chunk_grid": {"name": "odd", "configuration": {}}},
+        {"chunk_key_encoding": {"name": "odd"}},
+        {"odd": {"name": "odd"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_zarr_does_not_know_is_left_out_and_named(tmp_path, change, consolidated):
+    store_with_a_changed_array(tmp_path / "x.zarr", change, consolidated)
+    report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert [row.path for row in report.rows] == ["/x/g/good"]
+    assert [(note.name, note.kind) for note in report.notes] == [(f"{tmp_path}/x.zarr:/bad", "unsupported")]
+    assert "odd" in report.notes[0].message
+
+
+@pytest.mark.parametrize("consolidated", [False, True], ids=["plain", "consolidated"])
+@pytest.mark.parametrize(
+    "change",
+    [{"shape": [-6]}, {"codecs": []}, {"fill_value": "Nax"}, {"node_type": "arrax"}, {"attributes": 4}],
+    ids=lambda change: next(iter(change)),
+)
+def test_damaged_metadata_of_an_array_are_an_error_that_names_it(tmp_path, change, consolidated):
+    store_with_a_changed_array(tmp_path / "x.zarr", change, consolidated)
+    with pytest.raises(errors.Error, match=r"x\.zarr:/bad: ") as caught:
+        pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert caught.value.kind == "corrupt"
+    report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore", keep_going=True)
+    assert [row.path for row in report.rows] == ["/x/g/good"]
+    assert [item.kind for item in report.failures] == ["corrupt"]

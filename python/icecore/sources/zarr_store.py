@@ -28,6 +28,8 @@ _MANY = 256
 #: ``0.1`` and ``0/1`` (version 2), ``c/0/1`` and ``c.0.1`` (version 3)
 _CHUNK = re.compile(r"(?:c[./])?\d+(?:[./]\d+)*")
 _NUMBER = re.compile(r"\d+")
+#: what zarr-python says of data types, chunk grids, key encodings and extensions that it doesn't know
+_UNKNOWN = re.compile(r"No Zarr data type found|^Unknown |storage transformers|disallowed extra fields")
 
 
 def open(source: str) -> ArrayMap:
@@ -35,7 +37,8 @@ def open(source: str) -> ArrayMap:
 
     Raises:
         Error: ``unsupported`` without zarr-python, or where it has no codec or type for an array that is all
-            there is; ``corrupt`` where it can't make sense of the store.
+            there is; ``corrupt`` where it can't make sense of the store's root. Arrays below it that are
+            damaged are ``dropped``.
     """
     zarr = _zarr()
     top = ""
@@ -44,14 +47,14 @@ def open(source: str) -> ArrayMap:
             with ZipFile(source) as archive:
                 zipped.check_directory(archive)
                 top = zipped.zarr_folder(archive) or ""
-        root, members, unknown = _members(source, top)
+        root, members, bad = _members(source, top)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if _unknown(error):
             hint = "install the package that has it"
             raise errors.make("unsupported", f"{source}: {_reason(error)}", hint) from error
         raise _broken(source, error) from error
     stamp = next(_STAMPS)
-    result = ArrayMap(source, dropped=unknown)
+    result = ArrayMap(source, dropped=bad)
     result.groups["/"] = to_json(dict(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
         members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".zarr"), root)]
@@ -72,27 +75,33 @@ def open(source: str) -> ArrayMap:
 
 
 def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note]]:
-    """The node at ``top``, those below it by name, and those that zarr-python has no codec or type for."""
+    """The node at ``top``, those below it by name, and those that zarr-python can't open."""
     zarr = _zarr()
     try:
         root = _node(source, top)
-        return root, list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else [], []
-    except Exception as error:
-        if not _unknown(error):
-            raise
-    # One such array costs zarr-python the list of all: each is opened alone.
-    root = _node(source, top, use_consolidated=False)
+        members = list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else []
+        for _, node in members:
+            _check_transformers(node)
+        return root, members, []
+    except Exception:
+        # One such node costs zarr-python the list of all: each is opened alone.
+        root = _node(source, top, use_consolidated=False)
     files = ("zarr.json",) if root.metadata.zarr_format == 3 else (".zarray", ".zgroup")
     found = (name.rpartition("/") for name in _names(source, top))
-    members, unknown = [], []
+    members, bad = [], []
     for name in sorted({folder for folder, _, file in found if folder and file in files}):
         try:
             members.append((name, _node(source, f"{top}/{name}".lstrip("/"), use_consolidated=False)))
         except Exception as error:
-            if not _unknown(error):
-                raise
-            unknown.append(Note(f"/{name}", "unsupported", _reason(error)))
-    return root, members, unknown
+            kind = "unsupported" if _unknown(error) else "corrupt"
+            bad.append(Note(f"/{name}", kind, _reason(error)))
+    return root, members, bad
+
+
+def _check_transformers(node: Any) -> None:
+    """Zarr-python lists arrays with storage transformers, but opens none."""
+    if getattr(node.metadata, "storage_transformers", ()):
+        raise ValueError("storage transformers")
 
 
 def _dtype(array: Any) -> np.dtype:
@@ -158,7 +167,8 @@ class ZarrReader:
                 [s.stop - s.start for s in region]
             )
         except Exception as error:  # zarr-python and its codecs raise anything on a broken store
-            raise _broken(f"{self.source}:{self.path}", error) from error
+            name = f"{self.source}:{self.path}" if self.path else self.source
+            raise _broken(name, error) from error
 
 
 def _held(reader: ZarrReader, array: Any) -> Held | None:
@@ -225,8 +235,10 @@ def _zarr() -> Any:
 
 
 def _unknown(error: Exception) -> bool:
-    """Whether, when a node was opened, it named what zarr-python has nothing for: a codec, a type, a grid."""
-    return type(error) is ValueError or type(error).__name__ == "UnknownCodecError"
+    """Whether, when a node was opened, it named what zarr-python has nothing for. Of plain ValueErrors, which
+    it also raises on values that make no sense, only their text says so.
+    """
+    return type(error).__name__ == "UnknownCodecError" or _UNKNOWN.search(str(error)) is not None
 
 
 def _reason(error: Exception) -> str:
