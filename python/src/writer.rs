@@ -167,7 +167,12 @@ impl Writer {
     }
 
     fn delete(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.catalog()?.delete(path)).or_raise()?;
+        py.detach(|| {
+            // What is on its way would come to lie in an array that is made at this path next.
+            self.writing()?.flush()?;
+            self.catalog()?.delete(path)
+        })
+        .or_raise()?;
         self.metas().or_raise()?.clear();
         Ok(())
     }

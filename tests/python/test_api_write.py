@@ -463,3 +463,12 @@ def test_what_fails_behind_the_scenes_names_its_array(tmp_path: Path) -> None:
 
     with pytest.raises(icecore.Error, match=r"^/a: icecore\.decimal: element 0 .* is 3\.14"):
         run()
+
+
+def test_what_was_written_to_a_deleted_array_is_gone(repo_path: str) -> None:
+    """Also where it was still on its way to the encoders, and another array is made at that path."""
+    with icecore.create(repo_path).writer() as w:
+        w.array("/g/x", "i4", (4, 4), chunks=(2, 2), codec="none")[...] = 7
+        w.delete("/g")
+        w.array("/g/x", "i4", (4, 2), chunks=(2, 2), codec="none")[:2] = 1
+    assert icecore.open(repo_path)["/g/x"].read().tolist() == [[1, 1], [1, 1], [0, 0], [0, 0]]
