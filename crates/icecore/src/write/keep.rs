@@ -57,6 +57,13 @@ impl Keeper {
         }
     }
 
+    /// Compares nothing of `path` and what lies below it any more.
+    pub fn forget(&self, path: &str) {
+        let below = format!("{}/", path.trim_end_matches('/'));
+        let mut arrays = self.arrays.write().unwrap_or_else(PoisonError::into_inner);
+        arrays.retain(|known, _| known != path && !known.starts_with(&below));
+    }
+
     /// Compares nothing any more.
     pub fn clear(&self) {
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).clear();
