@@ -275,3 +275,42 @@ def test_damaged_metadata_of_an_array_are_an_error_that_names_it(tmp_path, chang
     report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore", keep_going=True)
     assert [row.path for row in report.rows] == ["/x/g/good"]
     assert [item.kind for item in report.failures] == ["corrupt"]
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_all_that_a_zarr_store_has_is_there(tmp_path, version, zipped):
+    """What came behind its consolidated metadata, folders that are no groups, and the other version."""
+    source = tmp_path / "x.zarr"
+    root = zarr.open_group(source, mode="w", zarr_format=version)
+    root.create_array("grown", data=np.arange(4), chunks=(2,))
+    zarr.consolidate_metadata(source)
+    root = zarr.open_group(source, use_consolidated=False)
+    root["grown"].resize((6,))
+    root["grown"][4:] = [4, 5]
+    root.create_array("late", data=np.arange(2))
+    zarr.create_array(source / "no" / "group" / "a", data=np.arange(3), zarr_format=version)
+    zarr.create_array(source / "other", data=np.arange(5), zarr_format=5 - version)
+    root.create_array("__summary__/a", data=np.arange(3))
+    for name in ("no", "no/group"):
+        for file in ("zarr.json", ".zgroup"):
+            (source / name / file).unlink(missing_ok=True)
+    if zipped:
+        source = shutil.make_archive(tmp_path / "x.zarr", "zip", source)
+    amap = open_source(source)
+    lengths = {path: len(entry.read(everything(entry))) for path, entry in amap.arrays.items()}
+    assert lengths == {"/grown": 6, "/late": 2, "/no/group/a": 3, "/other": 5}
+    assert {(note.path, note.kind) for note in amap.dropped} == {
+        ("/__summary__", "name"),
+        ("/__summary__/a", "name"),
+    }
+
+
+def test_an_array_that_consolidated_metadata_miss_is_an_error(tmp_path):
+    root = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
+    root.create_array("gone", data=np.arange(4))
+    zarr.consolidate_metadata(tmp_path / "x.zarr")
+    shutil.rmtree(tmp_path / "x.zarr" / "gone")
+    with pytest.raises(errors.Error, match=r"x\.zarr:/gone: ") as caught:
+        pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert caught.value.kind == "corrupt"

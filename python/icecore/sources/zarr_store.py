@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from icecore import errors
+from icecore.nodes import hidden
 from icecore.sources import zipped
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, default_chunks
 from icecore.sources.attributes import fill_attribute, to_json
@@ -75,27 +78,69 @@ def open(source: str) -> ArrayMap:
 
 
 def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note]]:
-    """The node at ``top``, those below it by name, and those that zarr-python can't open."""
+    """The node at ``top``, those below it by name, and those that are left out: what zarr-python can't open,
+    names that icecore keeps for itself.
+
+    The store's files count: its consolidated metadata may be older.
+    """
     zarr = _zarr()
+    root = _node(source, top, use_consolidated=False)
+    if not isinstance(root, zarr.Group):
+        return root, [], []
     try:
-        root = _node(source, top)
-        members = list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else []
-        for _, node in members:
+        found = dict(root.members(max_depth=None, use_consolidated_for_children=False))
+        for node in found.values():
             _check_transformers(node)
-        return root, members, []
-    except Exception:
-        # One such node costs zarr-python the list of all: each is opened alone.
-        root = _node(source, top, use_consolidated=False)
-    files = ("zarr.json",) if root.metadata.zarr_format == 3 else (".zarray", ".zgroup")
-    found = (name.rpartition("/") for name in _names(source, top))
+    except Exception:  # one bad node costs zarr-python the list of all
+        found = {}
     members, bad = [], []
-    for name in sorted({folder for folder, _, file in found if folder and file in files}):
+    for name in sorted({*found, *_folders(source, top), *_consolidated(source, top)}):
         try:
-            members.append((name, _node(source, f"{top}/{name}".lstrip("/"), use_consolidated=False)))
+            if hidden(name):
+                bad.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
+                continue
+            path = f"{top}/{name}".lstrip("/")
+            node = found[name] if name in found else _node(source, path, use_consolidated=False)
+            members.append((name, node))
         except Exception as error:
             kind = "unsupported" if _unknown(error) else "corrupt"
             bad.append(Note(f"/{name}", kind, _reason(error)))
     return root, members, bad
+
+
+def _consolidated(source: str, top: str) -> list[str]:
+    """The arrays that the store's consolidated metadata name: they should be there."""
+    try:
+        metadata = _node(source, top).metadata.consolidated_metadata.flattened_metadata
+    except Exception:  # none, or such as can't be read: then they can't be missed
+        return []
+    return [name for name, each in metadata.items() if hasattr(each, "shape")]
+
+
+def _folders(source: str, top: str) -> Iterator[str]:
+    """Folders below ``top`` that have metadata of a node. Zarr-python passes over those in folders without,
+    and over those of the other version.
+    """
+    if os.path.isfile(source):
+        folders = (name.rpartition("/") for name in _names(source, top))
+        yield from {folder for folder, _, file in folders if folder and file in zipped.ZARR}
+        return
+    for folder, below, files in os.walk(source):
+        inside = os.path.relpath(folder, source).replace(os.sep, "/")
+        if inside != "." and not set(zipped.ZARR).isdisjoint(files):
+            yield inside
+        if _is_array(folder, files):
+            below.clear()  # nothing but chunks
+
+
+def _is_array(folder: str, files: list[str]) -> bool:
+    if "zarr.json" not in files:
+        return ".zarray" in files
+    try:
+        with builtins.open(os.path.join(folder, "zarr.json"), "rb") as file:
+            return json.load(file)["node_type"] == "array"
+    except (ValueError, KeyError, TypeError):  # damaged: what lies below it may be nodes
+        return False
 
 
 def _check_transformers(node: Any) -> None:
