@@ -21,6 +21,7 @@ def store(repo: Repo, via: str = "auto") -> Any:
         repo: the repository, at the version to read.
         via: ``"icechunk"``: Icechunk's own store, which hands zarr-python the stored bytes and metadata as
             they are (a local repository, and the packages zarr and icechunk ≥ 2, which needs Python ≥ 3.12).
+            It hangs in processes that were forked after it was used.
             ``"icecore"``: chunks are decoded by icecore and handed over as plain bytes, so that every codec
             that icecore knows can be read (needs zarr alone). ``"auto"``: Icechunk's where it can be used and
             zarr-python has what decodes the arrays, else icecore's.
