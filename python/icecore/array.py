@@ -157,6 +157,8 @@ class Array:
         self, index: Any, out: Any = None, outer: bool = False, options: dict[str, Any] | None = None
     ) -> np.ndarray:
         """What the engine reads; fields of records that are arrays, which Zarr lacks, as arrays."""
+        if not self.shape and out is None and (mask := selection.truth(index)) is not None:
+            return self._read((), None, outer, options).reshape(1)[:mask]
         if not self._node.ours.get("subarrays"):
             return self._native.read(index, out, outer, options)
         plain, dtype = self._native.dtype, self.dtype

@@ -57,6 +57,7 @@ class ArrayWriter:
         self._seen = writer._commits
         self._bare = _bare(node)
         self._cut = resizing.Cut()
+        self._compared = writer._commits if new else None
 
     def __repr__(self) -> str:
         return f"<icecore.ArrayWriter {label(self.path)} {self.dtype} {self.shape}>"
@@ -121,7 +122,8 @@ class ArrayWriter:
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
-        """Write a box: ints and slices with step 1. Parts of shards are read, patched and written again.
+        """Write a box: ints and slices with step 1. Parts of shards are read, patched and written
+        again; what stays the same is shared with the version before.
 
         Raises:
             Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.
@@ -137,6 +139,9 @@ class ArrayWriter:
             raise errors.make(
                 "mismatch", f"data of shape {np.shape(data)} for a region of shape {target} of {self.path}"
             ) from None
+        if self._compared != self._writer._commits:
+            self._writer._native.compare(self.path)
+            self._compared = self._writer._commits
         self.write(start, values)
 
     def write(self, start: tuple[int, ...], values: np.ndarray, owned: bool = False) -> None:

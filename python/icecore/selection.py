@@ -57,6 +57,18 @@ def is_int(item: Any) -> bool:
     )  # NumPy's integers are Integral, its bool is not
 
 
+def truth(sel: tuple[Any, ...]) -> bool | None:
+    """Whether a scalar's mask takes it; None where ``sel`` is none."""
+    import numpy as np
+
+    given = [item for item in sel if item is not Ellipsis]
+    mask = given[0] if len(given) == 1 else None
+    is_mask = isinstance(mask, (bool, np.bool_)) or (
+        isinstance(mask, np.ndarray) and (mask.dtype, mask.ndim) == (np.dtype(bool), 0)
+    )
+    return bool(mask) if is_mask else None
+
+
 def per_axis(sel: tuple[Any, ...], ndim: int) -> list[Any]:
     """One index for each axis: the ellipsis (or the missing end) spelled out as full slices."""
     where = next((i for i, item in enumerate(sel) if item is Ellipsis), len(sel))

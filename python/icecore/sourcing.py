@@ -17,7 +17,7 @@ from icecore import errors, reference
 from icecore.array import Array
 from icecore.nodes import OURS
 from icecore.sources import expand, open_source
-from icecore.sources.arraymap import ArrayEntry, ArrayMap
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note
 from icecore.sources.held import Held
 
 
@@ -75,6 +75,7 @@ def gather(
         try:
             if repositories and is_repository(name):
                 good.append(_from_repo(name, storage))
+                bad += _damaged(good[-1])
                 continue
             files = expand(name)
         except errors.Error as error:
@@ -91,10 +92,23 @@ def gather(
                         "icecore pack it",
                     )
                 good.append(Source(file, arrays, "/" + _stem(file, arrays)))
+                bad += _damaged(good[-1])
             except errors.Error as error:
                 bad.append(Failure.of(file, error))
     described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
     return good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described]
+
+
+def _damaged(source: Source) -> list[Failure]:
+    """Take what is damaged out of what a source merely leaves out."""
+    hint = "restore it, name the others, or leave it out with --keep-going"
+    notes = source.arrays.dropped
+    source.arrays.dropped = [note for note in notes if note.kind != "corrupt"]
+    return [
+        Failure(f"{source.name}:{note.path}", "corrupt", note.message, hint)
+        for note in notes
+        if note.kind == "corrupt"
+    ]
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:
@@ -135,10 +149,16 @@ def _from_repo(name: str, storage: dict[str, str] | None) -> Source:
         if not inside:
             continue
         below = node.path[len(root) :] or "/"
-        if node.is_array:
-            result.add(stored_entry(Array(repo, node), below))
-        else:
-            result.groups[below] = node.numbers
+        try:
+            if node.is_array:
+                result.add(stored_entry(Array(repo, node), below))
+            else:
+                result.groups[below] = node.numbers
+        except errors.Error as error:
+            if node.path == only or error.kind not in ("unsupported", "corrupt", "format"):
+                raise
+            kind = "unsupported" if error.kind == "unsupported" else "corrupt"
+            result.dropped.append(Note(below, kind, error.message))
     return Source(name, result, group)
 
 

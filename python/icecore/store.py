@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference
@@ -20,16 +21,17 @@ def store(repo: Repo, via: str = "auto") -> Any:
         repo: the repository, at the version to read.
         via: ``"icechunk"``: Icechunk's own store, which hands zarr-python the stored bytes and metadata as
             they are (a local repository, and the packages zarr and icechunk ≥ 2, which needs Python ≥ 3.12).
+            It hangs in processes that were forked after it was used.
             ``"icecore"``: chunks are decoded by icecore and handed over as plain bytes, so that every codec
-            that icecore knows can be read (needs zarr alone). ``"auto"``: Icechunk's where it can be used,
-            else icecore's.
+            that icecore knows can be read (needs zarr alone). ``"auto"``: Icechunk's where it can be used and
+            zarr-python has what decodes the arrays, else icecore's.
 
     Raises:
         Error: ``unsupported`` where the packages are missing, ``invalid`` for another ``via``.
     """
     if via not in ("auto", "icechunk", "icecore"):
         raise errors.make("invalid", f"no store is made via {via!r}", "auto, icechunk or icecore")
-    if via != "icecore":
+    if via == "icechunk" or (via == "auto" and not _lacks_pcodec(repo)):
         made = _icechunk(repo)
         if made is not None:
             return made
@@ -46,6 +48,13 @@ def store(repo: Repo, via: str = "auto") -> Any:
             "unsupported", f"a Zarr store needs {error.name}", "pip install 'icecore[zarr]'"
         ) from None
     return DecodedStore(repo)
+
+
+def _lacks_pcodec(repo: Repo) -> bool:
+    """Whether arrays need the one codec of a pack for which zarr-python and icecore bring nothing."""
+    return find_spec("pcodec") is None and any(
+        '"numcodecs.pcodec"' in node.zarr_json for node in repo._visible()
+    )
 
 
 def _icechunk(repo: Repo) -> Any:

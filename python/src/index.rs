@@ -60,6 +60,10 @@ fn list(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     let empty = array.getattr("size")?.extract::<usize>()? == 0;
     match kind.as_str() {
+        "b" if array.getattr("ndim")?.extract::<usize>()? == 0 => Err(selection_error(
+            &format!("{} alone adds an axis, which reading can't do", text(item)),
+            "add it to the result: a[…][None]; a mask has the shape of what it covers",
+        )),
         "b" => {
             let array = numpy.call_method1("ascontiguousarray", (&array,))?;
             let mask = array.cast::<PyArrayDyn<bool>>()?.readonly();

@@ -71,6 +71,14 @@ impl Writer {
     }
 }
 
+/// Whether an array's chunks are what they were, and perhaps more rows come behind them.
+fn only_grows(old: &ArrayMeta, new: &ArrayMeta) -> bool {
+    let ends = |meta: &ArrayMeta| {
+        (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.chunk_shape(&vec![0; meta.shape.len()]))
+    };
+    old.grid.is_empty() || old.shape.first() <= new.shape.first() && ends(old) == ends(new)
+}
+
 fn json(text: &str) -> PyResult<Value> {
     serde_json::from_str(text).map_err(|e| raise(Error::new(ErrorKind::Invalid, format!("not JSON: {e}"))))
 }
@@ -155,6 +163,10 @@ impl Writer {
     /// Replaces an array's whole metadata document (a new shape, say); its chunks stay.
     fn update_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
         let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
+        let old = self.meta(path)?;
+        if !only_grows(&old, &meta) {
+            self.writing().or_raise()?.forget(path);
+        }
         py.detach(|| self.catalog()?.update_array(path, zarr_json.as_bytes())).or_raise()?;
         self.metas().or_raise()?.insert(path.to_owned(), Arc::new(meta));
         Ok(())

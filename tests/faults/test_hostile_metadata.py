@@ -205,20 +205,40 @@ def test_what_is_not_understood_is_named(tmp_path: Any, name: str) -> None:
     assert [problem["path"] for problem in problems] == ["/a"]
 
 
-def test_one_bad_array_does_not_spoil_the_others(tmp_path: Any) -> None:
-    path = str(tmp_path / "r")
+def with_a_bad_array(path: str, name: str) -> str:
+    """A repository with /good, and /bad of a hostile document."""
     with icecore.create(path).writer() as writer:
         writer.array("/good", dtype="i4", shape=(10,))[...] = np.arange(10)
     session = Peer(path).repo.writable_session("main")
     buffer = zarr.core.buffer.default_buffer_prototype().buffer
-    document = json.dumps({**GOOD, **HOSTILE["codec unknown"]}).encode()
+    document = json.dumps({**GOOD, **HOSTILE[name]}).encode()
     asyncio.run(session.store.set("bad/zarr.json", buffer.from_bytes(document)))
     session.commit("bad")
-    repo = icecore.open(path)
+    return path
+
+
+def test_one_bad_array_does_not_spoil_the_others(tmp_path: Any) -> None:
+    repo = icecore.open(with_a_bad_array(str(tmp_path / "r"), "codec unknown"))
     assert repr(repo)
     assert repo["/good"].read().tolist() == list(range(10))
     with pytest.raises(icecore.Error):
         repo["/bad"].read()
+
+
+@pytest.mark.parametrize("name", ["codec unknown", "fill of another type"])
+def test_a_repository_is_packed_without_its_bad_array(tmp_path: Any, name: str) -> None:
+    """What isn't known is left out and named; what is damaged stops a pack that isn't told to go on."""
+    source = with_a_bad_array(str(tmp_path / "r"), name)
+    damaged = name == "fill of another type"
+    if damaged:
+        with pytest.raises(icecore.Error, match="/bad") as caught:
+            icecore.pack(source, tmp_path / "p")
+        assert caught.value.kind == "corrupt"
+    report = icecore.pack(source, tmp_path / "p", keep_going=damaged)
+    assert [row.path for row in report.rows] == ["/good"]
+    assert [item.name for item in (report.failures if damaged else report.notes)] == [f"{source}:/bad"]
+    with pytest.raises(icecore.Error, match="/bad"):
+        icecore.pack(f"{source}:/bad", tmp_path / "q")
 
 
 def test_an_answer_too_large_for_memory(tmp_path: Any) -> None:

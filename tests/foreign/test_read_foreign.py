@@ -142,6 +142,11 @@ EVERY = (
             "dtype": "f8",
             "fill_value": np.nan,
         },
+        scaled_kept_big={
+            "filters": [zn.FixedScaleOffset(offset=3, scale=10, dtype="<f8", astype=">i4")],
+            "dtype": "f8",
+        },
+        astype_kept_big={"filters": [zn.AsType(encode_dtype=">f4", decode_dtype="<f8")], "dtype": "f8"},
         astype_without_fill={
             "filters": [zn.AsType(encode_dtype="<i4", decode_dtype="<f8")],
             "dtype": "f8",

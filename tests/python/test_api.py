@@ -94,6 +94,18 @@ def test_indexing_is_numpys(repo: icecore.Repo, sel: object) -> None:
     assert isinstance(got, np.ndarray) == isinstance(expected, np.ndarray)
 
 
+@pytest.mark.parametrize("mask", [True, False, np.True_, np.array(False), (..., True)], ids=repr)
+def test_masks_of_scalars(repo_path: str, mask: Any) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/s", "f8", ())[...] = 2.5
+        w.array("/one", "f8", (1,))[...] = 2.5
+    repo = icecore.open(repo_path)
+    np.testing.assert_array_equal(repo["/s"][mask], np.array(2.5)[mask], strict=True)
+    np.testing.assert_array_equal(repo["/s"].read(mask), np.array(2.5)[mask], strict=True)
+    with pytest.raises(icecore.Error, match="adds an axis"):
+        repo["/one"][mask]
+
+
 def test_scalars(repo: icecore.Repo) -> None:
     assert repo["/answer"][()] == 42
     assert isinstance(repo["/answer"][()], np.int32)

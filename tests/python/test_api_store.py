@@ -129,3 +129,13 @@ def test_in_memory() -> None:
         w.array("/x", "f4", (10,), chunks=(3,))[...] = np.arange(10)
     store = icecore.open(repo.url).store()
     np.testing.assert_array_equal(zarr.open_group(store, mode="r")["x"][...], np.arange(10))
+
+
+def test_what_a_pack_chooses_is_read_by_default(tmp_path: Path) -> None:
+    """Also pcodec, for which zarr-python needs a package that nothing here depends on."""
+    data = np.random.default_rng(1).normal(size=(20, 30, 40)).astype("f4").cumsum(0)
+    np.save(tmp_path / "x.npy", data)
+    codec = [{"name": "numcodecs.pcodec", "configuration": {"level": 8}}]
+    icecore.pack(tmp_path / "x.npy", tmp_path / "r.icecore", "/", codec=codec)
+    store = icecore.open(tmp_path / "r.icecore").store()
+    np.testing.assert_array_equal(zarr.open_group(store, mode="r")["x"][...], data)

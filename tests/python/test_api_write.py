@@ -506,3 +506,12 @@ def test_a_deleted_array_takes_nothing_more(repo_path: str) -> None:
             old[:] = 0
         new[...] = [7, 8]
     assert icecore.open(repo_path)["/a"][...].tolist() == [7, 8]
+
+
+def test_what_was_written_to_a_deleted_array_is_gone(repo_path: str) -> None:
+    """Also where it was still on its way to the encoders, and another array is made at that path."""
+    with icecore.create(repo_path).writer() as w:
+        w.array("/g/x", "i4", (4, 4), chunks=(2, 2), codec="none")[...] = 7
+        w.delete("/g")
+        w.array("/g/x", "i4", (4, 2), chunks=(2, 2), codec="none")[:2] = 1
+    assert icecore.open(repo_path)["/g/x"].read().tolist() == [[1, 1], [1, 1], [0, 0], [0, 0]]

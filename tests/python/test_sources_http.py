@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
@@ -112,6 +113,14 @@ def test_hdf5_is_indexed_by_ranges(site):
     local = open_source(site.folder / "x.h5").arrays["/x"].links
     for column in ("chunks", "offsets", "lengths"):
         assert same(getattr(local, column), getattr(links, column))
+
+
+def test_archives_on_a_server_are_refused_with_what_to_do(site):
+    with zipfile.ZipFile(site.folder / "x.zarr.zip", "w") as archive:
+        archive.writestr("zarr.json", "{}")
+    with pytest.raises(errors.Error) as caught:
+        open_source(f"{site.url}/x.zarr.zip")
+    assert (caught.value.kind, caught.value.hint.partition(":")[0]) == ("format", "download it")
 
 
 def test_other_formats_over_http(site):

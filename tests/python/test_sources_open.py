@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -224,3 +225,92 @@ def test_an_array_that_zarr_has_no_codec_for_does_not_hold_up_the_others(
         with pytest.raises(errors.Error, match="'odd'") as caught:
             open_source(source / "bad")
         assert caught.value.kind == "unsupported"
+
+
+def store_with_a_changed_array(path, change, consolidated=False):
+    root = zarr.open_group(path, mode="w")
+    root.create_array("g/good", data=np.arange(5))
+    root.create_array("bad", data=np.arange(6.0))
+    file = path / "bad" / "zarr.json"
+    changed = {**json.loads(file.read_text()), **change}
+    if consolidated:
+        zarr.consolidate_metadata(path)
+        whole = json.loads((path / "zarr.json").read_text())
+        whole["consolidated_metadata"]["metadata"]["bad"] = changed
+        (path / "zarr.json").write_text(json.dumps(whole))
+    file.write_text(json.dumps(changed))
+
+
+@pytest.mark.parametrize("consolidated", [False, True], ids=["plain", "consolidated"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"storage_transformers": [{"name": "odd"}]},
+        {"data_type": "odd"},
+        {"chunk_grid": {"name": "odd", "configuration": {}}},
+        {"chunk_key_encoding": {"name": "odd"}},
+        {"odd": {"name": "odd"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_zarr_does_not_know_is_left_out_and_named(tmp_path, change, consolidated):
+    store_with_a_changed_array(tmp_path / "x.zarr", change, consolidated)
+    report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert [row.path for row in report.rows] == ["/x/g/good"]
+    assert [(note.name, note.kind) for note in report.notes] == [(f"{tmp_path}/x.zarr:/bad", "unsupported")]
+    assert "odd" in report.notes[0].message
+
+
+@pytest.mark.parametrize("consolidated", [False, True], ids=["plain", "consolidated"])
+@pytest.mark.parametrize(
+    "change",
+    [{"shape": [-6]}, {"codecs": []}, {"fill_value": "Nax"}, {"node_type": "arrax"}, {"attributes": 4}],
+    ids=lambda change: next(iter(change)),
+)
+def test_damaged_metadata_of_an_array_are_an_error_that_names_it(tmp_path, change, consolidated):
+    store_with_a_changed_array(tmp_path / "x.zarr", change, consolidated)
+    with pytest.raises(errors.Error, match=r"x\.zarr:/bad: ") as caught:
+        pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert caught.value.kind == "corrupt"
+    report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore", keep_going=True)
+    assert [row.path for row in report.rows] == ["/x/g/good"]
+    assert [item.kind for item in report.failures] == ["corrupt"]
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_all_that_a_zarr_store_has_is_there(tmp_path, version, zipped):
+    """What came behind its consolidated metadata, folders that are no groups, and the other version."""
+    source = tmp_path / "x.zarr"
+    root = zarr.open_group(source, mode="w", zarr_format=version)
+    root.create_array("grown", data=np.arange(4), chunks=(2,))
+    zarr.consolidate_metadata(source)
+    root = zarr.open_group(source, use_consolidated=False)
+    root["grown"].resize((6,))
+    root["grown"][4:] = [4, 5]
+    root.create_array("late", data=np.arange(2))
+    zarr.create_array(source / "no" / "group" / "a", data=np.arange(3), zarr_format=version)
+    zarr.create_array(source / "other", data=np.arange(5), zarr_format=5 - version)
+    root.create_array("__summary__/a", data=np.arange(3))
+    for name in ("no", "no/group"):
+        for file in ("zarr.json", ".zgroup"):
+            (source / name / file).unlink(missing_ok=True)
+    if zipped:
+        source = shutil.make_archive(tmp_path / "x.zarr", "zip", source)
+    amap = open_source(source)
+    lengths = {path: len(entry.read(everything(entry))) for path, entry in amap.arrays.items()}
+    assert lengths == {"/grown": 6, "/late": 2, "/no/group/a": 3, "/other": 5}
+    assert {(note.path, note.kind) for note in amap.dropped} == {
+        ("/__summary__", "name"),
+        ("/__summary__/a", "name"),
+    }
+
+
+def test_an_array_that_consolidated_metadata_miss_is_an_error(tmp_path):
+    root = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
+    root.create_array("gone", data=np.arange(4))
+    zarr.consolidate_metadata(tmp_path / "x.zarr")
+    shutil.rmtree(tmp_path / "x.zarr" / "gone")
+    with pytest.raises(errors.Error, match=r"x\.zarr:/gone: ") as caught:
+        pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert caught.value.kind == "corrupt"

@@ -49,6 +49,66 @@ def test_a_changed_region_shares_all_other_chunks(repo_path: str) -> None:
     assert (old.requests, old.bytes_fetched) == (new.requests, new.bytes_fetched)
 
 
+@pytest.mark.parametrize("codec", ["none", "zstd", "auto"])
+def test_the_same_values_written_again_are_shared(repo_path: str, codec: str) -> None:
+    data = RNG.random((60, 40)).round(3)
+    with icecore.create(repo_path).writer() as w:
+        w.array("/x", "f8", data.shape, chunks=(10, 10), shards=(20, 20), codec=codec)[...] = data
+    first, before = icecore.open(repo_path), objects(repo_path)
+    with first.writer() as w:
+        w["/x"][5:45, 3:] = data[5:45, 3:]
+        w["/x"][...] = data
+    assert icecore.open(repo_path).snapshot_id == first.snapshot_id, "nothing is new"
+    assert objects(repo_path) == before
+    changed = data.copy()
+    changed[0, 0] = -1
+    with first.writer() as w:
+        w["/x"][...] = changed
+    second = icecore.open(repo_path)
+    assert second.diff(first.snapshot_id)["chunks"]["/x"]["chunks"] == 1
+    np.testing.assert_array_equal(second["/x"].read(), changed)
+
+
+def test_what_is_shared_is_what_was_written_last(repo_path: str) -> None:
+    """Whatever came between: other values, other shapes, another array of that name."""
+    rng = np.random.default_rng(5)
+    choices = [rng.integers(0, 9, (40, 40)).astype("i4") for _ in range(2)]
+    model = choices[0][:20, :20].copy()
+    with icecore.create(repo_path).writer() as w:
+        w.array("/x", "i4", model.shape, chunks=(5, 5), shards=(10, 10), codec="none")[...] = model
+    writer = icecore.open(repo_path).writer()
+    for step in range(300):
+        what = rng.integers(0, 12)
+        if what < 8:
+            start = rng.integers(0, model.shape)
+            stop = np.minimum(start + rng.integers(1, 25, 2), model.shape)
+            box = tuple(slice(int(a), int(b)) for a, b in zip(start, stop, strict=True))
+            model[box] = choices[what % 2][box]
+            writer["/x"][box] = choices[what % 2][box]
+        elif what == 8:
+            shape = tuple(int(n) for n in rng.integers(5, 40, 2))
+            writer["/x"].resize(shape)
+            held, model = model, np.zeros(shape, "i4")
+            both = tuple(slice(0, min(pair)) for pair in zip(shape, held.shape, strict=True))
+            model[both] = held[both]
+        elif what == 9:
+            writer.commit()
+        elif what == 10 and len(model) < 38:
+            rows = choices[0][len(model) : len(model) + 2, : model.shape[1]]
+            writer["/x"].append(rows)
+            model = np.concatenate([model, rows])
+        elif what == 11 and step % 3 == 0:
+            writer.delete("/x")
+            model = choices[0][: model.shape[0], : model.shape[1]].copy()
+            chunk = int(rng.choice([5, 10]))
+            array = writer.array("/x", "i4", model.shape, chunks=(chunk,) * 2, codec="none")
+            array[...] = model
+        if what in (8, 9):
+            np.testing.assert_array_equal(writer._view()["/x"].read(), model, f"step {step}")
+    writer.commit()
+    np.testing.assert_array_equal(icecore.open(repo_path)["/x"].read(), model)
+
+
 def test_many_versions_cost_a_read_nothing(repo_path: str) -> None:
     data = grid(repo_path)
     plain = icecore.open(repo_path)["/x"].plan(slice(0, 50))

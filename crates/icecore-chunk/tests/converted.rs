@@ -252,6 +252,34 @@ fn fixed_scale_offset_computes_as_numpy_does() {
     }
 }
 
+/// What numcodecs makes of `[1, 5, -2]` whatever order its types are named in, as long as `astype` is: the codec `bytes` says
+/// how elements lie. Without it zarr-python swaps their bytes.
+#[test]
+fn numcodecs_types_of_either_byte_order() {
+    let big = json!({"name": "bytes", "configuration": {"endian": "big"}});
+    let all = |name: &str, config: Value| json!([codec(name, config), big]);
+    for order in ["<", ">", "|", "="] {
+        let named = |code: &str| format!("{order}{code}");
+        let delta = all("numcodecs.delta", json!({"dtype": named("i4"), "astype": named("i4")}));
+        let stored: Vec<u8> = [1i32, 4, -7].iter().flat_map(|k| k.to_be_bytes()).collect();
+        assert_eq!(decoded(&delta, &DType::Int32, &stored, 3).unwrap(), raw!(i32: 1, 5, -2));
+        let config = json!({"offset": 3, "scale": 2, "dtype": named("f8"), "astype": named("i2")});
+        let stored: Vec<u8> = [-4i16, 4, -10].iter().flat_map(|k| k.to_be_bytes()).collect();
+        let scaled = all("numcodecs.fixedscaleoffset", config);
+        assert_eq!(decoded(&scaled, &DType::Float64, &stored, 3).unwrap(), raw!(f64: 1.0, 5.0, -2.0));
+        let cast = all("numcodecs.astype", json!({"encode_dtype": named("f4"), "decode_dtype": named("f8")}));
+        let stored: Vec<u8> = [1f32, 5.0, -2.0].iter().flat_map(|x| x.to_be_bytes()).collect();
+        assert_eq!(decoded(&cast, &DType::Float64, &stored, 3).unwrap(), raw!(f64: 1.0, 5.0, -2.0));
+    }
+    for (name, config) in [
+        ("numcodecs.delta", json!({"dtype": ">f4"})),
+        ("numcodecs.fixedscaleoffset", json!({"offset": 0, "scale": 1, "dtype": ">f4"})),
+        ("numcodecs.quantize", json!({"digits": 2, "dtype": ">f4", "astype": ">f4"})),
+    ] {
+        assert_eq!(chain(&all(name, config), &DType::Float32).unwrap_err().kind, ErrorKind::Unsupported);
+    }
+}
+
 #[test]
 fn numcodecs_conversions_need_no_encoded_fill_value() {
     for config in [

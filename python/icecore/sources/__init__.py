@@ -277,6 +277,8 @@ def _unknown(source: str) -> errors.Error:
     hint = f"known: {_known()}"
     if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         hint = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
+    elif start.startswith(b"PK") and is_remote(source):
+        hint = "download it: of zip archives on a server only .npz is read"
     elif is_printable(start):
         hint += (
             "; a table of text has as many cells in each row, between commas, tabs, semicolons, | or blanks"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from icecore import errors
+from icecore.nodes import hidden
 from icecore.sources import zipped
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, default_chunks
 from icecore.sources.attributes import fill_attribute, to_json
@@ -28,6 +31,8 @@ _MANY = 256
 #: ``0.1`` and ``0/1`` (version 2), ``c/0/1`` and ``c.0.1`` (version 3)
 _CHUNK = re.compile(r"(?:c[./])?\d+(?:[./]\d+)*")
 _NUMBER = re.compile(r"\d+")
+#: what zarr-python says of data types, chunk grids, key encodings and extensions that it doesn't know
+_UNKNOWN = re.compile(r"No Zarr data type found|^Unknown |storage transformers|disallowed extra fields")
 
 
 def open(source: str) -> ArrayMap:
@@ -35,7 +40,8 @@ def open(source: str) -> ArrayMap:
 
     Raises:
         Error: ``unsupported`` without zarr-python, or where it has no codec or type for an array that is all
-            there is; ``corrupt`` where it can't make sense of the store.
+            there is; ``corrupt`` where it can't make sense of the store's root. Arrays below it that are
+            damaged are ``dropped``.
     """
     zarr = _zarr()
     top = ""
@@ -44,14 +50,14 @@ def open(source: str) -> ArrayMap:
             with ZipFile(source) as archive:
                 zipped.check_directory(archive)
                 top = zipped.zarr_folder(archive) or ""
-        root, members, unknown = _members(source, top)
+        root, members, bad = _members(source, top)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if _unknown(error):
             hint = "install the package that has it"
             raise errors.make("unsupported", f"{source}: {_reason(error)}", hint) from error
         raise _broken(source, error) from error
     stamp = next(_STAMPS)
-    result = ArrayMap(source, dropped=unknown)
+    result = ArrayMap(source, dropped=bad)
     result.groups["/"] = to_json(dict(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
         members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".zarr"), root)]
@@ -72,27 +78,75 @@ def open(source: str) -> ArrayMap:
 
 
 def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note]]:
-    """The node at ``top``, those below it by name, and those that zarr-python has no codec or type for."""
+    """The node at ``top``, those below it by name, and those that are left out: what zarr-python can't open,
+    names that icecore keeps for itself.
+
+    The store's files count: its consolidated metadata may be older.
+    """
     zarr = _zarr()
-    try:
-        root = _node(source, top)
-        return root, list(root.members(max_depth=None)) if isinstance(root, zarr.Group) else [], []
-    except Exception as error:
-        if not _unknown(error):
-            raise
-    # One such array costs zarr-python the list of all: each is opened alone.
     root = _node(source, top, use_consolidated=False)
-    files = ("zarr.json",) if root.metadata.zarr_format == 3 else (".zarray", ".zgroup")
-    found = (name.rpartition("/") for name in _names(source, top))
-    members, unknown = [], []
-    for name in sorted({folder for folder, _, file in found if folder and file in files}):
+    if not isinstance(root, zarr.Group):
+        return root, [], []
+    try:
+        found = dict(root.members(max_depth=None, use_consolidated_for_children=False))
+        for node in found.values():
+            _check_transformers(node)
+    except Exception:  # one bad node costs zarr-python the list of all
+        found = {}
+    members, bad = [], []
+    for name in sorted({*found, *_folders(source, top), *_consolidated(source, top)}):
         try:
-            members.append((name, _node(source, f"{top}/{name}".lstrip("/"), use_consolidated=False)))
+            if hidden(name):
+                bad.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
+                continue
+            path = f"{top}/{name}".lstrip("/")
+            node = found[name] if name in found else _node(source, path, use_consolidated=False)
+            members.append((name, node))
         except Exception as error:
-            if not _unknown(error):
-                raise
-            unknown.append(Note(f"/{name}", "unsupported", _reason(error)))
-    return root, members, unknown
+            kind = "unsupported" if _unknown(error) else "corrupt"
+            bad.append(Note(f"/{name}", kind, _reason(error)))
+    return root, members, bad
+
+
+def _consolidated(source: str, top: str) -> list[str]:
+    """The arrays that the store's consolidated metadata name: they should be there."""
+    try:
+        metadata = _node(source, top).metadata.consolidated_metadata.flattened_metadata
+    except Exception:  # none, or such as can't be read: then they can't be missed
+        return []
+    return [name for name, each in metadata.items() if hasattr(each, "shape")]
+
+
+def _folders(source: str, top: str) -> Iterator[str]:
+    """Folders below ``top`` that have metadata of a node. Zarr-python passes over those in folders without,
+    and over those of the other version.
+    """
+    if os.path.isfile(source):
+        folders = (name.rpartition("/") for name in _names(source, top))
+        yield from {folder for folder, _, file in folders if folder and file in zipped.ZARR}
+        return
+    for folder, below, files in os.walk(source):
+        inside = os.path.relpath(folder, source).replace(os.sep, "/")
+        if inside != "." and not set(zipped.ZARR).isdisjoint(files):
+            yield inside
+        if _is_array(folder, files):
+            below.clear()  # nothing but chunks
+
+
+def _is_array(folder: str, files: list[str]) -> bool:
+    if "zarr.json" not in files:
+        return ".zarray" in files
+    try:
+        with builtins.open(os.path.join(folder, "zarr.json"), "rb") as file:
+            return json.load(file)["node_type"] == "array"
+    except (ValueError, KeyError, TypeError):  # damaged: what lies below it may be nodes
+        return False
+
+
+def _check_transformers(node: Any) -> None:
+    """Zarr-python lists arrays with storage transformers, but opens none."""
+    if getattr(node.metadata, "storage_transformers", ()):
+        raise ValueError("storage transformers")
 
 
 def _dtype(array: Any) -> np.dtype:
@@ -158,7 +212,8 @@ class ZarrReader:
                 [s.stop - s.start for s in region]
             )
         except Exception as error:  # zarr-python and its codecs raise anything on a broken store
-            raise _broken(f"{self.source}:{self.path}", error) from error
+            name = f"{self.source}:{self.path}" if self.path else self.source
+            raise _broken(name, error) from error
 
 
 def _held(reader: ZarrReader, array: Any) -> Held | None:
@@ -225,8 +280,10 @@ def _zarr() -> Any:
 
 
 def _unknown(error: Exception) -> bool:
-    """Whether, when a node was opened, it named what zarr-python has nothing for: a codec, a type, a grid."""
-    return type(error) is ValueError or type(error).__name__ == "UnknownCodecError"
+    """Whether, when a node was opened, it named what zarr-python has nothing for. Of plain ValueErrors, which
+    it also raises on values that make no sense, only their text says so.
+    """
+    return type(error).__name__ == "UnknownCodecError" or _UNKNOWN.search(str(error)) is not None
 
 
 def _reason(error: Exception) -> str:

@@ -21,7 +21,8 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// Only differences in the type of the array itself are known.
+    /// Only differences in the type of the array itself are known. Byte order is no matter of this codec, but that without
+    /// `astype` zarr-python takes the elements for bytes in the order of `dtype`.
     pub fn parse(ext: &Extension, dtype: &DType) -> Result<Delta> {
         let number = match dtype {
             DType::Int8 | DType::UInt8 => Number::Int1,
@@ -32,8 +33,9 @@ impl Delta {
             DType::Float64 => Number::Float8,
             _ => return Err(refused(ext, dtype)),
         };
+        let same = if ext.get("astype").is_some() { names } else { names_native };
         for key in ["dtype", "astype"] {
-            if ext.get(key).is_some() && !names(dtype, config_str(ext, key)?) {
+            if ext.get(key).is_some() && !same(dtype, config_str(ext, key)?) {
                 return Err(refused(ext, dtype));
             }
         }
@@ -75,11 +77,21 @@ impl Delta {
     }
 }
 
-/// Whether `text` is one of NumPy's names of the type, in native order.
+/// Whether `text` is one of NumPy's names of the type, in any byte order: numbers are stored in that of the codec `bytes`.
 pub(super) fn names(dtype: &DType, text: &str) -> bool {
     let numpy = dtype.numpy();
-    let code = numpy.as_str().unwrap_or_default();
-    text == code || Some(text) == code.get(1..) || dtype.to_json().as_str() == Some(text)
+    let code = plain(numpy.as_str().unwrap_or_default());
+    plain(text) == code || dtype.to_json().as_str() == Some(text)
+}
+
+/// The same in native byte order alone.
+pub(super) fn names_native(dtype: &DType, text: &str) -> bool {
+    let foreign = if cfg!(target_endian = "little") { '>' } else { '<' };
+    names(dtype, text) && (dtype.size() == 1 || !text.starts_with(foreign))
+}
+
+fn plain(code: &str) -> &str {
+    code.strip_prefix(['<', '>', '|', '=']).unwrap_or(code)
 }
 
 fn refused(ext: &Extension, dtype: &DType) -> Error {

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::cast_rules::Target;
 use super::converted::{Conversion, Converted, target};
+use super::delta::{names, names_native};
 use super::numpy_cast::{as_type, named, other_type};
 use super::real::Real;
 use crate::dtype::DType;
-use crate::extension::Extension;
+use crate::extension::{Extension, config_str};
 use crate::refuse::bad_config;
 
 #[derive(Debug)]
@@ -22,10 +23,13 @@ struct FixedScaleOffset {
 
 /// The codec and what follows it, for elements of `dtype`.
 pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
-    if named(ext, "dtype")? != *dtype {
+    let kept = ext.get("astype").is_some();
+    // As of `delta`, zarr-python takes bytes for elements of another order where no `astype` is given.
+    let same = if kept { names } else { names_native };
+    if !same(dtype, config_str(ext, "dtype")?) {
         return Err(other_type(ext, "dtype", dtype));
     }
-    let stored = if ext.get("astype").is_some() { named(ext, "astype")? } else { dtype.clone() };
+    let stored = if kept { named(ext, "astype")? } else { dtype.clone() };
     let conversion = FixedScaleOffset {
         outer: target(dtype),
         stored: target(&stored),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cast_rules::{OutOfRange, Rounding, Target, cast};
 use super::converted::{Conversion, Converted, target};
-use super::delta::names;
+use super::delta::{names, names_native};
 use super::real::Real;
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str};
@@ -40,10 +40,10 @@ pub(crate) fn parse_astype(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[
     convert(ext, dtype, stored, true, fill, rest)
 }
 
-/// `numcodecs.quantize`: what it rounded is read as it is. Its writers have never kept another type.
+/// `numcodecs.quantize`: what it rounded is read as it is. Its writers have never kept another type or order.
 pub(crate) fn parse_quantize(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     for key in ["dtype", "astype"] {
-        if ext.get(key).is_some() && named(ext, key)? != *dtype {
+        if ext.get(key).is_some() && !names_native(dtype, config_str(ext, key)?) {
             return Err(other_type(ext, key, dtype));
         }
     }
@@ -62,12 +62,12 @@ fn convert(
     Converted::new(ext, dtype, stored, fill, Box::new(conversion), rest)
 }
 
-/// The type that a setting names in NumPy's words, in native byte order.
+/// The type that a setting names in NumPy's words.
 pub(crate) fn named(ext: &Extension, key: &str) -> Result<DType> {
     let text = config_str(ext, key)?;
     TYPES.into_iter().find(|dtype| names(dtype, text)).ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, format!("codec {}: {key} is {text:?}", ext.name))
-            .hint("integers and floats of up to 64 bits in native byte order are read")
+            .hint("integers and floats of up to 64 bits are read")
     })
 }
 

@@ -177,7 +177,7 @@ impl Writing {
     }
 
     /// From now on a chunk of the array at `path` that comes out the same as what is stored stays where it is. Until
-    /// [`Writing::commit`].
+    /// [`Writing::commit`] or [`Writing::forget`].
     ///
     /// # Errors
     /// What reading the array's references may bring.
@@ -185,6 +185,11 @@ impl Writing {
         let table = self.shared.writer.snapshot()?.table(path)?;
         self.shared.keeper.watch(path, table);
         Ok(())
+    }
+
+    /// Compares nothing of `path` and what lies below it any more: it is gone, or its chunks have other numbers.
+    pub fn forget(&self, path: &str) {
+        self.shared.keeper.forget(path);
     }
 
     /// Queues `data` for `region` of the array at `path`; waits while too much is on its way.
