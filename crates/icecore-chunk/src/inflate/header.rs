@@ -136,7 +136,7 @@ const fn length(number: usize) -> Entry {
             Entry::base(3 + ((4 + (number - 261) % 4) << extra), extra)
         }
         285 => Entry::base(LONGEST, 0),
-        _ => Entry::NONE,
+        _ => Entry::NOTHING,
     }
 }
 
@@ -148,6 +148,6 @@ const fn distance(number: usize) -> Entry {
             let extra = number / 2 - 1;
             Entry::base(1 + ((2 + number % 2) << extra), extra)
         }
-        _ => Entry::NONE,
+        _ => Entry::NOTHING,
     }
 }

@@ -22,6 +22,8 @@ pub struct Entry(u32);
 impl Entry {
     /// No code begins so.
     pub const NONE: Entry = Entry(SPECIAL | 1);
+    /// A code that means nothing.
+    pub const NOTHING: Entry = Entry(SPECIAL);
     /// The end of a block.
     pub const END: Entry = Entry(SPECIAL | END);
 
