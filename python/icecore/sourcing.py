@@ -17,7 +17,7 @@ from icecore import errors, reference
 from icecore.array import Array
 from icecore.nodes import OURS
 from icecore.sources import expand, open_source
-from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, damage
 from icecore.sources.held import Held
 
 
@@ -74,8 +74,8 @@ def gather(
     for name in [os.fspath(name) for name in named]:
         try:
             if repositories and is_repository(name):
-                good.append(_from_repo(name, storage))
-                bad += _damaged(good[-1])
+                good.append(_from_repo(name, storage, keep_going=not whole))
+                bad += [Failure.of(name, error) for error in good[-1].arrays.failed]
                 continue
             files = expand(name)
         except errors.Error as error:
@@ -92,23 +92,10 @@ def gather(
                         "icecore pack it",
                     )
                 good.append(Source(file, arrays, "/" + _stem(file, arrays)))
-                bad += _damaged(good[-1])
             except errors.Error as error:
                 bad.append(Failure.of(file, error))
     described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
     return good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described]
-
-
-def _damaged(source: Source) -> list[Failure]:
-    """Take what is damaged out of what a source merely leaves out."""
-    hint = "restore it, name the others, or leave it out with --keep-going"
-    notes = source.arrays.dropped
-    source.arrays.dropped = [note for note in notes if note.kind != "corrupt"]
-    return [
-        Failure(f"{source.name}:{note.path}", "corrupt", note.message, hint)
-        for note in notes
-        if note.kind == "corrupt"
-    ]
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:
@@ -130,7 +117,7 @@ def is_repository(name: str) -> bool:
     return folder.is_dir() and ((folder / "snapshots").is_dir() or (folder / "repo").is_file())
 
 
-def _from_repo(name: str, storage: dict[str, str] | None) -> Source:
+def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:
     from icecore.repo import open
 
     place, path = reference.split_path(name)
@@ -157,8 +144,12 @@ def _from_repo(name: str, storage: dict[str, str] | None) -> Source:
         except errors.Error as error:
             if node.path == only or error.kind not in ("unsupported", "corrupt", "format"):
                 raise
-            kind = "unsupported" if error.kind == "unsupported" else "corrupt"
-            result.dropped.append(Note(below, kind, error.message))
+            if error.kind == "unsupported":
+                result.dropped.append(Note(below, "unsupported", error.message))
+            else:
+                result.failed.append(damage(f"{name}:{below}: {error.message}"))
+    if result.failed and not keep_going:
+        raise result.failed[0]
     return Source(name, result, group)
 
 

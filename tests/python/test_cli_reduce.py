@@ -12,7 +12,6 @@ import icecore
 import numpy as np
 import pytest
 from icecore.tables import summaries
-from icecore.tables.reduce import reduce
 
 pa = pytest.importorskip("pyarrow")
 N = 10_000
@@ -63,7 +62,7 @@ def test_files(repo: str, run: Any, tmp_path: Path, suffix: str) -> None:
     status, out, err = query(run, repo, "count, max:x, min:small by key", "-o", file, "--limit", 3)
     assert (status, out) == (0, "")
     assert "3 rows of 4 columns" in err
-    rows = reduce(icecore.open(repo).table("/t"), "count, max:x, min:small by key")[:3]
+    rows = icecore.open(repo).table("/t").reduce("count, max:x, min:small by key")[:3]
     assert list(tmp_path.iterdir()) == [file]
     match suffix:
         case "json":
@@ -166,7 +165,7 @@ def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:
     table = icecore.open(repo).table("/t")
     small, scanning = table.scanning, []
     table.scanning = lambda *a, **o: scanning.append(small(*a, **o, memory=1 << 16)) or scanning[-1]  # type: ignore[method-assign]
-    rows = reduce(table, "count by nan")
+    rows = table.reduce("count by nan")
     assert [(row["nan"], row["count"]) for row in rows] == [(k, 2500) for k in (1.0, 2.0, 3.0, None)]
     assert len(list(small(["nan"], memory=1 << 16).batches())) > 1
 

@@ -306,6 +306,20 @@ def test_all_that_a_zarr_store_has_is_there(tmp_path, version, zipped):
     }
 
 
+def test_a_store_with_damage_is_joined_whole_or_not_at_all(tmp_path):
+    for name, change in (("a", {}), ("b", {"fill_value": "Nax"})):
+        store_with_a_changed_array(tmp_path / f"{name}.zarr", change)
+    stores = [tmp_path / "a.zarr", tmp_path / "b.zarr"]
+    with pytest.raises(errors.Error, match=r"b\.zarr:/bad: "):
+        pack(stores, tmp_path / "r.icecore", concat="dim_0", group="/")
+    report = pack(stores[1:], tmp_path / "r.icecore", group="/", keep_going=True)
+    assert [row.path for row in report.rows] == ["/g/good"]
+    amap = open_source(stores[1], keep_going=True)
+    assert (list(amap.arrays), len(amap.failed), amap.dropped) == (["/g/good"], 1, [])
+    with pytest.raises(errors.Error, match=r"b\.zarr:/bad: "):
+        open_source(stores[1])
+
+
 def test_an_array_that_consolidated_metadata_miss_is_an_error(tmp_path):
     root = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
     root.create_array("gone", data=np.arange(4))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from icecore.tables import moments
 from icecore.tables.grouped import Grouped
-from icecore.tables.reduce import reduce
 from icecore.tables.wishes import Wish
 
 pa = pytest.importorskip("pyarrow")
@@ -62,7 +61,7 @@ def test_sums_of_whole_numbers_are_exact(tmp_path: Path) -> None:
     x = np.array([2**63 - 1, 2**63 - 1, -(2**63), -1, 5, 7], "i8")
     u = np.array([2**64 - 1, 2**64 - 1, 1, 2, 3, 2**63], "u8")
     t = table(tmp_path, {"k": np.array([0, 0, 1, 1, 2, 3]), "x": x, "u": u})
-    rows = reduce(t, "sum:x, sum:u, max:u by k")
+    rows = t.reduce("sum:x, sum:u, max:u by k")
     assert [row["sum:x"] for row in rows] == [2**64 - 2, -(2**63) - 1, 5, 7]
     assert [row["sum:u"] for row in rows] == [2**65 - 2, 3, 3, 2**63]
     assert [row["max:u"] for row in rows] == [2**64 - 1, 2, 3, 2**63]
@@ -71,8 +70,8 @@ def test_sums_of_whole_numbers_are_exact(tmp_path: Path) -> None:
 def test_times_beyond_pythons_are_keys(tmp_path: Path, run: Any) -> None:
     times = np.array(["20000-01-01", "-0044-03-15", "1999-01-01", "NaT"], "M8[s]")
     t = table(tmp_path, {"t": times, "d": np.array([2**60, -3, 5, 5], "m8[s]"), "x": np.arange(4)})
-    assert [row["t"] for row in reduce(t, "count by t")] == [times[1], times[2], times[0], None]
-    assert [row["d"] for row in reduce(t, "max:x by d")] == list(np.array([-3, 5, 2**60], "m8[s]"))
+    assert [row["t"] for row in t.reduce("count by t")] == [times[1], times[2], times[0], None]
+    assert [row["d"] for row in t.reduce("max:x by d")] == list(np.array([-3, 5, 2**60], "m8[s]"))
     status, out, _ = run("query", str(tmp_path / "r.icecore"), "/t", "--reduce", "count by t")
     assert status == 0
     assert out.splitlines()[1:] == [
@@ -86,7 +85,7 @@ def test_times_beyond_pythons_are_keys(tmp_path: Path, run: Any) -> None:
 def test_as_many_keys_as_rows(tmp_path: Path) -> None:
     n = 300_000
     k = np.random.default_rng(5).permutation(n)
-    rows = reduce(table(tmp_path, {"k": k, "x": k * 0.5}), "count, mean:x by k")
+    rows = table(tmp_path, {"k": k, "x": k * 0.5}).reduce("count, mean:x by k")
     assert [row["k"] for row in rows] == list(range(n))
     assert all(row["count"] == 1 and row["mean:x"] == row["k"] * 0.5 for row in rows)
 
@@ -94,7 +93,7 @@ def test_as_many_keys_as_rows(tmp_path: Path) -> None:
 def test_histograms_by_key_are_numpys(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     k, x = rng.integers(0, 3, 9000), np.round(rng.normal(size=9000), 1)
-    for row in reduce(table(tmp_path, {"k": k, "x": x}), "histogram:x:7:-1:2.5 by k"):
+    for row in table(tmp_path, {"k": k, "x": x}).reduce("histogram:x:7:-1:2.5 by k"):
         wanted = np.histogram(x[k == row["k"]], 7, (-1, 2.5))[0]
         assert row["histogram:x:7:-1:2.5"]["counts"] == wanted.tolist()
 
@@ -111,13 +110,13 @@ def test_an_infinity_makes_an_infinite_mean_in_whatever_batch(rest: list[float])
 
 def test_by_is_a_keyword_in_any_case(tmp_path: Path) -> None:
     t = table(tmp_path, {"k": np.array([1, 1, 2])})
-    assert reduce(t, "count BY k") == reduce(t, "count\tby k") == [{"k": 1, "count": 2}, {"k": 2, "count": 1}]
+    assert t.reduce("count BY k") == t.reduce("count\tby k") == [{"k": 1, "count": 2}, {"k": 2, "count": 1}]
 
 
 def test_sum_and_mean_of_whole_numbers_together(tmp_path: Path) -> None:
     x = np.array([2**53 + 1, 2**53 + 1, -7, 5])
     t = table(tmp_path, {"k": np.array([0, 0, 1, 1], "i2"), "x": x})
-    assert reduce(t, "mean:x, sum:x by k") == [
+    assert t.reduce("mean:x, sum:x by k") == [
         {"k": 0, "mean:x": 2.0**53, "sum:x": 2**54 + 2},
         {"k": 1, "mean:x": -1.0, "sum:x": -2},
     ]
@@ -127,17 +126,17 @@ def test_texts_that_differ_in_blanks_and_truth_values_and_days_are_keys(tmp_path
     s = np.array(["a", "a ", "a  ", "", "a", "é"])
     day = np.array(["2001-02-03", "1969-12-31", "NaT", "2001-02-03", "2001-02-03", "NaT"], "M8[D]")
     t = table(tmp_path, {"s": s, "b": np.array([1, 0, 1, 0, 1, 1], "?"), "d": day})
-    assert {row["s"]: row["count"] for row in reduce(t, "count by s")} == {
+    assert {row["s"]: row["count"] for row in t.reduce("count by s")} == {
         "": 1,
         "a": 2,
         "a ": 1,
         "a  ": 1,
         "é": 1,
     }
-    assert reduce(t, "count by b") == [{"b": False, "count": 2}, {"b": True, "count": 4}]
-    assert list(reduce(t, "count by s")[0]) == ["s", "count"]
+    assert t.reduce("count by b") == [{"b": False, "count": 2}, {"b": True, "count": 4}]
+    assert list(t.reduce("count by s")[0]) == ["s", "count"]
     found = [
-        (row["d"] and row["d"].isoformat()[:10], row["b"], row["count"]) for row in reduce(t, "count by d, b")
+        (row["d"] and row["d"].isoformat()[:10], row["b"], row["count"]) for row in t.reduce("count by d, b")
     ]
     assert found == [
         ("1969-12-31", False, 1),
@@ -152,7 +151,7 @@ def test_keys_of_many_columns_with_many_values_each(tmp_path: Path) -> None:
     n = 7000
     rng = np.random.default_rng(9)
     columns = {name: rng.integers(0, 2**62, n) for name in "abcdef"}
-    rows = reduce(table(tmp_path, columns), "count by a, b, c, d, e, f")
+    rows = table(tmp_path, columns).reduce("count by a, b, c, d, e, f")
     assert [tuple(row.values())[:6] for row in rows] == sorted(zip(*map(list, columns.values()), strict=True))
 
 
@@ -163,7 +162,7 @@ def test_deviations_of_what_varies_little_by_key(tmp_path: Path, first: float) -
     k = rng.integers(0, 3, 20_000)
     x = 1e9 + rng.normal(size=len(k)) * 1e-3
     x[[np.flatnonzero(k == 0)[0]]] = first
-    for row in reduce(table(tmp_path, {"k": k, "x": x}), "std:x, mean:x by k"):
+    for row in table(tmp_path, {"k": k, "x": x}).reduce("std:x, mean:x by k"):
         wanted = x[k == row["k"]].astype("g")
         assert row["std:x"] == pytest.approx(float(wanted.std()), rel=1e-11)
         assert row["mean:x"] == pytest.approx(float(wanted.mean()), rel=3e-16)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from icecore.errors import Error
 from icecore.tables.export import export
-from icecore.tables.reduce import reduce
 
 pytest.importorskip("pyarrow")
 ROWS = 30_000
@@ -71,7 +70,7 @@ def test_one_value_of_a_list(repo: icecore.Repo, data: dict[str, np.ndarray]) ->
     np.testing.assert_array_equal(found["spectrum"], spectrum[hits])
     assert table.scanning([], "n < 5000 and words[1] = 'x3'").count() == 1250
     assert table.scanning([], "kind[0] is null").count() == (data["kind"][:, 0] == 2).sum()
-    row = reduce(table, "count, mean:spectrum[1], max:spectrum[2]", where)[0]
+    row = table.reduce("count, mean:spectrum[1], max:spectrum[2]", where)[0]
     assert row["count"] == hits.sum()
     assert row["max:spectrum[2]"] == spectrum[hits, 2].max()
     assert row["mean:spectrum[1]"] == pytest.approx(spectrum[hits, 1].astype("f8").mean())
@@ -98,7 +97,7 @@ def test_what_a_list_is_not(repo: icecore.Repo) -> None:
         table.scan(where="spectrum > 1")
     assert "spectrum[0]" in str(caught.value.hint)
     with pytest.raises(Error, match="3 values a row"):
-        reduce(table, "mean:spectrum")
+        table.reduce("mean:spectrum")
     with pytest.raises(Error) as caught:
         table.scan(["spectrum[3]"])
     assert caught.value.kind == "not-found"

@@ -9,7 +9,6 @@ import icecore
 import numpy as np
 import pytest
 from icecore.tables import summaries
-from icecore.tables.reduce import reduce
 
 pytest.importorskip("pyarrow")
 N = 9000
@@ -82,7 +81,7 @@ def test_texts_that_stand_for_null_are_null(table: Any, name: str) -> None:
     assert got == wanted.tolist()
     if name != "codes":
         assert table.scanning([name], f"{name} is null").count() == np.isin(plain, fill).sum()
-        [row] = [row for row in reduce(table, f"count by {name}") if row[name] is None]
+        [row] = [row for row in table.reduce(f"count by {name}") if row[name] is None]
         assert row["count"] == np.isin(plain, fill).sum()
 
 

@@ -12,7 +12,6 @@ import tables_kit as kit
 from icecore import cli
 from icecore.errors import Error
 from icecore.tables import summaries
-from icecore.tables.reduce import reduce
 
 pytest.importorskip("pyarrow")
 COUNTS = {"a1.csv": 9000, "a2.csv": 5000, "b1.csv": 7000}
@@ -49,7 +48,7 @@ def test_rows_of_files(path: Path) -> None:
         assert table.scan(source=source, limit=10).read_all().num_rows == 10
         # Whole zones come from summaries, the zones that two files share from their rows.
         for prune in (True, False):
-            row = reduce(table, "count, sum:count, mean:value", source=source, prune=prune)[0]
+            row = table.reduce("count, sum:count, mean:value", source=source, prune=prune)[0]
             assert (row["count"], row["sum:count"]) == (stop - start, every["count"][start:stop].sum())
             assert row["mean:value"] == pytest.approx(every["value"][start:stop].mean(), rel=1e-12)
     ends = np.r_[0:9000, 14_000:21_000]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from icecore.errors import Error
 from icecore.tables import choice, summaries
-from icecore.tables.reduce import reduce, reduced
+from icecore.tables.reduce import reduced
 from latsrv import LatencyServer
 
 pytest.importorskip("pyarrow")
@@ -64,7 +64,7 @@ def test_numbers_of_whole_columns_come_from_summaries_alone(
     with pytest.raises(Error):
         table.to_numpy(["tb"])
     what = "count, count:tb, mean:tb, std:tb, rms:tb, min:tb, max:tb, sum:count32, min:c, max:lon"
-    [row] = reduce(table, what)
+    [row] = table.reduce(what)
     tb = data["tb"][~np.isnan(data["tb"])]
     assert (row["count"], row["count:tb"]) == (N, tb.size)
     assert (row["min:tb"], row["max:tb"], row["min:c"]) == (tb.min(), tb.max(), data["c"].min())
@@ -85,7 +85,7 @@ def test_zones_that_match_as_a_whole_are_taken_from_summaries(
 
     monkeypatch.setattr(table, "scanning", spy)
     what = "count, count:tb, mean:tb, std:tb, min:tb, max:tb, sum:count32"
-    [row], [slow] = reduce(table, what, where), reduce(table, what, where, prune=False)
+    [row], [slow] = table.reduce(what, where), table.reduce(what, where, prune=False)
     assert row == {name: value if value is None else pytest.approx(value) for name, value in slow.items()}
     assert row["sum:count32"] == slow["sum:count32"]
     few, all_ = (scan.report() for scan in scans)
@@ -102,7 +102,7 @@ def test_sums_of_large_numbers_are_exact(tmp_path: Path) -> None:
         w.array("/t/a", "i8", values.shape)[...] = values
         w.array("/t/b", "u8", values.shape)[...] = values % 1000
         summaries.write(w, "/t")
-    [row] = reduce(icecore.open(tmp_path / "r.icecore").table("/t"), "sum:a, sum:b, max:a")
+    [row] = icecore.open(tmp_path / "r.icecore").table("/t").reduce("sum:a, sum:b, max:a")
     assert row == {
         "sum:a": sum(values.tolist()),
         "sum:b": sum((values % 1000).tolist()),
@@ -132,13 +132,13 @@ def test_deviations_of_what_varies_little_around_a_large_number(tmp_path: Path) 
         assert row[f"std:{name}"] == pytest.approx(float(wanted.std()), rel=1e-6), name
         assert row[f"rms:{name}"] == pytest.approx(float(np.sqrt((wanted**2).mean()))), name
         assert bool(found.summed) == (name in ("same", "step", "tb")), name
-    [row] = reduce(table, "std:huge, rms:huge, rms:inf, max:inf")
+    [row] = table.reduce("std:huge, rms:huge, rms:inf, max:inf")
     assert list(row.values()) == [np.inf] * 4
 
 
 def test_a_histogram_of_one_large_number(tmp_path: Path) -> None:
     table = written(tmp_path / "h.icecore", {"a": np.full(10, 2**63 - 1)}).table("/t")
-    [row] = reduce(table, "histogram:a:4")
+    [row] = table.reduce("histogram:a:4")
     assert row["histogram:a:4"]["counts"] == [10, 0, 0, 0]
 
 
@@ -159,7 +159,7 @@ def test_reductions_against_pandas(
     if where is not None:
         frame = frame.query(where)
     what = "count, count:tb, sum:tb, mean:tb, std:tb, min:tb, max:tb, sum:count32"
-    got = reduce(repo.table("/t"), f"{what} by c", where)
+    got = repo.table("/t").reduce(f"{what} by c", where)
     groups = frame.groupby("c")
     assert [row["c"] for row in got] == list(groups.groups)
     for row, (_, part) in zip(got, groups, strict=True):
@@ -168,17 +168,17 @@ def test_reductions_against_pandas(
         assert row["sum:count32"] == int(part["count32"].astype("i8").sum())
         expected = [tb.sum(), tb.mean(), tb.std(ddof=0), tb.min(), tb.max()]
         assert [row[f"{name}:tb"] for name in ("sum", "mean", "std", "min", "max")] == pytest.approx(expected)
-    [whole] = reduce(repo.table("/t"), "count, mean:tb", where)
+    [whole] = repo.table("/t").reduce("count, mean:tb", where)
     assert whole["count"] == len(frame)
     assert whole["mean:tb"] == (pytest.approx(frame["tb"].mean()) if len(frame) else None)
 
 
 def test_histograms(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
-    [row] = reduce(repo.table("/t"), "histogram:tb:20:100:300", "lon < 180")
+    [row] = repo.table("/t").reduce("histogram:tb:20:100:300", "lon < 180")
     part = data["tb"][(data["lon"] < 180) & ~np.isnan(data["tb"])]
     counts = np.histogram(part, 20, (100, 300))[0]
     assert row["histogram:tb:20:100:300"] == {"low": 100.0, "high": 300.0, "counts": counts.tolist()}
-    [row] = reduce(repo.table("/t"), "histogram:c:4")
+    [row] = repo.table("/t").reduce("histogram:c:4")
     assert sum(row["histogram:c:4"]["counts"]) == N
 
 
@@ -198,7 +198,7 @@ def test_histograms(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
 )
 def test_reductions_that_make_no_sense(repo: icecore.Repo, what: str, kind: str) -> None:
     with pytest.raises(Error) as caught:
-        reduce(repo.table("/t"), what)
+        repo.table("/t").reduce(what)
     assert caught.value.kind == kind
 
 
@@ -220,7 +220,7 @@ def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Pat
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
     assert table.scanning(["c"], within=file).count() == wanted.size
     assert table.scanning(["c"], within=file, xy=("lat", "lon")).count() == 0
-    [row] = reduce(table, "count", within=area)
+    [row] = table.reduce("count", within=area)
     assert row["count"] == wanted.size
     for text, kind in (('{"type": "Point", "coordinates": [1, 2]}', "invalid"), ("{", "format")):
         file.write_text(text)
@@ -369,7 +369,7 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
     with h5py.File(source, "a") as file:
         file["beam/lon"][...] = 0
     repo = icecore.open(tmp_path / "r.icecore")
-    for use in (lambda t: t.scanning(["tb"], "lon > 359"), lambda t: reduce(t, "mean:lon")):
+    for use in (lambda t: t.scanning(["tb"], "lon > 359"), lambda t: t.reduce("mean:lon")):
         with pytest.raises(Error) as caught:
             use(repo.table("/l/beam"))
         assert caught.value.kind == "source-changed"

@@ -259,6 +259,11 @@ class ArrayMap:
             parent = parent.rsplit("/", 1)[0]
 
 
+def damage(message: str) -> errors.Error:
+    """The error for something in a source that can't be read, for :attr:`ArrayMap.failed`."""
+    return errors.make("corrupt", message, "compare it with its original, or take the rest: --keep-going")
+
+
 def _chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
     if isinstance(chunks, tuple):
         return {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}

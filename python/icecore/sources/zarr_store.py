@@ -19,7 +19,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import hidden
 from icecore.sources import zipped
-from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, default_chunks
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, damage, default_chunks
 from icecore.sources.attributes import fill_attribute, to_json
 from icecore.sources.dtypes import ZSTD, copy_codecs, data_type, fill_json
 from icecore.sources.held import Held
@@ -38,10 +38,11 @@ _UNKNOWN = re.compile(r"No Zarr data type found|^Unknown |storage transformers|d
 def open(source: str) -> ArrayMap:
     """Index a Zarr folder or zip archive: every group and array below it.
 
+    Arrays below the root that are damaged are in the map's ``failed``.
+
     Raises:
         Error: ``unsupported`` without zarr-python, or where it has no codec or type for an array that is all
-            there is; ``corrupt`` where it can't make sense of the store's root. Arrays below it that are
-            damaged are ``dropped``.
+            there is; ``corrupt`` where it can't make sense of the store's root.
     """
     zarr = _zarr()
     top = ""
@@ -50,14 +51,14 @@ def open(source: str) -> ArrayMap:
             with ZipFile(source) as archive:
                 zipped.check_directory(archive)
                 top = zipped.zarr_folder(archive) or ""
-        root, members, bad = _members(source, top)
+        root, members, unknown, failed = _members(source, top)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if _unknown(error):
             hint = "install the package that has it"
             raise errors.make("unsupported", f"{source}: {_reason(error)}", hint) from error
         raise _broken(source, error) from error
     stamp = next(_STAMPS)
-    result = ArrayMap(source, dropped=bad)
+    result = ArrayMap(source, dropped=unknown, failed=failed)
     result.groups["/"] = to_json(dict(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
         members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".zarr"), root)]
@@ -77,35 +78,37 @@ def open(source: str) -> ArrayMap:
     return result
 
 
-def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note]]:
-    """The node at ``top``, those below it by name, and those that are left out: what zarr-python can't open,
-    names that icecore keeps for itself.
+def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note], list[errors.Error]]:
+    """The node at ``top``, those below it by name, those that are left out (what zarr-python has nothing for,
+    names that icecore keeps for itself), and those that are damaged.
 
     The store's files count: its consolidated metadata may be older.
     """
     zarr = _zarr()
     root = _node(source, top, use_consolidated=False)
     if not isinstance(root, zarr.Group):
-        return root, [], []
+        return root, [], [], []
     try:
         found = dict(root.members(max_depth=None, use_consolidated_for_children=False))
         for node in found.values():
             _check_transformers(node)
     except Exception:  # one bad node costs zarr-python the list of all
         found = {}
-    members, bad = [], []
+    members, unknown, failed = [], [], []
     for name in sorted({*found, *_folders(source, top), *_consolidated(source, top)}):
         try:
             if hidden(name):
-                bad.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
+                unknown.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
                 continue
             path = f"{top}/{name}".lstrip("/")
             node = found[name] if name in found else _node(source, path, use_consolidated=False)
             members.append((name, node))
         except Exception as error:
-            kind = "unsupported" if _unknown(error) else "corrupt"
-            bad.append(Note(f"/{name}", kind, _reason(error)))
-    return root, members, bad
+            if _unknown(error):
+                unknown.append(Note(f"/{name}", "unsupported", _reason(error)))
+            else:
+                failed.append(damage(f"{source}:/{name}: {_reason(error)}"))
+    return root, members, unknown, failed
 
 
 def _consolidated(source: str, top: str) -> list[str]:

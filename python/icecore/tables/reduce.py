@@ -34,45 +34,10 @@ class Group:
     histograms: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def reduce(
-    table: Table,
-    what: str,
-    where: str | None = None,
-    *,
-    within: Any = None,
-    xy: tuple[str, str] | None = None,
-    source: str | None = None,
-    prune: bool = True,
-) -> list[dict[str, Any]]:
-    """Functions of columns over all rows that match, or by key columns.
-
-    Nulls and NaN are left out. Without keys and histograms, zones of which every row matches (all of them
-    without a clause) are taken from summaries, where every column has one: nothing else of them is read.
-
-    Args:
-        table: the table.
-        what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
-            rows, ``count:tb`` values; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the population) and
-            ``rms`` are of numbers, ``min`` and ``max`` of times too. ``histogram:tb:40:0:400`` counts values
-            in 40 bins of one width from 0 to 400, both ends included; without ends from the least to the
-            greatest value, without a number in 100 bins.
-        where: see :class:`icecore.tables.table.Table`.
-        within, xy, source, prune: as for :meth:`icecore.tables.table.Table.scan`.
-
-    Returns:
-        One dictionary per key, in order: key columns (null, which NaN is too, comes last; times and
-        durations beyond Python's as NumPy's), then one entry per function.
-
-    Raises:
-        Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
-    """
-    return reduced(table, what, where, within=within, xy=xy, source=source, prune=prune).rows
-
-
 def reduced(
     table: Table, what: str, where: str | None = None, *, limit: int | None = None, **options: Any
 ) -> Reduced:
-    """:func:`reduce` as an object that can be written, and that reports what it took.
+    """:meth:`icecore.tables.table.Table.reduce` as an object that can be written and reports what it took.
 
     Args:
         table, what, where: as there.

@@ -224,12 +224,30 @@ class Table:
         source: str | None = None,
         prune: bool = True,
     ) -> list[dict[str, Any]]:
-        """Numbers about rows instead of the rows: ``t.reduce("count, mean:tb, max:tb by c", "tb > 90")``; see
-        :func:`icecore.tables.reduce.reduce`.
-        """
-        from icecore.tables.reduce import reduce
+        """Functions of columns over all rows that match, or by key columns.
 
-        return reduce(self, what, where, within=within, xy=xy, source=source, prune=prune)
+        Nulls and NaN are left out. Without keys and histograms, zones of which every row matches (all of them
+        without a clause) are taken from summaries, where every column has one: nothing else of them is read.
+
+        Args:
+            what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
+                rows, ``count:tb`` values; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the population)
+                and ``rms`` are of numbers, ``min`` and ``max`` of times too. ``histogram:tb:40:0:400`` counts
+                values in 40 bins of one width from 0 to 400, both ends included; without ends from the least
+                to the greatest value, without a number in 100 bins.
+            where: see :class:`Table`.
+            within, xy, source, prune: as for :meth:`scan`.
+
+        Returns:
+            One dictionary per key, in order: key columns (null, which NaN is too, comes last; times and
+            durations beyond Python's as NumPy's), then one entry per function.
+
+        Raises:
+            Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
+        """
+        from icecore.tables.reduce import reduced
+
+        return reduced(self, what, where, within=within, xy=xy, source=source, prune=prune).rows
 
     def to_polars(self) -> polars.LazyFrame:
         """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.

@@ -10,7 +10,7 @@ use super::cache::{chunk_key, chunks};
 use super::locate::{Located, Piece, State};
 use super::single::{Found, Singles};
 use super::{Query, ReadOptions, fetch, prefix};
-use crate::pool::for_each;
+use crate::pool::{for_each, guarded};
 
 /// What a decoding thread keeps from one chunk to the next.
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl<'a> Decoder<'a> {
     pub fn finish(self) -> Result<Vec<Span>> {
         if let Some(single) = self.singles.last() {
             let piece = self.piece_of(&single.span)?;
-            with_worker(|worker| self.stored(piece, &single.span, &single.bytes, worker))?;
+            guarded(|| with_worker(|worker| self.stored(piece, &single.span, &single.bytes, worker)))?;
         }
         Ok(self.short.into_inner().unwrap_or_else(PoisonError::into_inner))
     }

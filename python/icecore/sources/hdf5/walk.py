@@ -11,7 +11,7 @@ from typing import Any
 from h5py import h5d, h5f, h5g, h5i, h5l, h5o, h5s
 
 from icecore import errors
-from icecore.sources.arraymap import Note
+from icecore.sources.arraymap import Note, damage
 from icecore.sources.attributes import text
 from icecore.sources.hdf5.attributes import References, read_attributes
 from icecore.sources.hdf5.dataset import RawDataset
@@ -104,8 +104,7 @@ class Walk:
         except errors.Error as error:
             if error.kind != "corrupt":
                 raise
-            hint = "compare the file with its original, or take the rest of it: --keep-going"
-            self.failed.append(errors.make(error.kind, error.message, hint))
+            self.failed.append(damage(error.message))
 
     def _first(self, oid: Any, path: str) -> bool:
         """Whether the object is met for the first time.
