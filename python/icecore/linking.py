@@ -71,7 +71,7 @@ def link(
     began = time.perf_counter()
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
-    indexed, failures = gather(sources, whole=concat is not None)
+    indexed, failures = gather(sources, whole=concat is not None, progress=progress)
     why = message or summary("link", indexed)
     repo, writer = (destination(into, storage), None) if dry_run else begin(into, storage, why)
     assembly = assemble(indexed, group, concat, repo, existing)

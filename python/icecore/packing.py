@@ -131,7 +131,7 @@ def pack(
     budget = asked.memory
     kept = dict(storage or {})
     indexed, failures = gather(
-        sources, repositories=True, storage=kept, tables=True, whole=concat is not None
+        sources, repositories=True, storage=kept, tables=True, whole=concat is not None, progress=progress
     )
     why = message or summary("pack", indexed)
     if header is not None:

@@ -5,7 +5,7 @@ aside.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,14 @@ import numpy as np
 from icecore import errors, reference
 from icecore.array import Array
 from icecore.nodes import OURS
-from icecore.sources import expand, open_source
+from icecore.sources import expand
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, damage
 from icecore.sources.held import Held
+from icecore.sources.identity import is_remote
+from icecore.sources.many import open_sources
+
+#: Files whose indexing may take long enough to be told of.
+_MANY = 16
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ def gather(
     options: dict[str, Any] | None = None,
     tables: bool = False,
     whole: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[list[Source], list[Failure]]:
     """Index every source.
 
@@ -63,39 +69,58 @@ def gather(
         options: handed to the sources' modules.
         tables: whether sources may hold tables of text, which have no arrays yet.
         whole: whether a source in which something can't be read is set aside with all that it holds.
+        progress: called with (file, bytes of the files indexed so far, bytes of all files on this machine).
 
     Returns:
         The sources that could be indexed, in order, and the failures: files of no known format that labels
         among the sources describe are none.
     """
     named = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-    good: list[Source] = []
-    bad: list[Failure] = []
+    found: list[Source | Failure | str] = []
     for name in [os.fspath(name) for name in named]:
         try:
             if repositories and is_repository(name):
-                good.append(_from_repo(name, storage, keep_going=not whole))
-                bad += [Failure.of(name, error) for error in good[-1].arrays.failed]
-                continue
-            files = expand(name)
+                found.append(_from_repo(name, storage, keep_going=not whole))
+            else:
+                found += expand(name)
         except errors.Error as error:
-            bad.append(Failure.of(name, error))
-            continue
-        for file in files:
-            try:
-                arrays = open_source(file, keep_going=not whole, **(options or {}))
-                bad += [Failure.of(file, error) for error in arrays.failed]
-                if arrays.tables and not tables:
-                    raise errors.make(
-                        "unsupported",
-                        f"{file} holds text, whose numbers can't be linked in place",
-                        "icecore pack it",
-                    )
-                good.append(Source(file, arrays, "/" + _stem(file, arrays)))
-            except errors.Error as error:
-                bad.append(Failure.of(file, error))
+            found.append(Failure.of(name, error))
+    files = [item for item in found if isinstance(item, str)]
+    indexed = _indexed(files, progress, keep_going=not whole, **(options or {}))
+    good: list[Source] = []
+    bad: list[Failure] = []
+    for item in found:
+        source = _source(item, next(indexed), tables) if isinstance(item, str) else item
+        if isinstance(source, Failure):
+            bad.append(source)
+        else:
+            bad += [Failure.of(source.name, error) for error in source.arrays.failed]
+            good.append(source)
     described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
     return good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described]
+
+
+def _indexed(
+    files: list[str], progress: Callable[[str, int, int], None] | None, **options: Any
+) -> Iterator[ArrayMap | errors.Error]:
+    if progress is None or len(files) < _MANY:
+        yield from open_sources(files, **options)
+        return
+    sizes = [0 if is_remote(file) or not os.path.isfile(file) else os.path.getsize(file) for file in files]
+    done, total = 0, sum(sizes)
+    for file, size, arrays in zip(files, sizes, open_sources(files, **options), strict=True):
+        done += size
+        progress(file, done, total)
+        yield arrays
+
+
+def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool) -> Source | Failure:
+    if isinstance(arrays, errors.Error):
+        return Failure.of(file, arrays)
+    if arrays.tables and not tables:
+        message = f"{file} holds text, whose numbers can't be linked in place"
+        return Failure(file, "unsupported", message, "icecore pack it")
+    return Source(file, arrays, "/" + _stem(file, arrays))
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:

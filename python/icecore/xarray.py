@@ -6,6 +6,7 @@ Variables are read lazily through icecore's pipeline; CF decoding (masks, scales
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any
@@ -77,8 +78,11 @@ class IcecoreBackend(BackendEntrypoint):
                 is read exactly, so that the same elements are masked.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
-        return StoreBackendEntrypoint().open_dataset(
-            _Store(root, rtol),
+        if group is None:
+            _look_below(root)
+        return _dataset(
+            root,
+            rtol,
             mask_and_scale=mask_and_scale,
             decode_times=decode_times,
             concat_characters=concat_characters,
@@ -106,9 +110,7 @@ class IcecoreBackend(BackendEntrypoint):
         for path, below in root.repo.groups.items():
             if path == root.path or root.path == "/" or path.startswith(root.path + "/"):
                 name = "/" + path[len(root.path) :].strip("/")
-                datasets[name] = self.open_dataset(
-                    below, drop_variables=drop_variables, rtol=rtol, **decoding
-                )
+                datasets[name] = _dataset(below, rtol, drop_variables=drop_variables, **decoding)
         return datasets
 
     def open_datatree(
@@ -145,6 +147,24 @@ class IcecoreBackend(BackendEntrypoint):
             decode_timedelta=decode_timedelta,
         )
         return xr.DataTree.from_dict(groups)
+
+
+def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
+    return StoreBackendEntrypoint().open_dataset(_Store(group, rtol), **decoding)
+
+
+def _look_below(group: Group) -> None:
+    """Say where the arrays are if there are none here: an empty dataset looks like an empty repository."""
+    if group.arrays:
+        return
+    below = [path for path in group.repo.arrays if path.startswith(group.path.rstrip("/") + "/")]
+    if below:
+        found = below[0].rsplit("/", 1)[0]
+        warnings.warn(
+            f"no arrays in {group.path}: {len(below)} lie in groups below it;"
+            f" open_dataset(…, group={found!r}) opens those of one, open_datatree(…) all",
+            stacklevel=4,
+        )
 
 
 def _group(

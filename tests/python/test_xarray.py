@@ -363,3 +363,14 @@ def test_the_fill_value_that_a_writer_was_given_is_a_number_to_all(tmp_path: Pat
     ):
         for name in ("f", "c", "i", "later", "copy"):
             assert np.isnan(found[name].values).tolist() == [False, True], name
+
+
+def test_an_empty_root_says_where_the_arrays_are(tmp_path: Path) -> None:
+    np.save(tmp_path / "deep.npy", np.arange(4))
+    icecore.pack(tmp_path / "deep.npy", into=tmp_path / "r.icecore", group="/a/b")
+    with pytest.warns(UserWarning, match=r"no arrays in /: 1 lie.*group='/a/b'"):
+        xr.open_dataset(tmp_path / "r.icecore", engine="icecore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xr.open_dataset(tmp_path / "r.icecore", engine="icecore", group="/")
+        xr.open_datatree(tmp_path / "r.icecore", engine="icecore")
