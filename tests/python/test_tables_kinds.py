@@ -192,6 +192,14 @@ def test_one_long_text_among_short_ones(tmp_path: Path) -> None:
     assert table["id"][...].tolist() == list(range(9001))
 
 
+def test_a_column_that_turns_out_to_be_text_behind_a_shard(tmp_path: Path) -> None:
+    """What was encoded for the numbers, and is on its way, has no place in the table that is begun anew."""
+    rows = b"".join(b"%d,%d\n" % (i, i % 7) for i in range(270_000))
+    table, _ = packed(tmp_path, b"id,kind\n" + rows + b"270000,1234567890123456789012\n")
+    assert table["kind"][-2:].tolist() == [b"2", b"1234567890123456789012"]
+    assert table["id"][-1] == 270_000
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' account of memory")
 def test_one_very_long_text_takes_little_memory(tmp_path: Path) -> None:
     """Of which each cell of its column has the width: 2.4 GB in all."""
