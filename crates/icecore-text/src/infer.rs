@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, LONGEST, Quotes, Style, exchanged, is_blank, loose_cell};
+use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
 use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
@@ -98,6 +98,11 @@ fn decimals(numbers: &[Loose]) -> (Vec<Loose>, u8) {
     let own = numbers.iter().filter(|n| multiple(n, n.places));
     let scale = own.map(|n| n.places).max().unwrap_or(0);
     (numbers.iter().copied().filter(|n| multiple(n, scale)).collect(), scale)
+}
+
+/// The size of a column of texts up to so many bytes.
+fn room(longest: u32) -> u32 {
+    if longest > PADDED { LONGEST } else { longest }
 }
 
 struct Sample<'a> {
@@ -318,10 +323,10 @@ impl Sample<'_> {
                 inner.width
             };
             let frame = Frame { width, ..inner };
-            return self.column(&frame, Style::Words(WordStyle { quote: Quote::Never }), 0, size);
+            return self.column(&frame, Style::Words(WordStyle { quote: Quote::Never }), 0, room(size));
         }
         let longest = self.all.iter().map(|c| c.len() as u32).max().unwrap_or(1);
-        let size = self.longest.unwrap_or(0).max(longest).clamp(1, LONGEST).next_multiple_of(8);
+        let size = room(self.longest.unwrap_or(0).max(longest).clamp(1, LONGEST).next_multiple_of(8));
         let spaces = Frame {
             lead: frame.lead.strip_suffix(b"\"").unwrap_or(&frame.lead).to_vec(),
             tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),

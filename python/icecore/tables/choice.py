@@ -42,6 +42,8 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         options: whether only codecs will do that other Zarr readers have, or only the least bytes.
     """
     kind = dtype(column)
+    if kind.kind == "O":
+        return [{"name": "vlen-utf8"}, _zstd(19 if whole else 9), _CRC]
     if kind.kind in "Sc":  # pco takes no complex numbers
         first: Codec = {"name": "bytes"} if kind.kind == "S" else _BYTES
         candidates = _arranged(first, 1 if options.portable else kind.itemsize, 3)
@@ -74,6 +76,13 @@ def lengths(itemsize: int) -> tuple[int, int]:
     return chunk, chunk * (SHARD // CHUNK)
 
 
+def width(values: np.ndarray) -> int:
+    """Bytes of an element: of strings, which have any length, as many as these have in the mean."""
+    if values.dtype.kind != "O" or not len(values):
+        return values.itemsize
+    return max(sum(map(len, values)) // len(values), values.itemsize)
+
+
 def constant(values: np.ndarray) -> Any:
     """The value of a column that has only one, bit for bit, else None.
 
@@ -81,6 +90,8 @@ def constant(values: np.ndarray) -> Any:
     """
     if not len(values):
         return None
+    if values.dtype.kind == "O":
+        return values[0] if (values == values[0]).all() else None
     bits = np.ascontiguousarray(values).view("u1").reshape(len(values), -1)
     return values[0] if (bits == bits[0]).all() else None
 

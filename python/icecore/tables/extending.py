@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from icecore.writer import Writer
 
 #: codecs that all Zarr readers have: a table of nothing else stays that
-_PORTABLE = {"bytes", "blosc", "zstd", "gzip", "crc32c"}
+_PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
 
 
 class Extending:

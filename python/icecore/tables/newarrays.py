@@ -29,8 +29,9 @@ def column_array(
 
     ``whole``: how many rows it will have, where one chunk may do for them.
     """
-    is_whole = whole is not None and whole <= choice.WHOLE and whole * values.itemsize <= choice.WIDE
-    chunk, shard = (max(whole or 0, 1),) * 2 if is_whole else choice.lengths(values.itemsize)
+    width = choice.width(values)
+    is_whole = whole is not None and whole <= choice.WHOLE and whole * width <= choice.WIDE
+    chunk, shard = (max(whole or 0, 1),) * 2 if is_whole else choice.lengths(width)
     return writer.array(
         f"{table}/{column['name']}",
         codecs.dtype(column),

@@ -237,8 +237,9 @@ class _TablePack:
         Raises:
             Error: ``mismatch`` where its columns are others than the table's.
         """
+        known = self._columns
         fmt, spec = format.infer(
-            file, text.tobytes(), self._options.trust, self._columns.extra, self._columns.words
+            file, text.tobytes(), self._options.trust, known.extra, known.words, known.fractions
         )
         names = [column["name"] for column in fmt["columns"]]
         if self._columns.held and names != [column["name"] for column in self._columns.held]:
