@@ -219,3 +219,34 @@ fn all_as_first<T>(values: &[T], bits: impl Fn(&T) -> u64) -> bool {
     let Some(first) = values.first().map(&bits) else { return true };
     values.iter().fold(0, |other, value| other | (bits(value) ^ first)) == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(texts: &[&str]) -> Values {
+        let mut values = Values::Strings { ends: Vec::new(), bytes: Vec::new() };
+        texts.iter().for_each(|text| values.push_string(text.as_bytes()));
+        values
+    }
+
+    #[test]
+    fn strings_are_cut_joined_and_repeated_as_padded_texts_are() {
+        let mut values = strings(&["one", "", "three"]);
+        values.skip(1);
+        assert_eq!(values, strings(&["", "three"]));
+        values.append(strings(&["x", "yy"]));
+        values.repeat();
+        assert_eq!(values, strings(&["", "three", "x", "yy", "yy"]));
+        values.truncate(3);
+        values.fill(5);
+        assert_eq!(values, strings(&["", "three", "x", "x", "x"]));
+        let part = values.view().part(&(1..5));
+        assert_eq!((part.len(), part.text(0), part.text(3)), (4, &b"three"[..], &b"x"[..]));
+        assert!(part.same(2) && !part.same(1) && part.constant(1..4) && !part.constant(0..4));
+        values.skip(9);
+        assert!(values.is_empty());
+        values.truncate(0);
+        assert!(values.view().part(&(0..1)).is_empty());
+    }
+}

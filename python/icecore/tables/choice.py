@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from icecore import errors
 from icecore.sources.dtypes import data_type
 from icecore.tables.codecs import dtype
 from icecore.tables.job import TableOptions
+
+if TYPE_CHECKING:
+    from icecore import _icecore
 
 Codec = dict[str, Any]
 #: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
@@ -26,10 +31,31 @@ _ROWS, _LONGEST = 1 << 13, 1024
 _REPEATS, _ENOUGH = 100, 200
 #: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
 _SAME, _FEW = 1.001, 24
+#: so many columns of a type are measured that are not larger; the others take what most of them took
+_MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
 #: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
 _SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
+
+
+class Choices:
+    """The codecs of a table's columns: of thousands with a few rows the first ones are measured."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._measured: dict[Any, Counter[str]] = {}
+
+    def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
+        """Those of a column's chunks; see :func:`codecs`."""
+        if values.nbytes > _TINY or constant(values) is not None:
+            return codecs(column, values, whole, self._options)
+        found = self._measured.setdefault((values.dtype.str, column["scale"], whole), Counter())
+        if found.total() < _MEASURED:
+            measured = codecs(column, values, whole, self._options)
+            found[json.dumps(measured)] += 1
+            return measured
+        return list(json.loads(found.most_common(1)[0][0]))
 
 
 def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: TableOptions) -> list[Codec]:
@@ -155,10 +181,15 @@ def _smallest(
 
 def _stored(candidate: list[Codec], sample: np.ndarray) -> int:
     """Bytes of a sample."""
+    chain = _chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
+    return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
+
+
+@lru_cache(64)
+def _chain(candidate: str, kind: str) -> _icecore.Chain:
     from icecore import _icecore
 
-    chain = _icecore.Chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
-    return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
+    return _icecore.Chain(candidate, kind)
 
 
 def lag(values: np.ndarray, scale: int) -> int:

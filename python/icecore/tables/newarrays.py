@@ -9,7 +9,6 @@ import numpy as np
 
 from icecore.nodes import HIDDEN
 from icecore.tables import choice, codecs
-from icecore.tables.job import TableOptions
 
 if TYPE_CHECKING:
     from icecore.arraywriter import ArrayWriter
@@ -22,7 +21,7 @@ def column_array(
     column: dict[str, Any],
     values: np.ndarray,
     attrs: Mapping[str, Any],
-    options: TableOptions,
+    choices: choice.Choices,
     whole: int | None = None,
 ) -> ArrayWriter:
     """An array for a column, of which ``values`` are the first.
@@ -38,7 +37,7 @@ def column_array(
         dims=("row",),
         chunks=(chunk,),
         shards=(shard,),
-        codec=choice.codecs(column, values, is_whole, options),
+        codec=choices.of(column, values, is_whole),
         fill=choice.constant(values),
         attrs=attrs,
     )
