@@ -31,6 +31,8 @@ KINDS = {
     "quoted": lambda n: f'"{n}, and more"',
     "date": lambda n: str(np.datetime64("2020-01-01") + np.timedelta64(n, "D")),
     "second": lambda n: str(np.datetime64("2020-01-01T00:00:00") + np.timedelta64(77 * n, "s")),
+    "winter": lambda n: str(np.datetime64("2020-01-01T00:00:00") + np.timedelta64(77 * n, "s")) + "+01:00",
+    "summer": lambda n: str(np.datetime64("2020-06-01T00:00:00") + np.timedelta64(77 * n, "s")) + "+02:00",
     "milli": lambda n: str(np.datetime64("2020-01-01T00:00:00.000") + np.timedelta64(77 * n, "ms")),
     "nano": lambda n: str(np.datetime64("2020-01-01T00:00:00.000000000") + np.timedelta64(77 * n, "ns")),
     "old": lambda n: str(np.datetime64("0999-01-01T00:00:00") + np.timedelta64(77 * n, "s")),

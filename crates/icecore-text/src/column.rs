@@ -234,7 +234,10 @@ impl Column {
     fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
         let body = self.frame.body(cell).unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
         let read = match &self.style {
-            Style::Time(style) => style.parse(body).or_else(|| style.parse(&style.filled(body)?)),
+            Style::Time(style) => {
+                let own = style.parse(body).or_else(|| style.parse(&style.filled(body)?));
+                own.or_else(|| style.parse_elsewhere(body))
+            }
             _ => std::str::from_utf8(body).ok().filter(|b| b.len() <= 15).and_then(|b| i64::from_str_radix(b, 16).ok()),
         };
         let value = match &self.style {

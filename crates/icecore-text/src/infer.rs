@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
-use crate::time::TimeStyle;
+use crate::time::{TimeStyle, zone};
 use crate::words::{Quote, WordStyle};
 
 /// What a label says about a column.
@@ -292,11 +292,13 @@ impl Sample<'_> {
         let digits = bodies.iter().map(|(digits, _)| *digits).max()?;
         let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == digits).map(|b| b.1).take(TRIED).collect();
         let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
+        let there =
+            commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
         let mut candidates = Vec::new();
         for date in DATES {
             for time in ["", "%H:%M", "%H:%M:%S"] {
                 let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " "] };
-                let ends: &[&str] = if date.is_empty() { &[""] } else { &["", "Z", "+00:00", "+00"] };
+                let ends = if date.is_empty() { vec![""] } else { ["", "Z"].into_iter().chain(there).collect() };
                 for (joint, end) in joints.iter().flat_map(|joint| ends.iter().map(move |end| (joint, end))) {
                     let fraction = if time == "%H:%M:%S" { fraction.as_str() } else { "" };
                     candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{fraction}{end}") });
