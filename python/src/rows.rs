@@ -5,19 +5,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use icecore::grid::Result;
 use icecore::text::{Values, View};
 use icecore::write::{Rows, TableRows as Growing};
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::error::OrRaise;
-use crate::writer::Writer;
+use crate::writer::{Writer, elements};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Columns>()?;
     module.add_class::<TableRows>()
 }
 
-/// The columns of a block of text: a sequence of arrays (i8, f8, or bytes of text), which are copies.
+/// The columns of a block of text: a sequence of arrays (i8, f8, bytes of text, or strings), which are copies.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Columns {
     /// Of stretches of rows that follow each other.
@@ -48,6 +49,11 @@ impl Columns {
             Values::Int(values) => PyArray1::from_vec(py, values).into_any(),
             Values::Real(values) => PyArray1::from_vec(py, values).into_any(),
             Values::Text { bytes, .. } => PyArray1::from_vec(py, bytes).into_any(),
+            strings @ Values::Strings { .. } => {
+                let texts = (0..strings.len()).map(|i| String::from_utf8_lossy(strings.view().text(i)));
+                let texts = texts.map(|text| PyString::new(py, &text).into_any().unbind());
+                PyArray1::from_vec(py, texts.collect()).into_any()
+            }
         })
     }
 }
@@ -93,10 +99,11 @@ impl TableRows {
         Ok((0..columns.__len__()).filter(|at| blanks.iter().any(|blank| blank.get(*at) == Some(&true))).collect())
     }
 
-    /// Adds elements of one column, as bytes of what its array holds.
-    fn append_elements(&self, py: Python<'_>, column: usize, elements: PyReadonlyArray1<'_, u8>) -> PyResult<()> {
-        let (writer, elements) = (self.writer.get(), elements.as_slice()?);
-        py.detach(|| self.lock().append_elements(writer.writing()?, column, elements)).or_raise()
+    /// Adds elements of one column, in the type of its array at `path`.
+    fn append_elements(&self, py: Python<'_>, column: usize, path: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let writer = self.writer.get();
+        let (_, data) = elements(py, &writer.meta(path)?.dtype, values)?;
+        py.detach(|| self.lock().append_elements(writer.writing()?, column, &data)).or_raise()
     }
 
     /// By column the CRC-32C of the elements that were added since this was asked before.

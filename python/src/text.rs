@@ -1,15 +1,19 @@
 //! Tables of text: formats, parsing, printing.
 
-use icecore::chunk::crc32c;
+use icecore::chunk::{DType, crc32c};
 use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
-use icecore_text::{Column, Escapes, Format, Hint, Misfits, Style, View, best_lag, cells_of, infer_style, valueless};
+use icecore::write::Data;
+use icecore_text::{
+    Column, Escapes, Format, Hint, Misfits, Style, Values, View, best_lag, cells_of, infer_style, valueless,
+};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::{OrRaise, raise};
 use crate::rows::Columns;
+use crate::writer::elements;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextFormat>()?;
@@ -68,7 +72,7 @@ impl TextFormat {
         Ok(result)
     }
 
-    /// The text of a stretch of rows, in some parts (u1): for each column i8, f8, or the bytes of its text.
+    /// The text of a stretch of rows, in some parts (u1): for each column i8, f8, the bytes of its text, or strings.
     fn print<'py>(
         &self,
         py: Python<'py>,
@@ -94,11 +98,15 @@ enum Lent<'py> {
     Int(PyReadonlyArray1<'py, i64>),
     Real(PyReadonlyArray1<'py, f64>),
     Text(usize, PyReadonlyArray1<'py, u8>),
+    Strings(Data),
 }
 
 impl<'py> Lent<'py> {
     fn of(column: &Column, array: &Bound<'py, PyAny>) -> PyResult<Self> {
         Ok(match &column.style {
+            Style::Words(_) if matches!(column.values(0), Values::Strings { .. }) => {
+                Lent::Strings(elements(array.py(), &DType::VlenUtf8, array)?.1)
+            }
             Style::Words(_) => Lent::Text(column.size as usize, array.extract()?),
             Style::Real(_) => Lent::Real(array.extract()?),
             Style::Number(_) if column.scale > 0 => Lent::Real(array.extract()?),
@@ -111,6 +119,8 @@ impl<'py> Lent<'py> {
             Lent::Int(array) => View::Int(array.as_slice()?),
             Lent::Real(array) => View::Real(array.as_slice()?),
             Lent::Text(width, array) => View::Text { width: *width, bytes: array.as_slice()? },
+            Lent::Strings(Data::Variable { blob, ends }) => View::Strings { from: 0, ends, bytes: blob },
+            Lent::Strings(Data::Fixed(_)) => View::Int(&[]),
         })
     }
 }

@@ -56,6 +56,20 @@ def test_two_tables_of_one_file(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == text
 
 
+@pytest.mark.parametrize("identifiers", [("first", "second"), ("same", "same"), ("first", "")])
+def test_tables_of_one_file_have_their_own_names(tmp_path: Path, identifiers: tuple[str, str]) -> None:
+    (tmp_path / "t.csv").write_bytes(FIRST + SECOND)
+    both = [table(0, 900, "ab"), table(len(FIRST), 1100, "cd")]
+    named = [
+        text.replace("<offset", f"<local_identifier>{name}</local_identifier><offset", 1) if name else text
+        for text, name in zip(both, identifiers, strict=True)
+    ]
+    (tmp_path / "t.xml").write_text(label(*named))
+    icecore.pack(tmp_path / "t.xml", into=tmp_path / "r", group="/g")
+    distinct = identifiers == ("first", "second")
+    assert sorted(icecore.open(tmp_path / "r")["/g"]) == (["first", "second"] if distinct else ["t_1", "t_2"])
+
+
 @pytest.mark.usefixtures("block")
 def test_what_is_behind_belongs_to_no_row(tmp_path: Path) -> None:
     for behind in (b"end of table\n", b"1,2", b"\0\0\0", b"a,b,c\n" * 300):

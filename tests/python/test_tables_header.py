@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from icecore.errors import Error
 from icecore.sources.tables.delimited import sniff
 from tables_kit import round_trip
 
@@ -115,3 +116,38 @@ def test_numbers_are_names_where_somebody_says_so(tmp_path: Path) -> None:
         "3": [1, 5],
         "4": [2, 6],
     }
+
+
+TWO_WORDS = {
+    "first": b"name age\nJohn Smith 42\nJane Doe 37\nBob Jones 12\n",
+    "behind others": b"id lat name\n1 4.5 Big Hill\n2 5.5 Old Field\n3 16.5 New Moor\n",
+    "behind a counted one": b"id name age\n1 John Smith 42\n2 Jane Doe 37\n3 Bob Jones 121\n",
+}
+
+
+@pytest.mark.parametrize("case", TWO_WORDS)
+def test_words_with_blanks_between_are_not_given_to_other_names(tmp_path: Path, case: str) -> None:
+    (tmp_path / "t.txt").write_bytes(TWO_WORDS[case])
+    with pytest.raises(
+        Error, match=r"t\.txt: . names \('.*'\) stand above rows of . words and numbers"
+    ) as caught:
+        round_trip(tmp_path / "t.txt", tmp_path)
+    assert caught.value.kind == "format"
+    assert "quotes" in caught.value.hint
+    assert "--header" in caught.value.hint
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_what_blanks_separate_can_be_said(tmp_path: Path, header: bool) -> None:
+    (tmp_path / "t.txt").write_bytes(TWO_WORDS["first"])
+    repo, _, again = round_trip(tmp_path / "t.txt", tmp_path, header=header)
+    assert again == TWO_WORDS["first"]
+    names = ["name", "age"] if header else ["column_2", "column_3"]
+    assert list(repo.table("/t")) == ["column_1", *names]
+    assert repo[f"/t/{names[1]}"][...].tolist() == [42, 37, 12]
+
+
+def test_quoted_texts_with_blanks_are_one_cell(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes(b'name age\n"John Smith" 42\n"Jane Doe" 37\n"Bob Jones" 121\n')
+    repo, _, _ = round_trip(tmp_path / "t.txt", tmp_path)
+    assert repo["/t/name"][...].tolist() == [b"John Smith", b"Jane Doe", b"Bob Jones"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,27 @@ def test_times_below_a_line_of_units(tmp_path: Path, zone: str) -> None:
     np.testing.assert_array_equal(repo["/t/time"][...], times)
     np.testing.assert_array_equal(repo["/t/temp"][...], np.arange(1, 29) / 8)
     assert repo["/t/temp"].attrs["units"] == "degree_C"
+
+
+@pytest.mark.parametrize("zone", ["+02:00", "-0330", "+05", "-11:00"])
+@pytest.mark.parametrize("joint", ["T", " "])
+@pytest.mark.parametrize("fraction", ["", ".125"])
+def test_times_with_an_offset_are_utc(tmp_path: Path, zone: str, joint: str, fraction: str) -> None:
+    """Those of summer have another one."""
+    whole = [f"2021-{month:02}-{day:02}{joint}23:15:07" for month in (3, 4) for day in range(1, 29)]
+    other = "-11:30" if zone == "-11:00" else "+03:00"
+    cells = [text + fraction + (other if i % 11 == 5 else zone) for i, text in enumerate(whole)]
+    if fraction:
+        cells[9] = whole[9] + zone
+    text = "time,x\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate([*cells, ""]))
+    (tmp_path / "t.csv").write_text(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text.encode()
+    expected = [np.datetime64(datetime.fromisoformat(c).astimezone(UTC).replace(tzinfo=None)) for c in cells]
+    assert repo["/t/time"].dtype == np.dtype("M8[ms]" if fraction else "M8[s]")
+    np.testing.assert_array_equal(repo["/t/time"][:-1], expected)
+    assert np.isnat(repo["/t/time"][-1])
+    assert any(f"ahead of it by {zone}" in note.message for note in report.notes)
 
 
 def test_what_sql_and_excel_write(tmp_path: Path) -> None:

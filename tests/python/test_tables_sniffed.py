@@ -157,3 +157,39 @@ def test_a_damaged_binary_file_is_no_table(tmp_path: Path, name: str) -> None:
         icecore.pack(tmp_path / name, into="memory://")
     assert caught.value.kind == "format"
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": 1, "refs": {"a/.zarray": "{}", "a/0": ["x.nc", 20, 800], "a/1": ["x.nc", 820, 800]}}\n',
+        '{\n  "a": 1,\n  "b": [2, 3],\n  "c": [4, 5]\n}\n',
+        '{"t": 1, "x": 2.5}\n{"t": 2, "x": 3.5}\n',
+        '[{"t": 1, "x": 2.5},\n {"t": 2, "x": 3.5}]\n',
+        "[[1, 2],\n [3, 4]]\n",
+    ],
+)
+def test_json_is_no_table(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(Error, match=r"x\.csv is JSON, no table of text") as caught:
+        icecore.pack(tmp_path / "x.csv", into=tmp_path / "r")
+    assert caught.value.kind == "unsupported"
+
+
+def test_braces_are_characters_of_a_table(tmp_path: Path) -> None:
+    text = b"id,n\n{1b4e28ba-2fa1},1\n{2b4e28ba-2fa1},2\n"
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert repo["/t/n"][...].tolist() == [1, 2]
+    assert again == text
+
+
+def test_texts_of_many_lines_are_no_rows(tmp_path: Path) -> None:
+    """Though most lines of the file are theirs."""
+    rows = "".join(f'{i},"line of {i}\nanother, with a comma\n\nlast",{i / 4}\n' for i in range(300))
+    (tmp_path / "t.csv").write_text("id,note,x\n" + rows)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == (tmp_path / "t.csv").read_bytes()
+    assert not report.notes
+    assert repo["/t/x"][...].tolist() == [i / 4 for i in range(300)]
+    assert repo["/t/note"][7] == b"line of 7\nanother, with a comma\n\nlast"

@@ -313,3 +313,24 @@ def test_a_label_and_its_file_are_one_table_however_they_are_named(
     for names in (["t.lbl", "t.tab"], ["./t.lbl", "t.tab"], [tmp_path / "t.tab", "t.lbl"]):
         icecore.pack(names, into="memory://named", group="/t", concat="rows", replace=True)
         assert len(icecore.open("memory://named").table("/t")) == 500
+
+
+def test_of_thousands_of_columns_the_first_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = []
+
+    def counting(column: dict[str, Any], *rest: Any) -> Any:
+        measured.append(column["name"])
+        return codecs(column, *rest)
+
+    codecs = choice.codecs
+    monkeypatch.setattr(choice, "codecs", counting)
+    rng = np.random.default_rng(1)
+    values = rng.normal(0, 10, (5, 700)).round(3)
+    lines = [",".join(f"c{i}" for i in range(700)), *(",".join(map(str, row)) for row in values.tolist())]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == (tmp_path / "t.csv").read_bytes()
+    assert len(measured) < 700
+    np.testing.assert_array_equal([repo[f"/t/c{i}"][...] for i in range(700)], values.T)

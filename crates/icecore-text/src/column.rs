@@ -35,7 +35,7 @@ pub struct Column {
     /// Of numbers: values are multiples of 10^-scale. 0: integers. Of times: ticks are 10^-scale seconds; 0: what the pattern has.
     #[serde(default)]
     pub scale: u8,
-    /// Of integers: bits of the array's elements; of text: bytes.
+    /// Of integers: bits of the array's elements; of text: bytes, [`LONGEST`] where it is strings of any length.
     #[serde(default)]
     pub size: u32,
     /// Of numbers with a scale: those that are no multiples of 10^-scale are taken as the nearest doubles.
@@ -48,6 +48,8 @@ pub struct Column {
 
 /// Bytes of the longest text that a column holds.
 pub(crate) const LONGEST: u32 = 1 << 20;
+/// Bytes of the longest text that all texts of a column are padded to; with longer ones they are strings.
+pub(crate) const PADDED: u32 = 256;
 
 /// Bytes of text that room is made for at once.
 const ROOM: usize = 1 << 26;
@@ -116,6 +118,9 @@ impl Column {
         match &self.style {
             Style::Number(_) if self.scale > 0 => Values::Real(Vec::with_capacity(capacity)),
             Style::Real(_) => Values::Real(Vec::with_capacity(capacity)),
+            Style::Words(_) if self.size == LONGEST => {
+                Values::Strings { ends: Vec::with_capacity(capacity), bytes: Vec::new() }
+            }
             Style::Words(_) => {
                 let width = self.size as usize;
                 Values::Text { width, bytes: Vec::with_capacity((capacity * width).min(ROOM)) }
@@ -181,6 +186,9 @@ impl Column {
             (Style::Words(style), Values::Text { width, bytes }) => {
                 self.read_words(style, cell, separator, *width, bytes)
             }
+            (Style::Words(style), Values::Strings { ends, bytes }) => {
+                self.read_string(style, cell, separator, ends, bytes)
+            }
             _ => Fit::Lost,
         }
     }
@@ -226,7 +234,10 @@ impl Column {
     fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
         let body = self.frame.body(cell).unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
         let read = match &self.style {
-            Style::Time(style) => style.parse(body).or_else(|| style.parse(&style.filled(body)?)),
+            Style::Time(style) => {
+                let own = style.parse(body).or_else(|| style.parse(&style.filled(body)?));
+                own.or_else(|| style.parse_elsewhere(body))
+            }
             _ => std::str::from_utf8(body).ok().filter(|b| b.len() <= 15).and_then(|b| i64::from_str_radix(b, 16).ok()),
         };
         let value = match &self.style {
@@ -240,7 +251,8 @@ impl Column {
         if self.print_int(value, &mut again) && again == cell { Fit::Exact } else { Fit::Escape }
     }
 
-    fn read_words(&self, style: &WordStyle, cell: &[u8], separator: u8, width: usize, bytes: &mut Vec<u8>) -> Fit {
+    /// Adds the text of `cell`; whether it is printed again as it was.
+    fn read_text(&self, style: &WordStyle, cell: &[u8], separator: u8, bytes: &mut Vec<u8>) -> bool {
         let start = bytes.len();
         let quoted = self.frame.lead.contains(&b'"');
         match self.frame.body(cell) {
@@ -252,16 +264,54 @@ impl Column {
             }
             None => style.read(cell.trim_ascii(), bytes),
         }
-        let length = bytes.len() - start;
+        let text = bytes.get(start..).unwrap_or_default();
         let mut again = Vec::with_capacity(cell.len());
-        self.print_words(style, bytes.get(start..).unwrap_or_default(), separator, &mut again);
-        let exact = again == cell && bytes.last().filter(|_| length > 0) != Some(&0);
+        self.print_words(style, text, separator, &mut again);
+        again == cell && text.last() != Some(&0)
+    }
+
+    fn read_words(&self, style: &WordStyle, cell: &[u8], separator: u8, width: usize, bytes: &mut Vec<u8>) -> Fit {
+        let start = bytes.len();
+        let exact = self.read_text(style, cell, separator, bytes);
+        let length = bytes.len() - start;
         if length > width {
             bytes.truncate(start); // a part of it would be another text
         }
         bytes.resize(start + width, 0);
         match exact {
             _ if length > width => Fit::Lost,
+            true => Fit::Exact,
+            false => Fit::Escape,
+        }
+    }
+
+    /// Strings are UTF-8; other text is taken as Latin-1, which has a character for any byte.
+    fn read_string(
+        &self,
+        style: &WordStyle,
+        cell: &[u8],
+        separator: u8,
+        ends: &mut Vec<usize>,
+        bytes: &mut Vec<u8>,
+    ) -> Fit {
+        let start = bytes.len();
+        let mut exact = self.read_text(style, cell, separator, bytes);
+        let mut text = bytes.split_off(start);
+        let kept = text.iter().rposition(|b| *b != 0).map_or(0, |n| n + 1); // as in columns that are padded
+        text.truncate(kept);
+        let lost = text.len() > LONGEST as usize;
+        match String::from_utf8(text) {
+            _ if lost => {}
+            Ok(text) => bytes.extend_from_slice(text.as_bytes()),
+            Err(foreign) => {
+                exact = false;
+                let text: String = foreign.as_bytes().iter().map(|byte| char::from(*byte)).collect();
+                bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+        ends.push(bytes.len());
+        match exact {
+            _ if lost => Fit::Lost,
             true => Fit::Exact,
             false => Fit::Escape,
         }
@@ -281,10 +331,8 @@ impl Column {
     #[inline]
     fn print_styled(&self, values: View<'_>, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
         match (&self.style, values) {
-            (Style::Words(style), View::Text { width, bytes }) => {
-                let field = &bytes[i * width..(i + 1) * width];
-                let length = field.iter().rposition(|b| *b != 0).map_or(0, |n| n + 1);
-                self.print_words(style, &field[..length], separator, out);
+            (Style::Words(style), View::Text { .. } | View::Strings { .. }) => {
+                self.print_words(style, values.text(i), separator, out);
                 true
             }
             (Style::Number(_), View::Real(v)) => from_double(v[i], self.scale).is_some_and(|k| self.print_int(k, out)),

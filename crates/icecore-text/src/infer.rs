@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, LONGEST, Quotes, Style, exchanged, is_blank, loose_cell};
+use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
 use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
-use crate::time::TimeStyle;
+use crate::time::{TimeStyle, zone};
 use crate::words::{Quote, WordStyle};
 
 /// What a label says about a column.
@@ -98,6 +98,11 @@ fn decimals(numbers: &[Loose]) -> (Vec<Loose>, u8) {
     let own = numbers.iter().filter(|n| multiple(n, n.places));
     let scale = own.map(|n| n.places).max().unwrap_or(0);
     (numbers.iter().copied().filter(|n| multiple(n, scale)).collect(), scale)
+}
+
+/// The size of a column of texts up to so many bytes.
+fn room(longest: u32) -> u32 {
+    if longest > PADDED { LONGEST } else { longest }
 }
 
 struct Sample<'a> {
@@ -287,11 +292,13 @@ impl Sample<'_> {
         let digits = bodies.iter().map(|(digits, _)| *digits).max()?;
         let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == digits).map(|b| b.1).take(TRIED).collect();
         let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
+        let there =
+            commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
         let mut candidates = Vec::new();
         for date in DATES {
             for time in ["", "%H:%M", "%H:%M:%S"] {
                 let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " "] };
-                let ends: &[&str] = if date.is_empty() { &[""] } else { &["", "Z", "+00:00", "+00"] };
+                let ends = if date.is_empty() { vec![""] } else { ["", "Z"].into_iter().chain(there).collect() };
                 for (joint, end) in joints.iter().flat_map(|joint| ends.iter().map(move |end| (joint, end))) {
                     let fraction = if time == "%H:%M:%S" { fraction.as_str() } else { "" };
                     candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{fraction}{end}") });
@@ -318,10 +325,10 @@ impl Sample<'_> {
                 inner.width
             };
             let frame = Frame { width, ..inner };
-            return self.column(&frame, Style::Words(WordStyle { quote: Quote::Never }), 0, size);
+            return self.column(&frame, Style::Words(WordStyle { quote: Quote::Never }), 0, room(size));
         }
         let longest = self.all.iter().map(|c| c.len() as u32).max().unwrap_or(1);
-        let size = self.longest.unwrap_or(0).max(longest).clamp(1, LONGEST).next_multiple_of(8);
+        let size = room(self.longest.unwrap_or(0).max(longest).clamp(1, LONGEST).next_multiple_of(8));
         let spaces = Frame {
             lead: frame.lead.strip_suffix(b"\"").unwrap_or(&frame.lead).to_vec(),
             tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),

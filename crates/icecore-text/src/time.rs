@@ -6,7 +6,8 @@ const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
 /// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%H` `%M` `%S`,
-/// `%1` … `%9` that many digits of a fraction of a second; all of fixed width. Everything else stands for itself.
+/// `%1` … `%9` that many digits of a fraction of a second; all of fixed width. Everything else stands for itself; an offset
+/// from UTC at the end (`+02:00`) is also taken off: ticks are UTC's.
 ///
 /// A second of 60 is the last one of a day: as a time of day it is kept; in a date it is not printed again as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +74,41 @@ fn put(value: i64, width: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// Seconds that local time is ahead of UTC by, of `+02:00`, `-0330` or `+02`.
+fn offset(zone: &[u8]) -> Option<i64> {
+    let (sign, hours, minutes) = match zone {
+        [sign, a, b] => (sign, [*a, *b], [b'0'; 2]),
+        [sign, a, b, c, d] | [sign, a, b, b':', c, d] => (sign, [*a, *b], [*c, *d]),
+        _ => return None,
+    };
+    let (hours, minutes) = (number(&hours)?, number(&minutes)?);
+    let seconds = (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
+    match sign {
+        b'+' => Some(seconds),
+        b'-' => Some(-seconds),
+        _ => None,
+    }
+}
+
+/// The offset from UTC that a date and time end with.
+pub(crate) fn zone(body: &[u8]) -> Option<&[u8]> {
+    let at = body.iter().rposition(|b| matches!(b, b'+' | b'-'))?;
+    let (time, zone) = body.split_at(at);
+    (time.contains(&b':') && offset(zone).is_some()).then_some(zone)
+}
+
 impl TimeStyle {
+    /// What stands behind the last field.
+    fn tail(&self) -> &str {
+        let behind = self.pattern.rfind('%').map_or(0, |at| at + 2);
+        self.pattern.get(behind..).unwrap_or_default()
+    }
+
+    /// Seconds that its times are ahead of UTC by.
+    fn ahead(&self) -> i64 {
+        if self.dated() && self.has("%H") { offset(self.tail().as_bytes()).unwrap_or(0) } else { 0 }
+    }
+
     fn has(&self, what: &str) -> bool {
         self.pattern.contains(what)
     }
@@ -149,13 +184,23 @@ impl TimeStyle {
         if rest.is_empty() { self.join(&parts) } else { None }
     }
 
+    /// The ticks of a time with another offset than the pattern's, as in summer.
+    pub fn parse_elsewhere(&self, body: &[u8]) -> Option<i64> {
+        offset(self.tail().as_bytes())?;
+        let there = std::str::from_utf8(zone(body)?).ok()?;
+        let pattern = format!("{}{there}", self.pattern.strip_suffix(self.tail())?);
+        let style = Self { pattern };
+        style.parse(body).or_else(|| style.parse(&style.filled(body)?))
+    }
+
     /// A time with fewer digits of a fraction than the pattern has, or none, with zeros for those that it lacks.
     pub fn filled(&self, body: &[u8]) -> Option<Vec<u8>> {
         let digits = self.fraction() as usize;
         let lacking = self.length().checked_sub(body.len()).filter(|n| digits > 0 && (1..=digits + 1).contains(n))?;
+        let tail = self.tail().as_bytes();
         let (time, zone) = match body.strip_suffix(b"Z") {
             Some(time) => (time, &b"Z"[..]),
-            None => (body, &b""[..]),
+            None => body.strip_suffix(tail).map_or((body, &b""[..]), |time| (time, tail)),
         };
         let point: &[u8] = if lacking > digits { b"." } else { b"" };
         Some([time, point, &b"000000000"[..lacking - point.len()], zone].concat())
@@ -183,7 +228,7 @@ impl TimeStyle {
         if self.unit() == "D" {
             return Some(day);
         }
-        (day * 86_400 + second).checked_mul(self.ticks())?.checked_add(parts.fraction)
+        (day * 86_400 + second - self.ahead()).checked_mul(self.ticks())?.checked_add(parts.fraction)
     }
 
     /// Writes `value`; false where the pattern has no room for it.
@@ -214,6 +259,7 @@ impl TimeStyle {
 
     fn split(&self, value: i64) -> Option<Parts> {
         let mut parts = Parts::default();
+        let value = value.checked_add(self.ahead() * self.ticks())?;
         let (day, of_day) = match (self.dated(), self.unit()) {
             (true, "D") => (value, 0),
             (true, _) => (value.div_euclid(86_400 * self.ticks()), value.rem_euclid(86_400 * self.ticks())),

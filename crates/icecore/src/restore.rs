@@ -9,6 +9,7 @@ use std::sync::Arc;
 use icecore_chunk::{DType, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Index, Mode, Result, Selection};
 use icecore_text::{Column, Escapes, Format, Style, Values, View, print};
+use icecore_where::text_of;
 use rayon::prelude::*;
 
 use crate::pool::pool;
@@ -79,7 +80,7 @@ impl Restoring {
         }
         let first = (self.next - self.held.start) as usize;
         let rows = first..first + escapes.rows as usize;
-        let views: Vec<View<'_>> = self.columns.iter().map(|column| part(column.values.view(), &rows)).collect();
+        let views: Vec<View<'_>> = self.columns.iter().map(|column| column.values.view().part(&rows)).collect();
         let parts = pool()?.install(|| print(&self.format, &views, &escapes))?;
         self.at += used;
         self.next = stop;
@@ -91,22 +92,26 @@ impl Restoring {
         let from = self.held.end;
         let row: u64 = self.columns.iter().map(|rows| rows.array.meta().dtype.size() as u64).sum();
         let window = WINDOW.min(1 << (MEMORY / row.max(1)).max(1).ilog2());
+        // Of strings, which may be long, not many more than a chunk was made for.
+        let window = self.columns.iter().filter_map(Rows::strings).fold(window, |most, chunk| most.min(2 * chunk));
         let until = (from / window + 1).saturating_mul(window).min(self.end);
         let selections = self.columns.iter().map(|rows| slice(&rows.array, from..until)).collect::<Result<Vec<_>>>()?;
-        let (count, blobs) = ((until - from) as usize, Blobs::default());
+        let count = (until - from) as usize;
+        let blobs: Vec<Blobs> = self.columns.iter().map(|_| Blobs::default()).collect();
         let mut queries = Vec::with_capacity(self.columns.len());
-        for (rows, selection) in self.columns.iter_mut().zip(&selections) {
+        for ((rows, selection), blobs) in self.columns.iter_mut().zip(&selections).zip(&blobs) {
             let Rows { array, decoded, .. } = rows;
             let array: &ArrayView = array;
             let bytes = count.saturating_mul(array.meta().dtype.size());
             make_room(decoded, bytes)?;
             let target = Target::new(decoded.get_mut(..bytes).unwrap_or_default());
-            queries.push(Query { array, selection, target, blobs: &blobs });
+            queries.push(Query { array, selection, target, blobs });
         }
         read(&queries, &ReadOptions::default())?;
         drop(queries);
         let done = (self.next - self.held.start) as usize;
-        pool()?.install(|| self.columns.par_iter_mut().for_each(|rows| rows.take(done, count)));
+        let take = |(rows, blobs): (&mut Rows, Blobs)| rows.take(done, count, &blobs.into_vec());
+        pool()?.install(|| self.columns.par_iter_mut().zip(blobs).try_for_each(take))?;
         self.held = self.next..until;
         Ok(())
     }
@@ -122,6 +127,7 @@ impl Rows {
             (Values::Int(_), DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64) => true,
             (Values::Real(_), DType::Float64) => true,
             (Values::Text { width, .. }, DType::Bytes(size)) => width == size,
+            (Values::Strings { .. }, DType::VlenUtf8) => true,
             _ => false,
         };
         if !fits || meta.shape.len() != 1 || meta.shape.first().is_none_or(|length| *length < end) {
@@ -136,8 +142,15 @@ impl Rows {
         Ok(Self { array, values, decoded: Vec::new() })
     }
 
+    /// Rows of a chunk of strings.
+    fn strings(&self) -> Option<u64> {
+        let meta = self.array.meta();
+        let chunk = meta.shard.as_ref().map_or_else(|| meta.grid.chunk_shape(&[0]), |shard| shard.chunk.clone());
+        chunk.first().filter(|rows| meta.dtype.is_vlen() && **rows > 0).copied()
+    }
+
     /// Forgets the first rows, which are done, and adds those that were decoded.
-    fn take(&mut self, done: usize, count: usize) {
+    fn take(&mut self, done: usize, count: usize, blobs: &[Arc<[u8]>]) -> Result<()> {
         self.values.skip(done);
         let dtype = &self.array.meta().dtype;
         let bytes = self.decoded.get(..count * dtype.size()).unwrap_or_default();
@@ -145,7 +158,14 @@ impl Rows {
             Values::Int(v) => with_number!(dtype, T => v.extend(T::values(bytes).map(|x| x.int() as i64)), else ()),
             Values::Real(v) => v.extend(f64::values(bytes)),
             Values::Text { bytes: texts, .. } => texts.extend_from_slice(bytes),
+            strings @ Values::Strings { .. } => {
+                let mut buffer = Vec::new();
+                for element in bytes.chunks_exact(dtype.size()) {
+                    strings.push_string(text_of(dtype, element, blobs, &mut buffer)?);
+                }
+            }
         }
+        Ok(())
     }
 }
 
@@ -180,17 +200,6 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
         buffer.resize(bytes, 0);
     }
     Ok(())
-}
-
-/// Some rows of what there is.
-fn part<'a>(view: View<'a>, rows: &Range<usize>) -> View<'a> {
-    match view {
-        View::Int(v) => View::Int(v.get(rows.clone()).unwrap_or_default()),
-        View::Real(v) => View::Real(v.get(rows.clone()).unwrap_or_default()),
-        View::Text { width, bytes } => {
-            View::Text { width, bytes: bytes.get(rows.start * width..rows.end * width).unwrap_or_default() }
-        }
-    }
 }
 
 fn damaged(message: String) -> Error {

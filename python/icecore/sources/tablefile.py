@@ -56,6 +56,8 @@ class TableSpec:
         attrs: of the table.
         comma: whether numbers have a decimal comma.
         notes: what was told from the data and may be otherwise, in sentences.
+        doubt: why it can't be told which cells are whose, unless somebody says so; empty where it can.
+        name: what the label calls the table, where it describes several.
     """
 
     label: str
@@ -69,6 +71,8 @@ class TableSpec:
     attrs: dict[str, Any] = field(default_factory=dict)
     comma: bool = False
     notes: tuple[str, ...] = ()
+    doubt: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from icecore import errors
 from icecore.sources.dtypes import data_type
 from icecore.tables.codecs import dtype
 from icecore.tables.job import TableOptions
+
+if TYPE_CHECKING:
+    from icecore import _icecore
 
 Codec = dict[str, Any]
 #: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
@@ -26,10 +31,31 @@ _ROWS, _LONGEST = 1 << 13, 1024
 _REPEATS, _ENOUGH = 100, 200
 #: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
 _SAME, _FEW = 1.001, 24
+#: so many columns of a type are measured that are not larger; the others take what most of them took
+_MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
 #: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
 _SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
+
+
+class Choices:
+    """The codecs of a table's columns: of thousands with a few rows the first ones are measured."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._measured: dict[Any, Counter[str]] = {}
+
+    def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
+        """Those of a column's chunks; see :func:`codecs`."""
+        if values.nbytes > _TINY or constant(values) is not None:
+            return codecs(column, values, whole, self._options)
+        found = self._measured.setdefault((values.dtype.str, column["scale"], whole), Counter())
+        if found.total() < _MEASURED:
+            measured = codecs(column, values, whole, self._options)
+            found[json.dumps(measured)] += 1
+            return measured
+        return list(json.loads(found.most_common(1)[0][0]))
 
 
 def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: TableOptions) -> list[Codec]:
@@ -42,6 +68,8 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         options: whether only codecs will do that other Zarr readers have, or only the least bytes.
     """
     kind = dtype(column)
+    if kind.kind == "O":
+        return [{"name": "vlen-utf8"}, _zstd(19 if whole else 9), _CRC]
     if kind.kind in "Sc":  # pco takes no complex numbers
         first: Codec = {"name": "bytes"} if kind.kind == "S" else _BYTES
         candidates = _arranged(first, 1 if options.portable else kind.itemsize, 3)
@@ -74,6 +102,13 @@ def lengths(itemsize: int) -> tuple[int, int]:
     return chunk, chunk * (SHARD // CHUNK)
 
 
+def width(values: np.ndarray) -> int:
+    """Bytes of an element: of strings, which have any length, as many as these have in the mean."""
+    if values.dtype.kind != "O" or not len(values):
+        return values.itemsize
+    return max(sum(map(len, values)) // len(values), values.itemsize)
+
+
 def constant(values: np.ndarray) -> Any:
     """The value of a column that has only one, bit for bit, else None.
 
@@ -81,6 +116,8 @@ def constant(values: np.ndarray) -> Any:
     """
     if not len(values):
         return None
+    if values.dtype.kind == "O":
+        return values[0] if (values == values[0]).all() else None
     bits = np.ascontiguousarray(values).view("u1").reshape(len(values), -1)
     return values[0] if (bits == bits[0]).all() else None
 
@@ -144,10 +181,15 @@ def _smallest(
 
 def _stored(candidate: list[Codec], sample: np.ndarray) -> int:
     """Bytes of a sample."""
+    chain = _chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
+    return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
+
+
+@lru_cache(64)
+def _chain(candidate: str, kind: str) -> _icecore.Chain:
     from icecore import _icecore
 
-    chain = _icecore.Chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
-    return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
+    return _icecore.Chain(candidate, kind)
 
 
 def lag(values: np.ndarray, scale: int) -> int:

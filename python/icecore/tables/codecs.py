@@ -8,13 +8,16 @@ import numpy as np
 
 #: decimal places of a second that a tick of a unit is
 PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+#: bytes of the longest text that all texts of a column are padded to, and the size of a column with longer
+#: ones, which are strings of any length (as crates/icecore-text has them)
+PADDED, LONGEST = 256, 1 << 20
 
 
 def dtype(column: dict[str, Any]) -> np.dtype[Any]:
     """The NumPy dtype of a column of a print format."""
     ((style, how),) = column["style"].items()
     if style == "words":
-        return np.dtype(f"S{column['size']}")
+        return np.dtype("O" if column["size"] == LONGEST else f"S{column['size']}")
     if style == "real" or (style == "number" and column["scale"]):
         return np.dtype("f8")
     if style == "binary":
@@ -35,7 +38,7 @@ def _unit(pattern: str) -> str:
 
 
 def values(raw: np.ndarray, column: dict[str, Any]) -> np.ndarray:
-    """What the parser gives (i8, f8 or bytes) in the column's dtype, without a copy where none is needed."""
+    """What the parser gives (i8, f8, bytes, strings) in the column's dtype, copied only where needed."""
     kind = dtype(column)
     if raw.dtype != kind and kind.kind in "SMm":
         return raw.view(kind)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from icecore.sources.tables.encoding import decoded, foreign
 from icecore.tables.codecs import dtype
 
 Column = dict[str, Any]
@@ -32,6 +33,11 @@ def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | No
             return None
         if (result.astype(values.dtype)[~empty] != values[~empty]).any():
             return None
+    elif values.dtype.kind == "S" and kind.kind == "O":
+        texts = values.tolist()
+        if printed and any(foreign(text) for text in texts):
+            return None  # what a string of other characters was printed as
+        result = np.array([decoded(text) for text in texts], "O")
     else:
         result = values.astype(kind)
         if kind.kind == "i":
@@ -57,7 +63,7 @@ def missing(values: np.ndarray) -> np.ndarray:
         return np.isnan(values)
     if kind in "mM":
         return np.isnat(values)
-    return np.asarray(values == blank(values.dtype)) if kind in "iS" else np.zeros(values.shape, "?")
+    return np.asarray(values == blank(values.dtype)) if kind in "iSO" else np.zeros(values.shape, "?")
 
 
 def blank(kind: np.dtype[Any]) -> Any:
@@ -66,4 +72,4 @@ def blank(kind: np.dtype[Any]) -> Any:
         return np.iinfo(kind).min
     if kind.kind in "mM":
         return np.array("NaT", kind)[()]
-    return {"f": np.nan, "S": b""}.get(kind.kind, 0)
+    return {"f": np.nan, "S": b"", "O": ""}.get(kind.kind, 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore.nodes import HIDDEN
-from icecore.tables import codecs, kinds
+from icecore.tables import choice, codecs, kinds
 from icecore.tables.converted import missing
 from icecore.tables.growing import Growing
 from icecore.tables.job import TableOptions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from icecore.writer import Writer
 
 #: codecs that all Zarr readers have: a table of nothing else stays that
-_PORTABLE = {"bytes", "blosc", "zstd", "gzip", "crc32c"}
+_PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
 
 
 class Extending:
@@ -156,6 +156,7 @@ class Extending:
             codec["name"] for name in stored.names for codec in stored.repo._nodes[f"{path}/{name}"].codecs
         }
         options = replace(self._options, portable=self._options.portable or used <= _PORTABLE)
+        choices = choice.Choices(options)
         for i, (name, column) in enumerate(zip(stored.names, self.columns, strict=True)):
             if i not in self._fresh:
                 self._arrays.append(self._writer[f"{path}/{name}"])
@@ -170,7 +171,7 @@ class Extending:
                 del attrs["_FillValue"]  # which stood for no value
             self._delete(old.path)
             values = first[i] if i in first else np.empty(0, codecs.dtype(column))
-            self._arrays.append(column_array(self._writer, path, column, values, attrs, options))
+            self._arrays.append(column_array(self._writer, path, column, values, attrs, choices))
 
     def _delete(self, path: str) -> None:
         if self._writer._native.exists(path):  # not in an attempt before this one

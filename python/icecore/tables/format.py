@@ -26,6 +26,7 @@ def infer(
     trust: str | None,
     extra: dict[int, list[bytes]],
     words: Collection[int] = (),
+    fractions: Collection[int] = (),
 ) -> tuple[Format, TableSpec]:
     """The print format of a table, and its label put right where the data are trusted.
 
@@ -35,6 +36,7 @@ def infer(
         trust: ``data`` where the data's record length counts, not the label's.
         extra: column → cells that must be taken into account.
         words: columns that are text, whatever their cells look like.
+        fractions: columns that hold numbers with fractions, be these whole or not.
 
     Returns:
         The format, of whose columns those without any value in the block are marked as ``blank``.
@@ -61,7 +63,7 @@ def infer(
     if not spec.label:
         alone = spec.layout == "fixed" or spec.separator != ","
         spec = replace(spec, comma=alone and looks.has_commas(samples))
-    columns = _columns(spec, samples, extra, words)
+    columns = _columns(spec, samples, extra, words, fractions)
     if not spec.label:
         spec = replace(spec, notes=(*spec.notes, *looks.notes(columns, samples)))
     return {"layout": layout, "columns": columns}, spec
@@ -78,22 +80,32 @@ def native(fmt: Format) -> _icecore.TextFormat | binary.BinaryFormat:
 
 
 def _columns(
-    spec: TableSpec, samples: list[list[bytes]], extra: dict[int, list[bytes]], words: Collection[int]
+    spec: TableSpec,
+    samples: list[list[bytes]],
+    extra: dict[int, list[bytes]],
+    words: Collection[int],
+    fractions: Collection[int],
 ) -> list[dict[str, Any]]:
     from icecore import _icecore
 
     columns = []
     for i, cells in enumerate(samples):
         sample = [*cells, *extra.get(i, [])]
-        column = styled(spec, i, sample, i in words)
+        column = styled(spec, i, sample, i in words, i in fractions)
         if not _icecore.valued(sample):
             column["blank"] = True
         columns.append(column)
     return columns
 
 
-def styled(spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = False) -> dict[str, Any]:
-    """The column of a print format in which the most of ``cells`` can be printed again."""
+def styled(
+    spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = False, fractions: bool = False
+) -> dict[str, Any]:
+    """The column of a print format in which the most of ``cells`` can be printed again.
+
+    ``words``: it is text, whatever they look like. ``fractions``: other rows have numbers with fractions,
+    beside which whole ones of more digits than 64 bits hold are quantities too, and no names.
+    """
     from icecore import _icecore
 
     field, fixed = spec.fields[column], spec.layout == "fixed"
@@ -101,8 +113,12 @@ def styled(spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = F
     kind = "text" if words else field.kind
     if spec.comma and kind == "any":
         kind = "text" if looks.are_thousands(cells) else "comma"
-    text = _icecore.infer_column(field.name, list(cells), kind, fixed, field.stated, ord(separator))
-    return {"scale": 0, "size": 0, **json.loads(text)}
+    found = _icecore.infer_column(field.name, list(cells), kind, fixed, field.stated, ord(separator))
+    result = {"scale": 0, "size": 0, **json.loads(found)}
+    if not fractions or words or "words" not in result["style"]:
+        return result
+    beside = styled(spec, column, [*cells, b"0.5"])
+    return result if "words" in beside["style"] or not _icecore.valued(list(cells)) else beside
 
 
 def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes) -> list[list[bytes]]:

@@ -59,7 +59,7 @@ class Growing:
 
     def elements(self, i: int, values: Any) -> None:
         """Add elements of one array."""
-        self._native.append_elements(i, np.ascontiguousarray(values, self._arrays[i].dtype).view("u1"))
+        self._native.append_elements(i, self._arrays[i].path, values)
 
     def sums(self) -> list[int]:
         """The CRC-32C of each column's elements, of the rows that were added since this was asked before."""

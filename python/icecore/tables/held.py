@@ -34,6 +34,11 @@ class Held:
             i for i, column in enumerate(self.held) if "words" in column["style"] and "blank" not in column
         }
 
+    @property
+    def fractions(self) -> set[int]:
+        """The columns that hold numbers with fractions."""
+        return {i for i, column in enumerate(self.held) if kinds.is_fraction(column)}
+
     def agree(self, columns: list[dict[str, Any]], file: TableFile, begun: bool) -> bool:
         """Widen what the arrays hold to what a file's columns do too; false where the table must be begun
         anew. ``begun``: whether there are arrays.
@@ -94,7 +99,8 @@ class Held:
         if cell in self.extra.get(column, []):
             return False
         self.extra.setdefault(column, []).append(cell)
-        sample = format.styled(spec, column, self.extra[column], column in self.words)
+        words, fractions = column in self.words, column in self.fractions
+        sample = format.styled(spec, column, self.extra[column], words, fractions)
         wider = kinds.wider(self.held[column], sample)
         if wider is self.held[column]:
             return False
@@ -113,8 +119,9 @@ class Held:
                 continue
             values = codecs.values(parsed["columns"][i], column)
             there = values[~missing(values)]
-            is_text = there.dtype.kind == "S"
-            cells = _icecore.valued(list(dict.fromkeys(there.tolist()))) if is_text else []
+            is_text = there.dtype.kind in "SO"
+            texts = dict.fromkeys(there.astype("O").tolist()) if is_text else {}
+            cells = _icecore.valued([cell if isinstance(cell, bytes) else cell.encode() for cell in texts])
             if i in junk or (cells if is_text else len(there)):
                 del column["blank"]
             if cells:

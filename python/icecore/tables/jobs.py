@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from icecore.writer import Writer
 
 
+#: what to do where names may belong to other columns
+_SAY = (
+    "put texts of several words into quotes, or separate cells by commas or tabs; --header if the rows have "
+    "names of their own, as R writes them"
+)
+
+
 @dataclass
 class TablePlan:
     """The tables of a set of sources."""
@@ -53,7 +60,10 @@ def plan_tables(
     nodes = repo._nodes if repo is not None else {}
     for path, files in _grouped(_once(sources), group, concat).items():
         where = files[0].place
-        if len(files) > 1 and concat is None:
+        doubtful = next((file for file in files if file.spec is not None and file.spec.doubt), None)
+        if doubtful is not None and doubtful.spec is not None:
+            plan.failures.append(Failure(doubtful.place, "format", doubtful.spec.doubt, _SAY))
+        elif len(files) > 1 and concat is None:
             message = f"{where} and {files[1].place} would both become {path}"
             plan.failures.append(Failure(where, "exists", message, "join them: --concat rows"))
         elif path not in nodes:

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from icecore.tables.codecs import PLACES, dtype
+from icecore.tables.codecs import LONGEST, PADDED, PLACES, dtype
 
 Column = dict[str, Any]
-#: bytes of the longest text that a column holds
-_LONGEST = 1 << 20
 #: what the array of a column of any doubles is said to hold
 REAL: Column = {
     "style": {"real": {"form": "shortest", "places": 0, "exponent": 2, "letter": "e"}},
@@ -38,8 +36,10 @@ def merge(old: Column, new: Column) -> Column | None:
         return old if new.get("blank") else stored(new)
     a, b = _family(old), _family(new)
     result = stored(new)
-    if a == b == "words" or a == b == "int":
+    if a == b == "int":
         result["size"] = max(old["size"], new["size"])
+    elif a == b == "words":
+        result["size"] = old["size"] if new["size"] <= old["size"] else _room(new["size"])
     elif {a, b} <= {"int", "decimal"}:
         result["scale"], result["size"] = max(old["scale"], new["scale"]), 0
     elif {a, b} <= {"int", "decimal", "real"}:
@@ -117,7 +117,7 @@ def wider(array: Column, cell: Column) -> Column | None:
     merged = merge(array, cell)
     if merged is None or not same_array(array, merged):
         if merged is not None and _family(merged) == "words":
-            merged["size"] = min(max(merged["size"], 2 * array["size"]), _LONGEST)
+            merged["size"] = _room(max(merged["size"], min(2 * array["size"], PADDED)))
         return merged
     if _is(array, "time"):
         return None  # beyond the years that its ticks reach
@@ -135,6 +135,11 @@ def by_value(old: Column, new: Column) -> bool:
     return a == b == "words" or (_is(old, "time") and _is(new, "time") and dtype(old).kind == dtype(new).kind)
 
 
+def is_fraction(column: Column) -> bool:
+    """Whether it holds numbers that need not be whole."""
+    return "blank" not in column and _family(column) in ("decimal", "real")
+
+
 def is_binary(column: Column) -> bool:
     """Whether it is one of binary records."""
     return _is(column, "binary")
@@ -143,8 +148,15 @@ def is_binary(column: Column) -> bool:
 def about(column: Column) -> str:
     """A column's type in words."""
     kind = dtype(column)
+    if kind.kind == "O":
+        return "text of any length"
     decimal = column["scale"] and kind.kind == "f"
     return f"{kind} with {column['scale']} decimals" if decimal else str(kind)
+
+
+def _room(longest: int) -> int:
+    """The size of a column of texts up to so many bytes."""
+    return LONGEST if longest > PADDED else longest
 
 
 def _is(column: Column, style: str) -> bool:

@@ -19,6 +19,8 @@ _BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\
 _CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
 _DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}\.\d\d\.\d\d)" + _CLOCK)
 _OFFSET = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?[-+]\d\d:?\d\d")
+#: at the end of a time's pattern
+_AHEAD = re.compile(r"[-+]\d\d:?(\d\d)?$")
 
 Cells = Sequence[bytes]
 Test = Callable[[bytes], object]
@@ -67,6 +69,10 @@ def notes(columns: Sequence[dict[str, Any]], samples: Sequence[Cells]) -> Iterat
     ]
     if commas:
         yield f"commas are decimal marks of numbers, as it seems: {', '.join(commas[:6])}"
+    for column in columns:
+        zone = _AHEAD.search(column["style"].get("time", {}).get("pattern", ""))
+        if zone is not None and zone[0].strip("+-0:"):
+            yield f"column {column['name']} is in UTC, in the file its times are ahead of it by {zone[0]}"
     for column, cells in zip(columns, samples, strict=True):
         if "words" in column["style"] and (found := _look(_bare(cells))):
             what, cell, remedy = found
@@ -88,5 +94,5 @@ def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
     if cells and _most(cells, _DAY.fullmatch):
         return "dates", cells[0], "dates like 2009-12-31 are read"
     if cells and _most(cells, _OFFSET.fullmatch):
-        return "times of a time zone", cells[0], "times in UTC are read"
+        return "times with an offset", cells[0], "times like 2009-12-31T23:59+02:00 are read"
     return None

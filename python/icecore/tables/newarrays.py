@@ -9,7 +9,6 @@ import numpy as np
 
 from icecore.nodes import HIDDEN
 from icecore.tables import choice, codecs
-from icecore.tables.job import TableOptions
 
 if TYPE_CHECKING:
     from icecore.arraywriter import ArrayWriter
@@ -22,22 +21,23 @@ def column_array(
     column: dict[str, Any],
     values: np.ndarray,
     attrs: Mapping[str, Any],
-    options: TableOptions,
+    choices: choice.Choices,
     whole: int | None = None,
 ) -> ArrayWriter:
     """An array for a column, of which ``values`` are the first.
 
     ``whole``: how many rows it will have, where one chunk may do for them.
     """
-    is_whole = whole is not None and whole <= choice.WHOLE and whole * values.itemsize <= choice.WIDE
-    chunk, shard = (max(whole or 0, 1),) * 2 if is_whole else choice.lengths(values.itemsize)
+    width = choice.width(values)
+    is_whole = whole is not None and whole <= choice.WHOLE and whole * width <= choice.WIDE
+    chunk, shard = (max(whole or 0, 1),) * 2 if is_whole else choice.lengths(width)
     return writer.array(
         f"{table}/{column['name']}",
         codecs.dtype(column),
         dims=("row",),
         chunks=(chunk,),
         shards=(shard,),
-        codec=choice.codecs(column, values, is_whole, options),
+        codec=choices.of(column, values, is_whole),
         fill=choice.constant(values),
         attrs=attrs,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
-from icecore.tables import codecs, described, format, kinds, noting, proof, stated
+from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
 from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState
 from icecore.tables.fitting import alike, prints
@@ -237,8 +237,9 @@ class _TablePack:
         Raises:
             Error: ``mismatch`` where its columns are others than the table's.
         """
+        known = self._columns
         fmt, spec = format.infer(
-            file, text.tobytes(), self._options.trust, self._columns.extra, self._columns.words
+            file, text.tobytes(), self._options.trust, known.extra, known.words, known.fractions
         )
         names = [column["name"] for column in fmt["columns"]]
         if self._columns.held and names != [column["name"] for column in self._columns.held]:
@@ -285,10 +286,11 @@ class _TablePack:
         assert state.spec is not None
         self._attrs = state.spec.attrs
         writer.group(path)
+        choices = choice.Choices(self._options)
         for item, column, raw in zip(state.spec.fields, self._columns.held, parsed, strict=True):
             values = codecs.values(raw, column)
             whole = max(len(values), state.rows or 0) if state.small else None
-            array = column_array(writer, path, column, values, item.attrs, self._options, whole)
+            array = column_array(writer, path, column, values, item.attrs, choices, whole)
             self._arrays.append(array)
         return Growing(writer, self._arrays)
 

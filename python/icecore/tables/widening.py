@@ -113,7 +113,7 @@ class Stored:
             Beyond: where a value doesn't fit.
         """
         array = self.repo._array(f"{self.path}/{self.names[column]}")
-        width = codecs.dtype(new).itemsize
+        width = max(codecs.dtype(new).itemsize, array.dtype.itemsize)
         chunk, _ = choice.lengths(width)
         step = max(_WINDOW // (width * chunk), 1) * chunk
         for start in range(0, self.rows, step):
@@ -125,10 +125,8 @@ class Stored:
             return np.full(old.shape, blank(kind), kind)
         made = converted(old, new, self.has_text)
         if made is None:
-            wider = (
-                {**new, **kinds.REAL} if "number" in new["style"] else new if "real" in new["style"] else None
-            )
-            raise Beyond(i, wider)
+            same = "real" in new["style"] or "words" in new["style"]
+            raise Beyond(i, {**new, **kinds.REAL} if "number" in new["style"] else new if same else None)
         return made
 
     def texts(self, columns: list[Column], changed: list[int], fresh: list[int]) -> Texts:

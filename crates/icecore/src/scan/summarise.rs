@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use icecore_chunk::{Number, crc32c, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
+use icecore_where::text_of;
 
 use super::column::Column;
 use super::identity::digest;
@@ -13,6 +14,7 @@ use super::table::Table;
 use super::window::{PIECE, Piece, Run, Windows};
 use crate::pool::for_each;
 use crate::read::ReadOptions;
+use crate::write::string_sum;
 
 /// Bytes of a window that ends with the longest chunk.
 const MOST: u64 = 1 << 28;
@@ -115,7 +117,7 @@ fn window(
         let (Some((first, batch)), Some(part)) = (batches.get(b), parts.get(i)) else { return Ok(()) };
         let (column, mut part) = (table.column(*number)?, part.lock().unwrap_or_else(PoisonError::into_inner));
         if b == 0 {
-            part.checks = checks(&summary.checks, checked, column, loaded, pieces);
+            part.checks = checks(&summary.checks, checked, column, loaded, pieces)?;
         }
         if is_number(column) {
             part.zones(column, loaded, *first, batch)?;
@@ -131,14 +133,27 @@ fn window(
 }
 
 /// Checksums of ranges of rows, `before` being those of the rows before these pieces, which follow one another.
-fn checks(before: &[u32], checked: &[Range<u64>], column: &Column, loaded: &Loaded, pieces: &[&Piece]) -> Vec<u32> {
-    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return before.to_vec() };
-    let size = column.dtype().size();
+fn checks(
+    before: &[u32],
+    checked: &[Range<u64>],
+    column: &Column,
+    loaded: &Loaded,
+    pieces: &[&Piece],
+) -> Result<Vec<u32>> {
+    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(before.to_vec()) };
+    let (dtype, size) = (column.dtype(), column.dtype().size());
     let check = |(before, rows): (&u32, &Range<u64>)| {
         let (start, end) = (rows.start.max(first.rows.start), rows.end.min(last.rows.end));
         let at = |row: u64| (row - first.rows.start) as usize * size;
         let bytes = if start < end { loaded.bytes.get(at(start)..at(end)) } else { None };
-        crc32c(*before, bytes.unwrap_or_default())
+        let bytes = bytes.unwrap_or_default();
+        if !dtype.is_vlen() {
+            return Ok(crc32c(*before, bytes));
+        }
+        let mut buffer = Vec::new();
+        bytes
+            .chunks_exact(size)
+            .try_fold(*before, |sum, element| Ok(string_sum(sum, text_of(dtype, element, &loaded.blobs, &mut buffer)?)))
     };
     before.iter().zip(checked).map(check).collect()
 }

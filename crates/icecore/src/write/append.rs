@@ -4,7 +4,7 @@
 //! read and dear to list.
 
 use bytes::Bytes;
-use icecore_catalog::{ChunkPlace, Writer};
+use icecore_catalog::{ChunkPlace, Writer, is_within};
 use icecore_grid::Result;
 
 use super::buffers::Lent;
@@ -40,6 +40,11 @@ impl Packer {
         self.members.push((target, self.bytes.len() as u64, encoded.len() as u64));
         self.bytes.extend_from_slice(encoded);
         (self.bytes.len() >= PACK).then(|| std::mem::take(self))
+    }
+
+    /// Leaves out what is for an array, or for those below a group.
+    pub fn forget(&mut self, path: &str) {
+        self.members.retain(|(target, ..)| !is_within(&target.path, path));
     }
 
     /// Writes the common object and says where its members are.

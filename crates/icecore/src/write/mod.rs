@@ -20,3 +20,4 @@ pub use data::Data;
 pub use pipeline::{WriteOptions, Writing, Written};
 pub use rows::Rows;
 pub use table::TableRows;
+pub(crate) use table::string_sum;

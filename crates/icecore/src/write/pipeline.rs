@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use icecore_catalog::{ChunkPlace, Writer};
+use icecore_catalog::{ChunkPlace, Writer, is_within};
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Error, Region, Result};
 
@@ -262,15 +262,19 @@ impl Writing {
         self.shared.store(Target { path: path.to_owned(), chunk, turn: self.shared.turn() }, lent)
     }
 
-    /// Waits until everything queued is stored, and registers it with the catalog's writer.
-    pub fn flush(&self) -> Result<()> {
+    /// Waits until everything queued is stored.
+    fn settled(&self) -> Result<MutexGuard<'_, State>> {
         let mut state = self.shared.lock();
         while state.jobs > 0 {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if let Some(error) = &state.error {
-            return Err(error.clone());
-        }
+        state.error.as_ref().map_or(Ok(()), |error| Err(error.clone()))?;
+        Ok(state)
+    }
+
+    /// Waits until everything queued is stored, and registers it with the catalog's writer.
+    pub fn flush(&self) -> Result<()> {
+        let mut state = self.settled()?;
         let packer = std::mem::take(&mut state.packer);
         let mut placed = std::mem::take(&mut state.placed);
         drop(state);
@@ -291,13 +295,16 @@ impl Writing {
         })
     }
 
-    /// Removes an array, or a group and everything below it. What is on its way to it finds its place first: later there
-    /// is none, or that of another array of the same path.
+    /// Removes an array, or a group and everything below it, and forgets what is on its way to it: it would find no place,
+    /// or that of another array of the same path.
     ///
     /// # Errors
     /// The first of anything queued; `not-found` where there is nothing at `path`.
     pub fn delete(&self, path: &str) -> Result<()> {
-        self.flush()?;
+        let mut state = self.settled()?;
+        state.placed.retain(|(target, _)| !is_within(&target.path, path));
+        state.packer.forget(path);
+        drop(state);
         self.shared.writer.delete(path)?;
         self.shared.keeper.forget(path);
         Ok(())

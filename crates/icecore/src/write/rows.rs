@@ -26,6 +26,8 @@ pub struct Rows {
     /// The element that the first of those waiting is.
     next: u64,
     waiting: Vec<u8>,
+    /// Where each string of those waiting ends.
+    ends: Vec<usize>,
     shard: Option<Arc<Growing>>,
 }
 
@@ -42,18 +44,18 @@ impl Rows {
     /// Rows from `start` on, where a shard (a chunk without shards) begins.
     ///
     /// # Errors
-    /// `invalid` for anything but the beginning of a shard of an array of one dimension, whose elements have one size.
+    /// `invalid` for anything but the beginning of a shard of an array of one dimension.
     pub fn new(path: &str, meta: Arc<ArrayMeta>, start: u64) -> Result<Self> {
         let shape = meta.grid.chunk_shape(&[0]);
         let inner = meta.shard.as_ref().map_or(&shape, |shard| &shard.chunk);
         let lengths = if meta.shape.len() == 1 { shape.first().zip(inner.first()) } else { None };
-        let lengths =
-            lengths.filter(|(unit, chunk)| **chunk > 0 && start.is_multiple_of(**unit) && !meta.dtype.is_vlen());
+        let lengths = lengths.filter(|(unit, chunk)| **chunk > 0 && start.is_multiple_of(**unit));
         let Some((unit, chunk)) = lengths.map(|(unit, chunk)| (*unit, *chunk)) else {
             let message = format!("{path} of shape {:?} can't be written row by row from {start} on", meta.shape);
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        Ok(Rows { path: path.to_owned(), meta, chunk, unit, next: start, waiting: Vec::new(), shard: None })
+        let (waiting, ends) = (Vec::new(), Vec::new());
+        Ok(Rows { path: path.to_owned(), meta, chunk, unit, next: start, waiting, ends, shard: None })
     }
 
     /// Bytes of an element.
@@ -65,7 +67,17 @@ impl Rows {
     /// How many elements the chunk that is being filled has room for: 1 at least, behind [`Rows::send_full`].
     #[must_use]
     pub fn room(&self) -> usize {
-        self.chunk as usize - self.waiting.len() / self.width().max(1)
+        self.chunk as usize - self.held()
+    }
+
+    /// How many elements wait.
+    fn held(&self) -> usize {
+        if self.meta.dtype.is_vlen() { self.ends.len() } else { self.waiting.len() / self.width().max(1) }
+    }
+
+    /// Where the next strings go, [`Rows::room`] at most: their ends, and their bytes; `None` where elements have one size.
+    pub fn strings(&mut self) -> Option<(&mut Vec<usize>, &mut Vec<u8>)> {
+        self.meta.dtype.is_vlen().then_some((&mut self.ends, &mut self.waiting))
     }
 
     /// Where the bytes of the next elements go, native byte order, of [`Rows::room`] at most.
@@ -83,14 +95,20 @@ impl Rows {
 
     /// Queues the elements that wait; waits while too much is on its way. Only the last chunk may be short.
     fn send(&mut self, writing: &Writing) -> Result<()> {
-        if self.waiting.is_empty() {
+        let (count, start) = (self.held(), self.next);
+        if count == 0 {
             return Ok(());
         }
-        let (bytes, start) = (self.waiting.len(), self.next);
-        let waiting = std::mem::replace(&mut self.waiting, Vec::with_capacity(bytes));
-        let region = Region { start: vec![start], shape: vec![(bytes / self.width().max(1)) as u64] };
+        let room = Vec::with_capacity(self.waiting.len());
+        let waiting = std::mem::replace(&mut self.waiting, room);
+        let region = Region { start: vec![start], shape: vec![count as u64] };
         self.next += region.shape[0];
-        let data = Data::Fixed(Box::new(waiting));
+        let data = if self.meta.dtype.is_vlen() {
+            Data::Variable { blob: waiting, ends: std::mem::take(&mut self.ends) }
+        } else {
+            Data::Fixed(Box::new(waiting))
+        };
+        let bytes = data.bytes();
         let chunk = [self.chunk];
         if self.meta.shard.is_none() {
             let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));

@@ -4,6 +4,7 @@ use icecore_chunk::crc32c;
 use icecore_grid::{Error, ErrorKind, Result};
 use icecore_text::View;
 
+use super::data::Data;
 use super::pipeline::Writing;
 use super::rows::Rows;
 
@@ -41,12 +42,14 @@ impl TableRows {
     ///
     /// # Errors
     /// As [`TableRows::append`].
-    pub fn append_elements(&mut self, writing: &Writing, column: usize, elements: &[u8]) -> Result<()> {
+    pub fn append_elements(&mut self, writing: &Writing, column: usize, elements: &Data) -> Result<()> {
         let Some(column) = self.columns.get_mut(column) else {
             return Err(Error::new(ErrorKind::Internal, format!("a table without a column of number {column}")));
         };
-        let width = column.rows.width();
-        let values = View::Text { width, bytes: elements };
+        let values = match elements {
+            Data::Fixed(bytes) => View::Text { width: column.rows.width(), bytes: (**bytes).as_ref() },
+            Data::Variable { blob, ends } => View::Strings { from: 0, ends, bytes: blob },
+        };
         column.append(writing, values).map(|_| ())
     }
 
@@ -70,14 +73,28 @@ impl Column {
         let (mut at, mut blank) = (0, false);
         while at < values.len() {
             let count = self.rows.room().min(values.len() - at);
-            let width = self.rows.width();
-            let waiting = self.rows.waiting();
-            let before = waiting.len();
-            blank |= values.put(at..at + count, width, waiting)?;
-            self.sum = crc32c(self.sum, &waiting[before..]);
+            if let (View::Strings { .. }, Some((ends, blob))) = (values, self.rows.strings()) {
+                for row in at..at + count {
+                    let text = values.text(row);
+                    blob.extend_from_slice(text);
+                    ends.push(blob.len());
+                    self.sum = string_sum(self.sum, text);
+                }
+            } else {
+                let width = self.rows.width();
+                let waiting = self.rows.waiting();
+                let before = waiting.len();
+                blank |= values.put(at..at + count, width, waiting)?;
+                self.sum = crc32c(self.sum, &waiting[before..]);
+            }
             at += count;
             self.rows.send_full(writing)?;
         }
         Ok(blank)
     }
+}
+
+/// The CRC-32C of strings, of which this is the next: their lengths count too.
+pub(crate) fn string_sum(before: u32, text: &[u8]) -> u32 {
+    crc32c(crc32c(before, &(text.len() as u64).to_le_bytes()), text)
 }

@@ -22,7 +22,8 @@ from icecore.sources.identity import is_remote, local_path
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
-from icecore.sources.tables.delimited import ends_in_cr, is_text, sniff
+from icecore.sources.tables.delimited import ends_in_cr, is_json, is_text, sniff
+from icecore.sources.tables.lines import unique
 
 _START = 1 << 16
 _LABEL = 1 << 26
@@ -79,21 +80,28 @@ def open(source: str) -> ArrayMap:
 
 
 def _paths(tables: Sequence[TableFile]) -> list[str]:
-    """Where each table goes: to the stem of its file, with its number where others have the same one."""
+    """Where each table goes: to the stem of its file; where others have the same one to its own name, if its
+    label gives each of them one, else with its number.
+    """
     if len(tables) == 1:
         return ["/"]
     stems = [os.path.splitext(os.path.basename(table.name))[0] for table in tables]
     count = Counter(stems)
     used = {stem for stem in stems if count[stem] == 1}
+    own = [
+        unique([table.spec.name])[0] if table.spec is not None and table.spec.name else "" for table in tables
+    ]
+    names = Counter(zip(stems, own, strict=True))
+    named = {stem for stem in stems if all(name and n == 1 for (of, name), n in names.items() if of == stem)}
     paths = []
-    for i, stem in enumerate(stems, 1):
-        name = stem
+    for i, (stem, name) in enumerate(zip(stems, own, strict=True), 1):
         if count[stem] > 1:
-            name = f"{stem}_{i}"
+            last = name if stem in named else str(i)
+            name = last if stem in named and len(count) == 1 else f"{stem}_{last}"
             while name in used:
                 name = f"{name}_{i}"
             used.add(name)
-        paths.append(f"/{name}")
+        paths.append(f"/{name if count[stem] > 1 else stem}")
     return paths
 
 
@@ -140,11 +148,14 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
     """The layout of a table without a label.
 
     Raises:
-        Error: ``unsupported`` for tar archives, and for lines that are too long or end in CR.
+        Error: ``unsupported`` for tar archives, JSON, and lines that are too long or end in CR.
     """
     if is_tar(start):
         hint = "unpack it first: tar -xf"
         raise errors.make("unsupported", f"{member.place} is a tar archive, no table", hint)
+    if is_json(start):
+        hint = "write its rows as CSV, or its arrays as Zarr or NetCDF"
+        raise errors.make("unsupported", f"{member.place} is JSON, no table of text", hint)
     if ends_in_cr(start):
         if not is_text(start, member.name):
             return None

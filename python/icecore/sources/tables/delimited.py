@@ -23,6 +23,7 @@ _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 #: of so many bytes one may be a control character: damaged text is text
 _STRANGE = 100
+_JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
 #: a number with a decimal comma, on its own in a cell
 _COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
 #: the most lines of a row of names, and what is between two of them
@@ -31,6 +32,8 @@ _TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
 _STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
 _ALIKE = 80
+#: of 100 rows that quotes span, so many must have the same number of cells
+_SPANNED = 95
 #: so many rows say what the others are like
 _SAMPLE = 1000
 
@@ -45,6 +48,11 @@ def is_printable(start: bytes) -> bool:
     """Whether these bytes may begin a text, at whose end DOS has a control character."""
     start = start.rstrip(b"\n").removesuffix(b"\x1a")
     return bool(start) and len(start.translate(None, _TEXT)) * _STRANGE <= len(start)
+
+
+def is_json(start: bytes) -> bool:
+    """Whether a text is JSON: an object, a list of objects, lists or texts, or one object a line."""
+    return _JSON.match(start.removeprefix(BOM_UTF8)) is not None
 
 
 def ends_in_cr(start: bytes) -> bool:
@@ -67,10 +75,10 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     if layout is None or isinstance(layout, TableSpec):
         return layout
     mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
-    lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
-    count = _usual(_body(_whole(lines)), separator)
+    lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
+    count = _usual(_body(_flat(lines)), separator)
     lines = _spanned(lines, separator, count)
-    whole = [_BREAK.sub(b" ", line) for line in _whole(lines)]
+    whole = _flat(lines)
     head = headed(whole, separator, count, header)
     units = [{"units": unit} if unit else {} for unit in head.units]
     fields = tuple(
@@ -78,7 +86,8 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
         for name, attrs in zip(head.names, units, strict=True)
     )
     offset = mark + sum(len(line) + 1 for line in lines[: head.above])
-    return TableSpec("", "", "delimited", fields, offset, separator=separator.decode(), notes=head.notes)
+    spec = TableSpec("", "", "delimited", fields, offset, separator=separator.decode())
+    return replace(spec, notes=head.notes, doubt=head.doubt)
 
 
 def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
@@ -86,8 +95,8 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     if name.lower().endswith(_BINARY):
         return None
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
-    lines = start[mark:].split(b"\n")[: _SAMPLE + 1]
-    whole = _whole(lines)
+    lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
+    whole = _flat(lines)
     body = _body(whole)
     if body and _is_one_with_commas(body):
         return b";"
@@ -111,6 +120,28 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     return alone
 
 
+def _rows(lines: list[bytes]) -> list[bytes]:
+    """The lines, those that quotes span as one where that makes rows with as many cells each: else quotes are
+    characters, as of inches.
+    """
+    if not any(line.count(b'"') % 2 for line in lines):
+        return lines
+    rows: list[bytes] = []
+    begun: list[bytes] = []
+    for line in lines[:-1]:  # the last one may be cut
+        begun.append(line)
+        if sum(part.count(b'"') for part in begun) % 2 == 0:
+            rows.append(b"\n".join(begun))
+            begun = []
+    body = _body([_BREAK.sub(b" ", row) for row in rows])
+    for separator in (_SEPARATORS[i : i + 1] for i in range(len(_SEPARATORS))):
+        counts = Counter(_count(row, separator) for row in body)
+        usual, number = counts.most_common(1)[0] if counts else (0, 0)
+        if usual > 1 and number > 1 and number * 100 >= len(body) * _SPANNED:
+            return [*rows, *begun, lines[-1]]
+    return lines
+
+
 def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
     """The lines, the first of which are one where their quotes span them and they have ``count`` cells: names
     with line ends in them, as Excel writes them.
@@ -126,6 +157,11 @@ def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
 
 def _whole(lines: list[bytes]) -> list[bytes]:
     return [line.rstrip(b"\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
+
+
+def _flat(lines: list[bytes]) -> list[bytes]:
+    """The whole lines, each of them as one."""
+    return [_BREAK.sub(b" ", line) for line in _whole(lines)]
 
 
 def _body(lines: list[bytes]) -> list[bytes]:

@@ -80,6 +80,11 @@ def is_measured(column: Cells) -> bool:
     return _usual([_bare(cell) for cell in column]) == "number"
 
 
+def is_of_words(column: Cells) -> bool:
+    """Whether a column is one of words."""
+    return _usual([_bare(cell) for cell in column]) == "word"
+
+
 def names_rows(column: Cells) -> bool:
     """Whether a column names or counts the rows: no cell comes twice, and all are words, or 1, 2, 3, …"""
     bare = [_bare(cell) for cell in column]

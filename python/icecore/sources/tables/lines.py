@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.header import (
     is_below_names,
     is_header,
     is_measured,
+    is_of_words,
     names_rows,
     stands_out,
 )
@@ -40,6 +42,7 @@ class Head:
         above: lines before the first row.
         named: whether the names are those of the file.
         notes: what is doubtful, in sentences.
+        doubt: why the names may belong to other columns; empty where they don't.
     """
 
     names: list[str]
@@ -47,6 +50,7 @@ class Head:
     above: int = 0
     named: bool = False
     notes: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def cells_of(line: bytes, separator: bytes) -> Row:
@@ -86,6 +90,8 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
             return _until(_below(head, lines[i + 1], table[i + 1 :], rows) if rows else head, lines)
         elif header is not False and (short := _short(cells, table[i + 1 :], rows)):
             head = replace(_named(head, line, short, rows, True), above=i + 1)
+            if header is None and separator == b" " and _in_two(rows):
+                head = replace(head, doubt=_doubt(len(cells), count, line, rows[0]))
             if short[0] == b"" and not names_rows([row[0] for row in rows]):
                 head = _noted(head, "the first line names all columns but the first, as it seems", line)
             return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines)
@@ -127,6 +133,18 @@ def _short(cells: Row, below: list[Row], rows: list[Row]) -> Row | None:
     full = [*cells, b""] if ended else [b"", *cells]
     sure = ended or len(cells) > 1 or names_rows(first)
     return full if sure and stands_out(full, rows) and is_header(full, rows) else None
+
+
+def _in_two(rows: list[Row]) -> bool:
+    """Whether two columns beside each other are words without quotes: they may be texts of two words."""
+    columns = list(zip(*rows, strict=True))
+    words = [is_of_words(column) and not any(b'"' in cell for cell in column) for column in columns]
+    return any(a and b for a, b in pairwise(words))
+
+
+def _doubt(names: int, count: int, line: bytes, row: Row) -> str:
+    above, below = decoded(line)[:_SHOWN], decoded(b" ".join(cell.strip() for cell in row))[:_SHOWN]
+    return f"{names} names ({above!r}) stand above rows of {count} words and numbers ({below!r})"
 
 
 def _lacking(head: Head, stray: bytes) -> Head:

@@ -93,6 +93,7 @@ def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSp
         rows if rows >= 0 else None,
         _separator(name, table),
         _about(level, table),
+        name=key,
     )
 
 

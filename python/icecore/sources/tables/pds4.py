@@ -93,6 +93,7 @@ def _table(name: str, file: str, table: Any, about: dict[str, Any]) -> TableSpec
         _whole(name, table, "records", -1) if table.find("records") is not None else None,
         _SEPARATORS.get(word, ","),
         attrs,
+        name=(table.findtext("local_identifier") or table.findtext("name") or "").strip(),
     )
 
 
