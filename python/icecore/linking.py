@@ -39,7 +39,8 @@ def link(
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Report:
-    """Link the arrays of HDF5, NetCDF, NumPy and Zarr sources into a repository, without copying their data.
+    """Link the arrays of HDF5, NetCDF and NumPy files, and those that reference files (kerchunk, VirtualiZarr)
+    describe, into a repository, without copying their data.
 
     What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed
     with the reason.
