@@ -83,7 +83,9 @@ def gather(
             continue
         for file in files:
             try:
-                arrays = open_source(file, keep_going=not whole, **(options or {}))
+                arrays = open_source(file, keep_going=True, **(options or {}))
+                if whole and arrays.failed:
+                    raise arrays.failed[0]
                 bad += [Failure.of(file, error) for error in arrays.failed]
                 if arrays.tables and not tables:
                     raise errors.make(

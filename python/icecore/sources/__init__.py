@@ -156,7 +156,7 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
     """
     result = _open(source, **options)
     if result.failed and not keep_going:
-        raise result.failed[0]
+        raise errors.or_rest(result.failed[0])
     return result
 
 
