@@ -18,8 +18,8 @@ class TypePlan:
 
     ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes
     trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``;
-    ``linkable`` whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note`` why
-    not; ``refused`` why it can't be read at all.
+    ``linkable`` whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note``
+    why not; ``refused`` why it can't be read at all.
     """
 
     dtype: np.dtype
