@@ -275,3 +275,35 @@ def test_a_joined_file_that_turns_out_to_be_damaged_is_left_out(
     assert np.array_equal(icecore.open(into)["/time"][...], [*range(20), *range(40, 60), *range(20)])
     with pytest.raises(errors.Error, match=f"/{hurt}:"):
         verb(files[1], into, "/", concat="time", append=True, keep_going=True)
+
+
+@pytest.mark.parametrize(
+    ("driver", "more", "first"), [("family", {"memb_size": 4096}, "x0.h5"), ("split", {}, "x%d.h5-m.h5")]
+)
+def test_one_of_several_files_of_a_driver_says_so(
+    tmp_path: Path, driver: str, more: dict, first: str
+) -> None:
+    with h5py.File(tmp_path / "x%d.h5", "w", driver=driver, **more) as file:
+        file["x"] = np.arange(2000)
+    with pytest.raises(errors.Error, match=f"one of the files that HDF5's {driver} driver") as caught:
+        open_source(tmp_path / first)
+    assert (caught.value.kind, "h5py.File" in caught.value.hint) == ("unsupported", True)
+
+
+@pytest.mark.parametrize("form", ["earliest", "latest"])
+def test_without_a_root_all_is_lost(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=form) as file:
+        file["x"] = np.arange(5)
+        spot = h5o.get_info(file.id).addr
+    data = bytearray(path.read_bytes())
+    path.write_bytes(data[:600])
+    with pytest.raises(errors.Error, match=f"has 600 of {len(data)} bytes"):
+        open_source(path)
+    data[spot : spot + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    for keep_going in (False, True):
+        with pytest.raises(errors.Error, match="HDF5 library can't read it") as caught:
+            icecore.link(path, tmp_path / "r", keep_going=keep_going)
+        assert (caught.value.kind, "nothing in it can be found" in caught.value.hint) == ("corrupt", True)
+        assert "--keep-going" not in caught.value.hint
