@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import bz2
+import gzip
 import json
+import lzma
 import os
 import pickle
 from pathlib import Path
@@ -111,6 +114,19 @@ def test_forms_of_addresses(made, version, monkeypatch):
     entry = open_source(folder / "refs.json").arrays["/sub/t"]
     assert same(entry.read(everything(entry)), values)
     assert len(entry.links) == 12
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed(made, pack):
+    folder, values, refs = made
+    source = folder / "refs.json.small"
+    source.write_bytes(pack(write(folder / "refs.json", refs).read_bytes()))
+    entry = open_source(source).arrays["/sub/t"]
+    assert same(entry.read(everything(entry)), values)
+    source.write_bytes(source.read_bytes()[:-9])
+    with pytest.raises(errors.Error, match="ends inside its data") as caught:
+        open_source(source)
+    assert caught.value.kind == "corrupt"
 
 
 def test_a_relative_address_means_one_file(made, monkeypatch):

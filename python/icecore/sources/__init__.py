@@ -106,9 +106,16 @@ def _is_table(source: ByteSource, start: bytes) -> bool:
 
 def _is_references(source: ByteSource, start: bytes) -> bool:
     """JSON that is a Zarr store in which chunks are references into other files."""
-    if not start.lstrip().startswith(b"{"):
-        return False
-    return _REFERENCES.search(source.read_at(0, _DIRECTORY)) is not None
+    from icecore.sources.tables.archives import FAULTS, SMALLER, content
+
+    if start.startswith(SMALLER) and not is_remote(source.identity.url):
+        try:
+            start = content(local_path(source.identity.url), _DIRECTORY)
+        except (errors.Error, *FAULTS):
+            return False
+    elif start.lstrip().startswith(b"{"):
+        start = source.read_at(0, _DIRECTORY)
+    return start.lstrip().startswith(b"{") and _REFERENCES.search(start) is not None
 
 
 def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:

@@ -15,7 +15,9 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.bytesource import open_bytes
+from icecore.sources.identity import is_remote
 from icecore.sources.kerchunk.columns import WHOLE, Columns, plain, wrong
+from icecore.sources.tables.archives import FAULTS, content
 from icecore.sources.zipped import ZARR
 
 _METADATA = {*ZARR, ".zattrs", ".zmetadata"}
@@ -137,14 +139,19 @@ def _of(source: str, entries: Any, templates: dict[str, Any] | None = None, reco
     return result
 
 
-def _document(source: str) -> dict[str, Any]:
-    data = open_bytes(source)
+def _fetched(url: str) -> bytes:
+    data = open_bytes(url)
     try:
-        document = json.loads(data.read_at(0, data.identity.size))
-    except (ValueError, RecursionError) as error:
-        raise wrong(source, f"no JSON: {error}") from error
+        return data.read_at(0, data.identity.size)
     finally:
         data.close()
+
+
+def _document(source: str) -> dict[str, Any]:
+    try:
+        document = json.loads(_fetched(source) if is_remote(source) else content(source))
+    except (RecursionError, *FAULTS) as error:
+        raise wrong(source, f"no JSON: {error}") from error
     if not isinstance(document, dict):
         raise wrong(source, "a list, not names and values")
     return document
