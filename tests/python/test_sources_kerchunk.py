@@ -252,6 +252,7 @@ def test_references_in_parquet(made, record):
     root = folder / "refs.parq"
     (root / "sub" / "t").mkdir(parents=True)
     metadata = {key: json.loads(refs[key]) for key in ("sub/t/.zarray", "sub/t/.zattrs", ".zgroup")}
+    metadata["none/.zarray"] = {**V2, "shape": [1 << 31], "chunks": [1], "dtype": "|i1", "fill_value": 4}
     (root / ".zmetadata").write_text(json.dumps({"metadata": metadata, "record_size": record}))
     rows = [refs[f"sub/t/{i}.{j}"] for i in range(4) for j in range(3)]
     raw = (folder / "a.h5").read_bytes()[rows[3][1] : rows[3][1] + rows[3][2]]
@@ -269,7 +270,9 @@ def test_references_in_parquet(made, record):
     icecore.link(root, folder / "r", group="/")
     wanted = values.copy()
     wanted[8:12, 8:16] = 0  # what nothing is said of
-    assert same(icecore.open(folder / "r")["/sub/t"][...], wanted)
+    repo = icecore.open(folder / "r")
+    assert same(repo["/sub/t"][...], wanted)
+    assert repo["/none"].shape == (1 << 31,)
 
 
 def test_netcdf_records_joined(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from math import prod
 from typing import Any
 
@@ -11,6 +12,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from icecore.sources.kerchunk.columns import WHOLE, Columns, plain, wrong
+
+_PART = re.compile(r"refs\.(0|[1-9]\d{0,17})\.parq")
 
 
 def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
@@ -23,10 +26,12 @@ def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
     parts: list[tuple[np.ndarray, ...]] = []
     inline: dict[int, bytes] = {}
     count = prod(grid)
-    for first in range(0, count, record):
-        file = os.path.join(folder, f"refs.{first // record}.parq")
-        if not os.path.exists(file):
-            continue  # none of these chunks are there
+    # of files that are not there nothing is either
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    for part in sorted(int(match[1]) for match in map(_PART.fullmatch, names) if match):
+        file, first = os.path.join(folder, f"refs.{part}.parq"), part * record
+        if first >= count:
+            break
         try:
             table = parquet.ParquetFile(file).read().slice(0, min(record, count - first))
             raw, there = _inline(table), _valid(table, "path")
