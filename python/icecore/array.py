@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, SupportsFloat
@@ -156,15 +156,23 @@ class Array:
     def _read(
         self, index: Any, out: Any = None, outer: bool = False, options: dict[str, Any] | None = None
     ) -> np.ndarray:
-        """What the engine reads; fields of records that are arrays, which Zarr lacks, as arrays."""
+        index, target, finish = self._asked(index, out)
+        return finish(self._native.read(index, target, outer, options))
+
+    def _asked(self, index: Any, out: Any) -> tuple[Any, Any, Callable[[np.ndarray], np.ndarray]]:
+        """What the engine is asked for, in which memory, and what its answer becomes: it knows no masks of
+        scalars, and no fields of records that are arrays, which Zarr lacks.
+        """
         if not self.shape and out is None and (mask := selection.truth(index)) is not None:
-            return self._read((), None, outer, options).reshape(1)[:mask]
+            _, _, finish = self._asked((), None)
+            return (), None, lambda found: finish(found).reshape(1)[:mask]
         if not self._node.ours.get("subarrays"):
-            return self._native.read(index, out, outer, options)
-        plain, dtype = self._native.dtype, self.dtype
-        target = out.view(plain) if getattr(out, "dtype", None) == dtype else out
-        found = self._native.read(index, target, outer, options)
-        return found.view(dtype) if out is None else out
+            return index, out, lambda found: found
+        dtype = self.dtype
+        if out is None:
+            return index, None, lambda found: found.view(dtype)
+        target = out.view(self._native.dtype) if getattr(out, "dtype", None) == dtype else out
+        return index, target, lambda _: out
 
     def read(
         self,
@@ -199,7 +207,7 @@ class Array:
 
         Only what tells where the bytes lie is read: references, indexes of shards, tables of planes.
         """
-        index = selection.normalize(sel, self.dims)
+        index, _, _ = self._asked(selection.normalize(sel, self.dims), None)
         return Plan(**self._native.plan(index, False, precision(rtol, bytes)))
 
     def bound(self, rtol: float | None = None, bytes: int | None = None) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference
 from icecore.nodes import Node
-from icecore.sources.arraymap import ArrayEntry, ArrayMap
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, DamagedSource
 from icecore.sourcing import Failure, Source, stored_entry
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def assemble(
             _place(result, sources[0].name, joined, root, nodes, existing, concat)
             if existing.append and repo is not None:
                 _left_behind(result, sources[0].name, joined, root, repo, concat)
+        except DamagedSource:  # without which the others can be joined
+            raise
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
     return result

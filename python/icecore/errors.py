@@ -101,6 +101,12 @@ def make(kind: str, message: str, hint: str = "") -> Error:
     return KINDS.get(kind, Error)(message, hint, kind=kind)
 
 
+def or_rest(error: Error) -> Error:
+    """An error about one thing of several, with the way to do without it."""
+    hint = f"{error.hint}, or take the rest: --keep-going" if error.hint else "take the rest: --keep-going"
+    return make(error.kind, error.message, hint)
+
+
 def no_file(message: str, hint: str = "") -> Error:
     """A ``not-found`` error about a file or a repository, which users catch as ``FileNotFoundError``."""
     return FileMissing(message, hint, kind="not-found")

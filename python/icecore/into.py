@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from icecore import errors, reference
 from icecore.assemble import Assembly, Step
 from icecore.repo import Repo, create, open
 from icecore.report import Report
+from icecore.sources.arraymap import DamagedSource
+from icecore.sources.stitch import Stitched
 from icecore.sourcing import Failure, Source
 from icecore.writer import Writer
 
@@ -126,18 +128,40 @@ def apart(writer: Writer, step: Step, failures: list[Failure] | None) -> Iterato
     """An array that turns out to be unreadable while it is written is left out, and goes to ``failures``.
 
     Raises:
+        DamagedSource: where files are joined to it, all but one of which may be.
         Error: what else goes wrong; all that does where ``failures`` is None, or where leaving it out would
             lose what was there before.
     """
     try:
         yield
     except errors.Error as error:
+        if failures is not None and error.kind == "corrupt" and isinstance(step.entry.read, Stitched):
+            raise step.entry.read.damaged(step.entry.shape) or error from error
         is_new = step.old is None and step.replaced is None
         if failures is None or not is_new or error.kind not in ("corrupt", "unsupported"):
             raise
         if writer._native.exists(step.path):
             writer.delete(step.path)
         failures.append(Failure.of(step.path, error))
+
+
+def without_damaged(
+    attempt: Callable[[list[Source], list[Failure]], Report],
+    sources: list[Source],
+    failures: list[Failure],
+    keep_going: bool,
+) -> Report:
+    """What ``attempt`` makes of sources; with ``keep_going`` again without each that is found to be damaged
+    while it is joined to others: rows of all its arrays, or of none.
+    """
+    while True:
+        try:
+            return attempt(sources, failures)
+        except DamagedSource as error:
+            rest = [source for source in sources if source.name != error.source]
+            if not keep_going or len(rest) == len(sources):
+                raise (errors.or_rest(error) if rest and not keep_going else error) from error
+            sources, failures = rest, [*failures, Failure.of(error.source, error)]
 
 
 def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
@@ -151,8 +175,9 @@ def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
         rest = [item for item in report.failures[1:] if item.message != first.message]
         more = "".join(f"\n  also {about(item)}" for item in rest[:4])
         more += f"\n  and {len(rest) - 4:,} more" if len(rest) > 4 else ""
-        hint = first.hint or ("" if keep_going else "repair or leave out these sources, or use --keep-going")
-        raise errors.make(first.kind, f"{about(first)}{more}", hint)
+        error = errors.make(first.kind, f"{about(first)}{more}", first.hint)
+        is_rest = anything and not keep_going and (first.kind == "corrupt" or not first.hint)
+        raise errors.or_rest(error) if is_rest else error
     return anything
 
 

@@ -10,12 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from icecore import copying, errors, linkplan, references
 from icecore.analyzer.plan import Planned
 from icecore.assemble import Existing, assemble
-from icecore.into import apart, begin, destination, groups, may_commit, notes, summary, writing
+from icecore.into import (
+    apart,
+    begin,
+    destination,
+    groups,
+    may_commit,
+    notes,
+    summary,
+    without_damaged,
+    writing,
+)
 from icecore.linkplan import LinkPlan
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources import keep_open
-from icecore.sourcing import Failure, attributes, gather
+from icecore.sourcing import Failure, Source, attributes, gather
 from icecore.tables.summaries import write_for
 from icecore.writer import Writer
 
@@ -39,7 +49,8 @@ def link(
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Report:
-    """Link the arrays of HDF5, NetCDF, NumPy and Zarr sources into a repository, without copying their data.
+    """Link the arrays of HDF5, NetCDF, NumPy and reference files (kerchunk, VirtualiZarr) into a repository,
+    without copying their data.
 
     What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed
     with the reason.
@@ -52,7 +63,8 @@ def link(
         append: continue arrays that exist along ``concat``.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed, or something in one.
+        keep_going: commit what could be done even where some source failed, or something in one. Of files
+            that are joined one in which something is damaged is left out.
         dry_run: only say what would be done.
         allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
             folders of the files.
@@ -72,30 +84,34 @@ def link(
     existing = Existing(append, replace, skip_existing)
     existing.check(concat)
     indexed, failures = gather(sources, whole=concat is not None, progress=progress)
-    why = message or summary("link", indexed)
-    repo, writer = (destination(into, storage), None) if dry_run else begin(into, storage, why)
-    assembly = assemble(indexed, group, concat, repo, existing)
-    plans = [linkplan.plan(step) for step in assembly.steps]
-    rows = [plan.row for plan in plans]
-    rows += [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
-    rows.sort(key=lambda row: row.path)
-    report = Report(rows, failures + assembly.failures, notes(indexed), dry_run=dry_run)
-    if not dry_run and may_commit(report, assembly.anything(repo), keep_going):
-        with writing(writer, into, storage, why) as writer:
-            groups(writer, assembly, replace)
-            linked = [plan.step.entry for plan in plans if plan.how != "copied"]
-            references.allow(writer, linked, allow_links)
-            # arrays that are joined are all there, or none
-            left_out: list[Failure] | None = [] if keep_going and concat is None else None
-            with keep_open():
-                _Linking(writer, plans, progress, left_out).write()
-            missing = {failure.name for failure in left_out or ()}
-            if summaries:
-                write_for(writer, [plan.step.path for plan in plans if plan.step.path not in missing])
-            report.failures += left_out or ()
-            report.rows = [row for row in report.rows if row.path not in missing]
-        report.snapshot = writer.snapshot_id
-        report.bytes_stored = writer.bytes_stored
+
+    def attempt(indexed: list[Source], failures: list[Failure]) -> Report:
+        why = message or summary("link", indexed)
+        repo, writer = (destination(into, storage), None) if dry_run else begin(into, storage, why)
+        assembly = assemble(indexed, group, concat, repo, existing)
+        plans = [linkplan.plan(step) for step in assembly.steps]
+        rows = [plan.row for plan in plans]
+        rows += [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
+        rows.sort(key=lambda row: row.path)
+        report = Report(rows, failures + assembly.failures, notes(indexed), dry_run=dry_run)
+        if not dry_run and may_commit(report, assembly.anything(repo), keep_going):
+            with writing(writer, into, storage, why) as writer:
+                groups(writer, assembly, replace)
+                linked = [plan.step.entry for plan in plans if plan.how != "copied"]
+                references.allow(writer, linked, allow_links)
+                left_out: list[Failure] | None = [] if keep_going else None
+                with keep_open():
+                    _Linking(writer, plans, progress, left_out).write()
+                missing = {failure.name for failure in left_out or ()}
+                if summaries:
+                    write_for(writer, [plan.step.path for plan in plans if plan.step.path not in missing])
+                report.failures += left_out or ()
+                report.rows = [row for row in report.rows if row.path not in missing]
+            report.snapshot = writer.snapshot_id
+            report.bytes_stored = writer.bytes_stored
+        return report
+
+    report = without_damaged(attempt, indexed, failures, keep_going)
     report.seconds = time.perf_counter() - began
     return report
 

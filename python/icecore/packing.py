@@ -17,14 +17,14 @@ from icecore.analyzer import plan
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
-from icecore.into import apart, begin, groups, may_commit, notes, summary, writing
+from icecore.into import apart, begin, groups, may_commit, notes, summary, without_damaged, writing
 from icecore.layout import Layout
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources import keep_open
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sources.held import Held
-from icecore.sourcing import Failure, gather
+from icecore.sourcing import Failure, Source, gather
 from icecore.tables.choice import CHUNK
 from icecore.tables.job import TableOptions
 from icecore.tables.jobs import pack_tables, plan_tables
@@ -92,7 +92,9 @@ def pack(
             what comes are written anew, as packing all files in one go would have them; ``notes`` name them.
         replace: write arrays that exist anew.
         skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed, or something in one.
+        keep_going: commit what could be done even where some source failed, or something in one. Of files
+            that are joined one in which something is damaged is left out, wherever that is found: the others
+            are packed from the beginning then.
         restore: keep what :func:`icecore.tables.restore.restore` needs to print text tables again, byte for
             byte.
         trust: ``"data"`` where the record length of a text file counts, not that of its label.
@@ -133,7 +135,6 @@ def pack(
     indexed, failures = gather(
         sources, repositories=True, storage=kept, tables=True, whole=concat is not None, progress=progress
     )
-    why = message or summary("pack", indexed)
     if header is not None:
         from icecore.sources.tables import headed
 
@@ -141,50 +142,55 @@ def pack(
             source.arrays.tables = {
                 path: headed(table, header) for path, table in source.arrays.tables.items()
             }
-    # of which half may be on its way to the encoders
-    repo, writer = begin(into, storage, why, 2 * budget)
-    tables = plan_tables(indexed, group, concat, repo, existing)
-    assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
-    assembly.failures += tables.failures
-    if assembly.steps:
-        longer = concat if append else grows
-        check(asked.access, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
-        entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
-        _check_names({"chunk": chunk, "shard": shard}, entries)
-    report = Report(failures=failures + assembly.failures, notes=notes(indexed))
-    if tables.jobs:
-        asked_for = {
-            "chunk": chunk,
-            "shard": shard,
-            "access": access,
-            "codec": None if codec == "auto" else codec,
-        }
-        report.notes += _unheeded(
-            tables.jobs[0].path, [name for name, how in asked_for.items() if how is not None]
-        )
-    report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
-    report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
-    if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
-        with writing(writer, into, storage, why, 2 * budget) as writer:
-            groups(writer, assembly, replace)
-            # arrays that are joined are all there, or none
-            left_out: list[Failure] | None = [] if keep_going and concat is None else None
-            packing = _Packing(writer, assembly.steps, budget // 4, progress, left_out)
-            wanted = _Wanted(
-                chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
+
+    def attempt(indexed: list[Source], failures: list[Failure]) -> Report:
+        why = message or summary("pack", indexed)
+        # of which half may be on its way to the encoders
+        repo, writer = begin(into, storage, why, 2 * budget)
+        tables = plan_tables(indexed, group, concat, repo, existing)
+        assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
+        assembly.failures += tables.failures
+        if assembly.steps:
+            longer = concat if append else grows
+            check(asked.access, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
+            entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
+            _check_names({"chunk": chunk, "shard": shard}, entries)
+        report = Report(failures=failures + assembly.failures, notes=notes(indexed))
+        if tables.jobs:
+            asked_for = {
+                "chunk": chunk,
+                "shard": shard,
+                "access": access,
+                "codec": None if codec == "auto" else codec,
+            }
+            report.notes += _unheeded(
+                tables.jobs[0].path, [name for name, how in asked_for.items() if how is not None]
             )
-            with keep_open():
-                packing.pack(wanted)
-            report.failures += left_out or ()
-            options = TableOptions(restore, trust, portable, goal == "archive")
-            long, made = pack_tables(writer, tables, options, report, keep_going, progress)
-            write_for(writer, [*long, *(row.path for row in packing.rows() if summaries)], made)
-            if then is not None:
-                then(writer)
-        report.snapshot = writer.snapshot_id
-        report.bytes_stored = writer.bytes_stored
-        report.rows += packing.rows()
-    report.rows.sort(key=lambda row: row.path)
+        report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
+        report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
+        if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
+            with writing(writer, into, storage, why, 2 * budget) as writer:
+                groups(writer, assembly, replace)
+                left_out: list[Failure] | None = [] if keep_going else None
+                packing = _Packing(writer, assembly.steps, budget // 4, progress, left_out)
+                wanted = _Wanted(
+                    chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
+                )
+                with keep_open():
+                    packing.pack(wanted)
+                report.failures += left_out or ()
+                options = TableOptions(restore, trust, portable, goal == "archive")
+                long, made = pack_tables(writer, tables, options, report, keep_going, progress)
+                write_for(writer, [*long, *(row.path for row in packing.rows() if summaries)], made)
+                if then is not None:
+                    then(writer)
+            report.snapshot = writer.snapshot_id
+            report.bytes_stored = writer.bytes_stored
+            report.rows += packing.rows()
+        report.rows.sort(key=lambda row: row.path)
+        return report
+
+    report = without_damaged(attempt, indexed, failures, keep_going)
     report.seconds = time.perf_counter() - began
     return report
 

@@ -250,20 +250,22 @@ class Repo:
                 arrays is not of floating-point numbers.
         """
         asked = self._items(items, out)
-        found = self._native.read_many(asked, False, precision(rtol, bytes))
-        return dict(zip(items, found, strict=True))
+        found = self._native.read_many([item for item, _ in asked], False, precision(rtol, bytes))
+        return {path: finish(data) for path, (_, finish), data in zip(items, asked, found, strict=True)}
 
     def plan(self, items: Mapping[str, Any], rtol: float | None = None, bytes: int | None = None) -> Plan:
         """What :meth:`read` of ``items`` would do, as one plan; its ``rtol_bound`` is the largest of all."""
-        return Plan(**self._native.plan_many(self._items(items, None), False, precision(rtol, bytes)))
+        asked = [item for item, _ in self._items(items, None)]
+        return Plan(**self._native.plan_many(asked, False, precision(rtol, bytes)))
 
     def _items(self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:
         arrays = [self._array(path) for path in items]
-        sels = [selection.normalize(sel, a.dims) for a, sel in zip(arrays, items.values(), strict=True)]
-        return [
-            (a.path, sel, out.get(path) if out else None)
-            for path, a, sel in zip(items, arrays, sels, strict=True)
-        ]
+        asked: list[Any] = []
+        for array, (path, sel) in zip(arrays, items.items(), strict=True):
+            index = selection.normalize(sel, array.dims)
+            index, target, finish = array._asked(index, out.get(path) if out else None)
+            asked.append(((array.path, index, target), finish))
+        return asked
 
     def store(self, via: str = "auto") -> Any:
         """This version as a read-only store for zarr-python; see :func:`icecore.store.store`."""

@@ -86,11 +86,11 @@ def gather(
         except errors.Error as error:
             found.append(Failure.of(name, error))
     files = [item for item in found if isinstance(item, str)]
-    indexed = _indexed(files, progress, keep_going=not whole, **(options or {}))
+    indexed = _indexed(files, progress, keep_going=True, **(options or {}))
     good: list[Source] = []
     bad: list[Failure] = []
     for item in found:
-        source = _source(item, next(indexed), tables) if isinstance(item, str) else item
+        source = _source(item, next(indexed), tables, whole) if isinstance(item, str) else item
         if isinstance(source, Failure):
             bad.append(source)
         else:
@@ -114,9 +114,11 @@ def _indexed(
         yield arrays
 
 
-def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool) -> Source | Failure:
+def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: bool) -> Source | Failure:
     if isinstance(arrays, errors.Error):
         return Failure.of(file, arrays)
+    if whole and arrays.failed:
+        return Failure.of(file, arrays.failed[0])
     if arrays.tables and not tables:
         message = f"{file} holds text, whose numbers can't be linked in place"
         return Failure(file, "unsupported", message, "icecore pack it")

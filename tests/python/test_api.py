@@ -102,8 +102,23 @@ def test_masks_of_scalars(repo_path: str, mask: Any) -> None:
     repo = icecore.open(repo_path)
     np.testing.assert_array_equal(repo["/s"][mask], np.array(2.5)[mask], strict=True)
     np.testing.assert_array_equal(repo["/s"].read(mask), np.array(2.5)[mask], strict=True)
+    found = repo.read({"/s": mask, "/one": 0})
+    np.testing.assert_array_equal(found["/s"], np.array(2.5)[mask], strict=True)
+    assert repo["/s"].plan(mask).chunks == repo.plan({"/s": mask}).chunks == 1
     with pytest.raises(icecore.Error, match="adds an axis"):
         repo["/one"][mask]
+
+
+def test_records_with_arrays_in_them_are_the_same_in_a_read_of_many(tmp_path: Path) -> None:
+    records = np.zeros(4, [("a", "<i4"), ("b", "<f4", (3,))])
+    records["b"] = np.arange(12).reshape(4, 3)
+    np.save(tmp_path / "x.npy", records)
+    icecore.link(tmp_path / "x.npy", tmp_path / "r", group="/")
+    repo = icecore.open(tmp_path / "r")
+    np.testing.assert_array_equal(repo.read({"/x": slice(1, 3)})["/x"], records[1:3], strict=True)
+    out = np.zeros(4, records.dtype)
+    assert repo.read({"/x": None}, out={"/x": out})["/x"] is out
+    np.testing.assert_array_equal(out, records)
 
 
 def test_scalars(repo: icecore.Repo) -> None:

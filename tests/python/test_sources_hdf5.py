@@ -9,6 +9,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
+from h5py import h5a, h5d, h5p, h5s, h5t
 from icecore import errors, link, pack
 from icecore.export import save
 from icecore.sources import keep_open, open_source
@@ -882,3 +883,64 @@ def test_a_file_that_others_may_read_while_it_is_written_is_named(tmp_path, cras
 def test_file_urls(tmp_path):
     path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=np.arange(3)), name="a b%.h5")
     assert open_source(path.as_uri()).arrays["/x"].links.urls == amap.arrays["/x"].links.urls
+
+
+@pytest.mark.parametrize("size", [3, 5, 6, 7])
+@pytest.mark.parametrize("order", [h5t.ORDER_LE, h5t.ORDER_BE])
+@pytest.mark.parametrize("signed", [True, False])
+def test_integers_of_sizes_that_numpy_has_not(tmp_path, size, order, signed):
+    """They are read as the next wider ones."""
+    low, high = (-(1 << 8 * size - 1), (1 << 8 * size - 1) - 1) if signed else (0, (1 << 8 * size) - 1)
+    values = np.linspace(low, high, 20).astype("i8")
+    values[[0, -1]] = low, high
+    wide = np.dtype(f"{'iu'[not signed]}{4 if size == 3 else 8}")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        tid = (h5t.STD_I64LE if signed else h5t.STD_U64LE).copy()
+        tid.set_size(size)
+        tid.set_order(order)
+        plist = h5p.create(h5p.DATASET_CREATE)
+        plist.set_chunk((6,))
+        plist.set_shuffle()
+        plist.set_deflate(3)
+        plist.set_fill_value(np.array(7))
+        for name, count in (("x", 20), ("longer", 30)):
+            made = h5d.create(file.id, name.encode(), tid, h5s.create_simple((count,)), plist)
+            made.write(h5s.create_simple((20,)), _first(made, 20), values)
+        pairs = h5d.create(file.id, b"pairs", h5t.array_create(tid, (2,)), h5s.create_simple((10,)))
+        pairs.write(h5s.ALL, h5s.ALL, values, h5t.array_create(h5t.NATIVE_INT64, (2,)))
+        h5a.create(file.id, b"a", tid, h5s.create_simple((2,))).write(np.array([low, high]), h5t.NATIVE_INT64)
+    amap = open_source(tmp_path / "x.h5")
+    assert not amap.dropped
+    assert amap.attrs["a"] == [low, high]
+    wanted = {
+        "x": values,
+        "longer": np.append(values, [7] * 10),
+        "pairs": values.reshape(10, 2),
+    }
+    for name, data in wanted.items():
+        entry = amap.arrays[f"/{name}"]
+        assert same(entry.read(everything(entry)), data.astype(wide))
+        assert entry.links is None
+        assert f"integers of {size} bytes" in entry.note
+    entry = amap.arrays["/pairs"]
+    assert same(entry.read((slice(3, 7), slice(1, 2))), values.reshape(10, 2)[3:7, 1:].astype(wide))
+
+
+def _first(dsid, count):
+    space = dsid.get_space()
+    space.select_hyperslab((0,), (count,))
+    return space
+
+
+def test_integers_of_more_than_64_bits_are_left_out_by_name(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        tid = h5t.STD_I64LE.copy()
+        tid.set_size(16)
+        tid.set_precision(128)
+        h5d.create(file.id, b"x", tid, h5s.create_simple((2,)))
+        h5a.create(file.id, b"a", tid, h5s.create_simple((2,)))
+        h5d.create(file.id, b"t", h5t.UNIX_D32LE, h5s.create_simple((2,)))
+    said = {note.path: note.message for note in open_source(tmp_path / "x.h5").dropped}
+    assert "integers of 128 bits" in said["/x"]
+    assert "integers of 128 bits" in said["/"]
+    assert "type of time" in said["/t"]

@@ -218,3 +218,92 @@ def test_a_missing_filter_where_only_edges_are_copied(
     assert list(amap.arrays) == ["/y"]
     assert [(note.path, note.kind) for note in amap.dropped] == [("/x", "unsupported")]
     assert "icecore[plugins]" in amap.dropped[0].message
+
+
+def series(folder: Path, hurt: str) -> list[str]:
+    """Three files to be joined, of the second of which one chunk of ``hurt`` is damaged."""
+    for i in range(3):
+        with h5py.File(folder / f"{i}.h5", "w") as file:
+            time = file.create_dataset(
+                "time", data=np.arange(20.0) + 20 * i, chunks=(5,), maxshape=(None,), compression="gzip"
+            )
+            time.make_scale("time")
+            how = {"chunks": (5, 30), "maxshape": (None, 30)}
+            values = np.arange(600.0).reshape(20, 30) + i
+            for name, more in {"v": {"fletcher32": True}, "w": {"scaleoffset": 2}}.items():
+                made = file.create_dataset(name, data=values, compression="gzip", **how, **more)
+                made.dims[0].attach_scale(time)
+            file.create_dataset("static", data=np.arange(100.0), chunks=(10,), fletcher32=True)
+            if i == 1:
+                chunk = file[hurt].id.get_chunk_info(1)
+    with open(folder / "1.h5", "r+b") as file:
+        file.seek(chunk.byte_offset + 3)
+        file.write(b"\xff\x13\x77")
+    return [str(folder / f"{i}.h5") for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("verb", "hurt"),
+    [
+        (icecore.pack, "v"),
+        (icecore.pack, "w"),
+        (icecore.pack, "time"),
+        (icecore.pack, "static"),
+        (icecore.link, "w"),
+        (icecore.link, "static"),
+    ],
+)
+def test_a_joined_file_that_turns_out_to_be_damaged_is_left_out(
+    tmp_path: Path, verb: object, hurt: str
+) -> None:
+    files, into = series(tmp_path, hurt), tmp_path / "r.icecore"
+    with pytest.raises(errors.Error, match=f"/{hurt}:") as caught:
+        verb(files, into, "/", concat="time")
+    assert caught.value.kind == "corrupt"
+    assert not into.exists()
+    report = verb(files, into, "/", concat="time", keep_going=True)
+    assert [(each.kind, each.name) for each in report.failures] == [("corrupt", files[1])]
+    assert f"1.h5:/{hurt}:" in report.failures[0].message
+    assert "--keep-going" not in report.failures[0].hint
+    repo = icecore.open(into)
+    assert np.array_equal(repo["/time"][...], [*range(20), *range(40, 60)])
+    assert all(repo[name].shape == (40, 30) for name in ("/v", "/w"))
+    assert repo["/v"][25, 3] == 5 * 30 + 3 + 2
+    # as are files that are appended
+    report = verb([files[1], files[0]], into, "/", concat="time", append=True, keep_going=True)
+    assert [each.name for each in report.failures] == [files[1]]
+    assert np.array_equal(icecore.open(into)["/time"][...], [*range(20), *range(40, 60), *range(20)])
+    with pytest.raises(errors.Error, match=f"/{hurt}:"):
+        verb(files[1], into, "/", concat="time", append=True, keep_going=True)
+
+
+@pytest.mark.parametrize(
+    ("driver", "more", "first"), [("family", {"memb_size": 4096}, "x0.h5"), ("split", {}, "x%d.h5-m.h5")]
+)
+def test_one_of_several_files_of_a_driver_says_so(
+    tmp_path: Path, driver: str, more: dict, first: str
+) -> None:
+    with h5py.File(tmp_path / "x%d.h5", "w", driver=driver, **more) as file:
+        file["x"] = np.arange(2000)
+    with pytest.raises(errors.Error, match=f"one of the files that HDF5's {driver} driver") as caught:
+        open_source(tmp_path / first)
+    assert (caught.value.kind, "h5py.File" in caught.value.hint) == ("unsupported", True)
+
+
+@pytest.mark.parametrize("form", ["earliest", "latest"])
+def test_without_a_root_all_is_lost(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=form) as file:
+        file["x"] = np.arange(5)
+        spot = h5o.get_info(file.id).addr
+    data = bytearray(path.read_bytes())
+    path.write_bytes(data[:600])
+    with pytest.raises(errors.Error, match=f"has 600 of {len(data)} bytes"):
+        open_source(path)
+    data[spot : spot + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    for keep_going in (False, True):
+        with pytest.raises(errors.Error, match="HDF5 library can't read it") as caught:
+            icecore.link(path, tmp_path / "r", keep_going=keep_going)
+        assert (caught.value.kind, "nothing in it can be found" in caught.value.hint) == ("corrupt", True)
+        assert "--keep-going" not in caught.value.hint

@@ -328,3 +328,14 @@ def test_an_array_that_consolidated_metadata_miss_is_an_error(tmp_path):
     with pytest.raises(errors.Error, match=r"x\.zarr:/gone: ") as caught:
         pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
     assert caught.value.kind == "corrupt"
+
+
+def test_integers_of_more_than_64_bits_in_attributes_keep_their_digits(tmp_path):
+    attributes = {"big": 2**70, "low": -(2**63) - 1, "list": [1, 2**64], "fits": 2**64 - 1, "least": -(2**63)}
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", attributes=attributes)
+    group.create_array("x", data=np.arange(3), attributes=attributes)
+    pack(tmp_path / "x.zarr", tmp_path / "r", group="/")
+    repo = open_repo(tmp_path / "r")
+    text = {"big": str(2**70), "low": str(-(2**63) - 1), "list": [1, str(2**64)]}
+    assert repo.attrs == attributes | text
+    assert repo["/x"].attrs == attributes | text

@@ -11,8 +11,11 @@ A format is recognised by its content, never by its suffix. To add one: a module
 
 from __future__ import annotations
 
+import builtins
 import glob
+import json
 import os
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,6 +48,8 @@ __all__ = [
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _DIRECTORY, _EMPTY = 1 << 16, 32
+#: what reference files begin with: their own words, or metadata of a Zarr store
+_REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,20 @@ def _is_table(source: ByteSource, start: bytes) -> bool:
     return not is_remote(source.identity.url) and matches(source, start)
 
 
+def _is_references(source: ByteSource, start: bytes) -> bool:
+    """JSON that is a Zarr store in which chunks are references into other files."""
+    from icecore.sources.tables.archives import FAULTS, SMALLER, content
+
+    if start.startswith(SMALLER) and not is_remote(source.identity.url):
+        try:
+            start = content(local_path(source.identity.url), _DIRECTORY)
+        except (errors.Error, *FAULTS):
+            return False
+    elif start.lstrip().startswith(b"{"):
+        start = source.read_at(0, _DIRECTORY)
+    return start.lstrip().startswith(b"{") and _REFERENCES.search(start) is not None
+
+
 def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
     return lambda _source, start: start.startswith(signatures)
 
@@ -110,6 +129,7 @@ FORMATS = [
     Format("NumPy .npy", (".npy",), _starts(b"\x93NUMPY"), "icecore.sources.npy"),
     Format("Zarr in a zip archive", (".zip",), _is_zarr_zip, "icecore.sources.zarr_store"),
     Format("NumPy .npz", (".npz",), _is_npz, "icecore.sources.npz"),
+    Format("kerchunk references", (".json",), _is_references, "icecore.sources.kerchunk"),
     # Behind those: its signature may lie anywhere behind a user block.
     Format("HDF5 or netCDF-4", (".h5", ".hdf5", ".nc", ".he5", ".nc4"), _is_hdf5, "icecore.sources.hdf5"),
     Format(
@@ -119,6 +139,9 @@ FORMATS = [
         "icecore.sources.tables",
     ),
 ]
+# Folders that are one source.
+_ZARR = Format("Zarr folder", (".zarr",), _starts(), "icecore.sources.zarr_store")
+_PARQUET = Format("kerchunk references in Parquet", (".parq",), _starts(), "icecore.sources.kerchunk")
 
 
 def format_of(source: str) -> Format | None:
@@ -140,34 +163,36 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
     """
     result = _open(source, **options)
     if result.failed and not keep_going:
-        raise result.failed[0]
+        raise errors.or_rest(result.failed[0])
     return result
 
 
 def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     source = local_path(os.fspath(source))
     if not is_remote(source) and os.path.isdir(source):
-        if _is_zarr(source):
-            module = import_module("icecore.sources.zarr_store")
-            return _checked(module.open(source, **options))
-        raise errors.make(
-            "format", f"{source} is a folder, not a file or Zarr store", "give the files in it, or a glob"
-        )
+        row = _folder_format(source)
+        if row is None:
+            message = f"{source} is a folder, not a file or Zarr store"
+            raise errors.make("format", message, "give the files in it, or a glob")
+        return _open_as(row, source, **options)
     if not is_remote(source) and os.path.exists(source) and not os.path.isfile(source):
         hint = "write its bytes to a file first: sources are read more than once"
         raise errors.make("format", f"{source} is a pipe or a device, not a file", hint)
     row = format_of(source)
     if row is None:
         raise _unknown(source)
+    return _open_as(row, source, **options)
+
+
+def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
     try:
-        module = import_module(row.module)
+        return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:
         raise errors.make(
             "unsupported",
             f"{source} is {row.name}, which needs the package {error.name}",
             f"pip install {error.name}",
         ) from error
-    return _checked(module.open(source, **options))
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
@@ -186,12 +211,12 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     if source.startswith("@") and not os.path.exists(source):
         return _from_list(source[1:])
     if os.path.isdir(source):
-        return [source] if _is_zarr(source) else _from_folder(source)
+        return [source] if _folder_format(source) else _from_folder(source)
     if os.path.exists(source):
         return [source]
     if glob.has_magic(source):
         found = sorted(
-            path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _is_zarr(path)
+            path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _folder_format(path)
         )
         if found:
             return found
@@ -232,7 +257,7 @@ def _from_folder(folder: str) -> list[str]:
         raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
     found: list[str] = []
     for root, folders, files in os.walk(folder):
-        stores = [name for name in folders if _is_zarr(os.path.join(root, name))]
+        stores = [name for name in folders if _folder_format(os.path.join(root, name))]
         inside = [name for name in folders if _is_repository(os.path.join(root, name))]
         folders[:] = sorted(set(folders) - set(stores) - set(inside))
         found += [os.path.join(root, name) for name in stores]
@@ -251,8 +276,15 @@ def _is_repository(folder: str) -> bool:
     return roots and os.path.isdir(os.path.join(folder, "snapshots"))
 
 
-def _is_zarr(path: str) -> bool:
-    return os.path.isdir(path) and any(os.path.isfile(os.path.join(path, name)) for name in ZARR)
+def _folder_format(path: str) -> Format | None:
+    """The format of a folder that is one source; None for other folders, and for files."""
+    if any(os.path.isfile(os.path.join(path, name)) for name in ZARR):
+        return _ZARR
+    try:
+        with builtins.open(os.path.join(path, ".zmetadata"), "rb") as file:
+            return _PARQUET if "record_size" in json.load(file) else None
+    except (OSError, ValueError):
+        return None
 
 
 def _checked(result: ArrayMap) -> ArrayMap:
@@ -262,7 +294,7 @@ def _checked(result: ArrayMap) -> ArrayMap:
 
 
 def _known() -> str:
-    return ", ".join([row.name for row in FORMATS] + ["Zarr folder"])
+    return ", ".join(row.name for row in [*FORMATS, _ZARR])
 
 
 def _unknown(source: str) -> errors.Error:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayEntry, Region
+from icecore.sources.arraymap import DamagedSource, Region, blocks
 from icecore.sources.meaning import Sourced, same
 from icecore.sources.openfiles import keep_open
 
-#: Bytes that are compared at once, and of the first file that are remembered.
-_COMPARE = 16 << 20
-_REMEMBERED = 4 * _COMPARE
+#: Bytes of the first file that are remembered.
+_REMEMBERED = 64 << 20
 
 
 def alike(arrays: list[list[Sourced]], dim: str) -> None:
@@ -45,8 +42,7 @@ class _Known:
         key = (array.source, array.entry.path, at)
         block = self.blocks.get(key)
         if block is None:
-            assert array.entry.read is not None
-            block = array.entry.read(region)
+            block = _read(array, region)
             if block.dtype != object and self.bytes + block.nbytes <= _REMEMBERED:
                 self.blocks[key] = block
                 self.bytes += block.nbytes
@@ -65,8 +61,8 @@ def _equal(first: Sourced, other: Sourced, dim: str, known: _Known) -> None:
     same(first, other)
     if one.read is None or two.read is None:
         return
-    for at, region in enumerate(_blocks(one)):
-        ours, theirs = known.read(first, at, region), two.read(region)
+    for at, region in enumerate(blocks(one.shape, one.dtype.itemsize)):
+        ours, theirs = known.read(first, at, region), _read(other, region)
         equal = (
             ours.tobytes() == theirs.tobytes() if ours.dtype != object else bool(np.array_equal(ours, theirs))
         )
@@ -78,11 +74,11 @@ def _equal(first: Sourced, other: Sourced, dim: str, known: _Known) -> None:
             )
 
 
-def _blocks(entry: ArrayEntry) -> list[Region]:
-    """The whole array in blocks along its first axis, so that comparing stays small."""
-    if not entry.shape or prod(entry.shape) == 0:
-        return [tuple(slice(0, n) for n in entry.shape)]
-    row = max(prod(entry.shape[1:]) * entry.dtype.itemsize, 1)
-    rows = max(_COMPARE // row, 1)
-    rest = tuple(slice(0, n) for n in entry.shape[1:])
-    return [(slice(low, min(low + rows, entry.shape[0])), *rest) for low in range(0, entry.shape[0], rows)]
+def _read(array: Sourced, region: Region) -> np.ndarray:
+    assert array.entry.read is not None
+    try:
+        return array.entry.read(region)
+    except errors.Error as error:
+        if error.kind == "corrupt":
+            raise DamagedSource.of(array.source, error) from error
+        raise

@@ -261,7 +261,21 @@ class ArrayMap:
 
 def damage(message: str) -> errors.Error:
     """The error for something in a source that can't be read, for :attr:`ArrayMap.failed`."""
-    return errors.make("corrupt", message, "compare it with its original, or take the rest: --keep-going")
+    return errors.make("corrupt", message, "compare it with its original")
+
+
+class DamagedSource(errors.StorageError):
+    """One of the files that are joined, ``source``, can't be read: the others may be joined without it."""
+
+    source: str
+
+    @classmethod
+    def of(cls, source: str, error: errors.Error) -> DamagedSource:
+        """Where reading ``source`` raised ``error``."""
+        message = error.message if source in error.message else f"{source}: {error.message}"
+        made = cls(message, "compare the file with its original", kind=error.kind)
+        made.source = source
+        return made
 
 
 def _chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
@@ -280,6 +294,17 @@ def _run_lengths(lengths: Sequence[int]) -> list[Any]:
         else:
             runs.append([int(length), 1])
     return [length if count == 1 else [length, count] for length, count in runs]
+
+
+def blocks(shape: Sequence[int], itemsize: int, most: int = 16 << 20) -> list[Region]:
+    """A whole array in regions along its first axis of about ``most`` bytes, so that going through it stays
+    small.
+    """
+    if not shape or prod(shape) == 0:
+        return [tuple(slice(0, n) for n in shape)]
+    rows = max(most // max(prod(shape[1:]) * itemsize, 1), 1)
+    rest = tuple(slice(0, n) for n in shape[1:])
+    return [(slice(low, min(low + rows, shape[0])), *rest) for low in range(0, shape[0], rows)]
 
 
 def default_chunks(shape: Sequence[int], itemsize: int, target: int = 1 << 20) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ def text(value: bytes) -> str:
 
 def to_json(value: Any) -> Any:
     """An attribute's value as strict JSON: scalars, lists, dictionaries; NaN and infinities as Zarr spells
-    them.
+    them, integers of more than 64 bits as text (parsers of JSON make floats of them).
     """
     if isinstance(value, np.ndarray):
         return to_json(value[()]) if value.ndim == 0 else [to_json(item) for item in value]
@@ -47,7 +47,9 @@ def to_json(value: Any) -> Any:
         return [to_json(item) for item in value]
     if isinstance(value, dict):
         return {str(key): to_json(item) for key, item in value.items()}
-    return value if value is None or isinstance(value, (str, int, bool)) else str(value)
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 64 else str(value)
+    return value if value is None or isinstance(value, str) else str(value)
 
 
 def attribute_type(value: Any) -> str | None:

@@ -91,7 +91,7 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
         read, reason = _reader(array, dtype, times), _unlinkable(arrays[0], array, model, times)
         if reason and entry.shape[axis]:
             why.append(reason)
-        parts.append(Part(entry, read, not reason, start))
+        parts.append(Part(entry, read, not reason, start, array.source))
         start += entry.shape[axis]
     whole = replace(
         first,

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayEntry, ChunkReader, Links, Reader, Region, default_chunks
+from icecore.sources.arraymap import (
+    ArrayEntry,
+    ChunkReader,
+    DamagedSource,
+    Links,
+    Reader,
+    Region,
+    blocks,
+    default_chunks,
+)
 from icecore.sources.dtypes import copy_codecs
 from icecore.sources.timeunits import Conversion
 
@@ -61,10 +70,11 @@ class Converted:
 @dataclass(frozen=True)
 class Stitched:
     """Reads across several readers that follow each other along ``axis``; ``starts`` has one item more than
-    readers.
+    readers and ``sources``, the files that they read.
     """
 
     readers: tuple[Reader, ...]
+    sources: tuple[str, ...]
     starts: tuple[int, ...]
     axis: int
     dtype: np.dtype
@@ -87,17 +97,33 @@ class Stitched:
             return np.empty([s.stop - s.start for s in region], self.dtype)
         return np.concatenate(parts, axis=self.axis)
 
+    def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
+        """The first file that can't be read, which is looked for; ``shape`` is the joined array's."""
+        for reader, source, low, high in zip(
+            self.readers, self.sources, self.starts, self.starts[1:], strict=False
+        ):
+            try:
+                own = (*shape[: self.axis], high - low, *shape[self.axis + 1 :])
+                for region in blocks(own, self.dtype.itemsize):
+                    reader(region)
+            except errors.Error as error:
+                if error.kind == "corrupt":
+                    return DamagedSource.of(source, error)
+                raise
+        return None
+
 
 @dataclass
 class Part:
     """One file's share: its entry, how it is read, whether its links can stay, where it starts along the
-    axis.
+    axis, the file.
     """
 
     entry: ArrayEntry
     read: Reader
     linkable: bool
     start: int
+    source: str
 
 
 def decodes_alike(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> bool:
@@ -122,7 +148,8 @@ def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
         Why all of it is copied although some parts could be linked, or "".
     """
     starts = (*(part.start for part in parts), whole.shape[axis])
-    whole.read = Stitched(tuple(part.read for part in parts), starts, axis, whole.dtype)
+    readers, sources = tuple(part.read for part in parts), tuple(part.source for part in parts)
+    whole.read = Stitched(readers, sources, starts, axis, whole.dtype)
     linked = [part for part in parts if part.linkable]
     if not linked or not isinstance(linked[0].entry.chunks, tuple):
         _copy_all(whole)

@@ -6,7 +6,7 @@ import builtins
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
@@ -53,9 +53,9 @@ def open(source: str) -> ArrayMap:
                 top = zipped.zarr_folder(archive) or ""
         root, members, unknown, failed = _members(source, top)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
-        if _unknown(error):
+        if is_unknown(error):
             hint = "install the package that has it"
-            raise errors.make("unsupported", f"{source}: {_reason(error)}", hint) from error
+            raise errors.make("unsupported", f"{source}: {reason(error)}", hint) from error
         raise _broken(source, error) from error
     stamp = next(_STAMPS)
     result = ArrayMap(source, dropped=unknown, failed=failed)
@@ -68,8 +68,8 @@ def open(source: str) -> ArrayMap:
             continue
         try:
             path = top if node is root else f"{top}/{name}".lstrip("/")
-            reader = ZarrReader(source, path, stamp, _dtype(node))
-            entry = _entry(f"/{name}", node, reader)
+            reader = ZarrReader(source, path, stamp, dtype_of(node))
+            entry = entry_of(f"/{name}", node, reader)
             if os.path.isfile(source):
                 entry.check = partial(_check_members, source, reader.path)
             result.add(entry)
@@ -85,7 +85,7 @@ def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[No
     The store's files count: its consolidated metadata may be older.
     """
     zarr = _zarr()
-    root = _node(source, top, use_consolidated=False)
+    root = node_at(_store(source), top, use_consolidated=False)
     if not isinstance(root, zarr.Group):
         return root, [], [], []
     try:
@@ -101,20 +101,20 @@ def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[No
                 unknown.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
                 continue
             path = f"{top}/{name}".lstrip("/")
-            node = found[name] if name in found else _node(source, path, use_consolidated=False)
+            node = found[name] if name in found else node_at(_store(source), path, use_consolidated=False)
             members.append((name, node))
         except Exception as error:
-            if _unknown(error):
-                unknown.append(Note(f"/{name}", "unsupported", _reason(error)))
+            if is_unknown(error):
+                unknown.append(Note(f"/{name}", "unsupported", reason(error)))
             else:
-                failed.append(damage(f"{source}:/{name}: {_reason(error)}"))
+                failed.append(damage(f"{source}:/{name}: {reason(error)}"))
     return root, members, unknown, failed
 
 
 def _consolidated(source: str, top: str) -> list[str]:
     """The arrays that the store's consolidated metadata name: they should be there."""
     try:
-        metadata = _node(source, top).metadata.consolidated_metadata.flattened_metadata
+        metadata = node_at(_store(source), top).metadata.consolidated_metadata.flattened_metadata
     except Exception:  # none, or such as can't be read: then they can't be missed
         return []
     return [name for name, each in metadata.items() if hasattr(each, "shape")]
@@ -152,11 +152,17 @@ def _check_transformers(node: Any) -> None:
         raise ValueError("storage transformers")
 
 
-def _dtype(array: Any) -> np.dtype:
+def dtype_of(array: Any) -> np.dtype:
+    """The dtype that an array of zarr-python is read as."""
     return np.dtype(object) if array.dtype.kind in "OT" else np.dtype(array.dtype).newbyteorder("=")
 
 
-def _entry(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
+def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
+    """The entry, to be copied, of an array of zarr-python.
+
+    Raises:
+        Error: ``dtype`` for a type that Zarr v3 has no name for.
+    """
     metadata = array.metadata
     attrs = dict(array.attrs)
     declared = metadata.to_dict().get("data_type")
@@ -196,24 +202,32 @@ def _chunks(array: Any) -> tuple[int, ...]:
     return tuple(max(n, 1) for n in chunks)
 
 
+def _store(source: str, _stamp: Hashable = None) -> Any:
+    """What zarr-python opens for a folder or archive."""
+    return _zarr().storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
+
+
 @dataclass(frozen=True)
 class ZarrReader:
     """Reads regions of one array of a store through zarr-python; ``stamp`` tells apart the times at which the
-    store was indexed, as it may have been written anew since.
+    store was indexed, as it may have been written anew since. ``store`` makes of both what zarr-python opens.
     """
 
     source: str
     path: str
-    stamp: int
+    stamp: Hashable
     dtype: np.dtype
+    store: Callable[[str, Any], Any] = _store
 
     def __call__(self, region: Region) -> np.ndarray:
         """The elements of ``region``, C-contiguous, in native byte order."""
         try:
-            values = np.asarray(_array(self.source, self.path, self.stamp)[region])
+            values = np.asarray(_array(self.store, self.source, self.path, self.stamp)[region])
             return np.ascontiguousarray(values.astype(self.dtype, copy=False)).reshape(
                 [s.stop - s.start for s in region]
             )
+        except errors.Error:
+            raise
         except Exception as error:  # zarr-python and its codecs raise anything on a broken store
             name = f"{self.source}:{self.path}" if self.path else self.source
             raise _broken(name, error) from error
@@ -261,14 +275,13 @@ def _names(source: str, path: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _array(source: str, path: str, _stamp: int) -> Any:
-    return _node(source, path)
+def _array(store: Callable[[str, Any], Any], source: str, path: str, stamp: Hashable) -> Any:
+    return node_at(store(source, stamp), path)
 
 
-def _node(source: str, path: str, **how: Any) -> Any:
-    zarr = _zarr()
-    store = zarr.storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
-    return zarr.open(store, path=path, mode="r", **how)
+def node_at(store: Any, path: str, **how: Any) -> Any:
+    """The group or array at ``path`` of a store of zarr-python, or of a folder."""
+    return _zarr().open(store, path=path, mode="r", **how)
 
 
 def _zarr() -> Any:
@@ -282,18 +295,19 @@ def _zarr() -> Any:
     return zarr
 
 
-def _unknown(error: Exception) -> bool:
+def is_unknown(error: Exception) -> bool:
     """Whether, when a node was opened, it named what zarr-python has nothing for. Of plain ValueErrors, which
     it also raises on values that make no sense, only their text says so.
     """
     return type(error).__name__ == "UnknownCodecError" or _UNKNOWN.search(str(error)) is not None
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """What zarr-python said."""
     # without zarr-python's advice to its developers
     said = " ".join(str(error).split()).split(". ")[0] or type(error).__name__
     return f"zarr-python can't read it: {said}"
 
 
 def _broken(name: str, error: Exception) -> errors.Error:
-    return errors.make("corrupt", f"{name}: {_reason(error)}", "open it with zarr.open to see more")
+    return errors.make("corrupt", f"{name}: {reason(error)}", "open it with zarr.open to see more")

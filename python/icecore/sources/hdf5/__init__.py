@@ -25,7 +25,7 @@ from icecore.sources.hdf5.dimensions import (
     scale_paths,
 )
 from icecore.sources.hdf5.elsewhere import missing
-from icecore.sources.hdf5.file import guard, open_file
+from icecore.sources.hdf5.file import ALL_LOST, guard, open_file
 from icecore.sources.hdf5.walk import Walk
 from icecore.sources.identity import identity, unchanged
 
@@ -43,7 +43,7 @@ def open(source: str) -> ArrayMap:
     file = open_file(source)
     try:
         walk = Walk(source, before)
-        with guard(source):
+        with guard(source, "/", ALL_LOST):
             root = h5g.open(file.id, b"/")
         walk.run(root)
         result = _assemble(source, walk)

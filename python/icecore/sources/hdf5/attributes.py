@@ -10,7 +10,7 @@ import numpy as np
 from h5py import h5a, h5o, h5r, h5s, h5t
 
 from icecore.sources.attributes import text
-from icecore.sources.hdf5.types import memory_type
+from icecore.sources.hdf5.types import memory_type, wider
 
 #: netCDF-4's and the dimension scale interface's bookkeeping; never shown by netCDF libraries.
 HIDDEN = {
@@ -77,11 +77,11 @@ def _value(aid: Any, name_of: Callable[[Any], str]) -> Any:
     count = prod(shape)
     if count * tid.get_size() > _MAX_BYTES:
         raise NotImplementedError(f"{count} elements of {tid.get_size()} bytes, more than 64 MiB")
-    dtype = tid.dtype
-    array = np.empty(shape, dtype)
+    wide = wider(tid)
+    array = np.empty(shape, tid.dtype if wide is None else wide)
     if count == 0:
         return array
-    aid.read(array, mtype=memory_type(tid))
+    aid.read(array, mtype=memory_type(tid) if wide is None else h5t.py_create(wide))
     return _plain(array, name_of)
 
 

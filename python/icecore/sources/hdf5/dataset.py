@@ -132,7 +132,7 @@ def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
         return None, ""
     if plan.inner:
         return None, "a fill value that is an array"
-    value = np.zeros(1, tid.dtype)
+    value = np.zeros(1, plan.dtype if plan.how == "wide" else tid.dtype)
     try:
         plist.get_fill_value(value)
         return convert(value, plan.how, plan.dtype)[0], ""

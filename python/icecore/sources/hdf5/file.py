@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from shlex import quote
@@ -25,9 +26,15 @@ FAULTS = (
     NotImplementedError,
 )
 
+ALL_LOST = "compare the file with its original: nothing in it can be found without what is damaged"
+#: how the first of several files says which driver wrote them, and where
+_DRIVERS = {b"NCSAfami": "family", b"NCSAmult": "split"}
+_START = 4 << 10
+_CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
+
 
 @contextmanager
-def guard(source: str, what: str = "") -> Iterator[None]:
+def guard(source: str, what: str = "", hint: str = "compare the file with its original") -> Iterator[None]:
     """Turn whatever h5py raises inside into ``error[corrupt]`` that names the file and the object."""
     try:
         yield
@@ -41,8 +48,24 @@ def guard(source: str, what: str = "") -> Iterator[None]:
         raise errors.make(
             "corrupt",
             f"{name}: the HDF5 library can't read it: {reason}",
-            "compare the file with its original",
+            hint,
         ) from error
+
+
+def _explained(source: str, said: str) -> errors.Error:
+    """Why a file can't be opened, where the library's words mislead."""
+    with open(source, "rb") as file:
+        start = file.read(_START)
+    for mark, driver in _DRIVERS.items():
+        if mark in start:
+            hint = f"copy what it holds into one file: h5py.File(NAME, driver={driver!r}) opens all of them"
+            message = f"{source} is one of the files that HDF5's {driver} driver divides a file into"
+            return errors.make("unsupported", message, hint)
+    if cut := _CUT.search(said):
+        message = f"{source} has {cut[1]} of {cut[2]} bytes: it looks cut off"
+        return errors.make("corrupt", message, "compare the file with its original")
+    reason = " ".join(said.split())
+    return errors.make("corrupt", f"{source}: the HDF5 library can't read it: {reason}", ALL_LOST)
 
 
 def open_file(source: str) -> Any:
@@ -64,7 +87,7 @@ def open_file(source: str) -> Any:
                     f"try again when its writer has closed it; if there is none: h5clear -s {quote(source)}",
                 ) from error
             if "unable to lock file" not in str(error):
-                raise
+                raise _explained(source, str(error)) from error
             if "errno = 11" in str(error):
                 raise errors.make(
                     "io", f"{source} is open for writing elsewhere", "try again when its writer has closed it"

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from h5py import h5s
+from h5py import h5s, h5t
 
 from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
@@ -64,12 +64,18 @@ class DatasetReader:
 
     def _raw(self, dataset: Any, region: Region) -> np.ndarray:
         if dataset.shape is None:
-            return np.empty(0, dataset.dtype)
+            return np.empty(0, self.dtype)
         if self.how == "text" and dataset.chunks and not self.inner:
             return self._words(dataset, region)
         tid = dataset.id.get_type()
+        if self.how == "wide":
+            inner = self.shape[len(self.shape) - self.inner :]
+            memory = h5t.py_create(self.dtype)
+            if inner:
+                memory = h5t.array_create(memory, inner)
+            return _directly(dataset.id, region, np.dtype((self.dtype, inner)), memory)
         if without_conversion(tid):
-            return _as_stored(dataset.id, tid, region)
+            return _directly(dataset.id, region, tid.dtype, memory_type(tid))
         return np.asarray(
             dataset[region] if region else dataset[()],
             dtype=None if dataset.dtype.kind == "O" else dataset.dtype.base,
@@ -110,15 +116,15 @@ class DatasetReader:
         return out
 
 
-def _as_stored(dsid: Any, tid: Any, region: Region) -> np.ndarray:
-    """Elements of a type from which the library converts to no other."""
+def _directly(dsid: Any, region: Region, dtype: np.dtype, memory: Any) -> np.ndarray:
+    """Elements of a type that h5py has no dtype for, or from which the library converts to no other."""
     count = tuple(s.stop - s.start for s in region)
-    out = np.empty(count, tid.dtype)
+    out = np.empty(count, dtype)
     if out.size:
         inside, chosen = h5s.create_simple(count) if region else h5s.create(h5s.SCALAR), dsid.get_space()
         if region:
             chosen.select_hyperslab(tuple(s.start for s in region), count)
-        dsid.read(inside, chosen, out, memory_type(tid))
+        dsid.read(inside, chosen, out, memory)
     return out
 
 

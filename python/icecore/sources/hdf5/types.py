@@ -17,9 +17,9 @@ class TypePlan:
     """How a dataset's elements are taken over.
 
     ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes
-    trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``; ``linkable``
-    whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note`` why not;
-    ``refused`` why it can't be read at all.
+    trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``;
+    ``linkable`` whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note``
+    why not; ``refused`` why it can't be read at all.
     """
 
     dtype: np.dtype
@@ -37,7 +37,8 @@ def plan_type(tid: h5t.TypeID) -> TypePlan:
     kind = tid.get_class()
     handler = _HANDLERS.get(kind)
     if handler is None:
-        return _refuse(f"HDF5 type class {kind} has no NumPy equivalent")
+        name = "time" if kind == h5t.TIME else f"class {kind}"
+        return _refuse(f"HDF5's type of {name} has no NumPy equivalent, and its library converts it to none")
     try:
         return handler(tid)
     except KeyError:  # h5py's table of byte orders
@@ -105,7 +106,26 @@ def _is_big(dtype: np.dtype) -> bool:
     return dtype.newbyteorder("S").isnative and not dtype.isnative
 
 
+def wider(tid: h5t.TypeID) -> np.dtype | None:
+    """The dtype that holds integers of sizes that NumPy has not (3, 5, 6, 7 bytes, …); None for other types.
+
+    Raises:
+        TypeError: for more than 64 bits.
+    """
+    if tid.get_class() != h5t.INTEGER or tid.get_size() in (1, 2, 4, 8):
+        return None
+    bits = tid.get_precision()
+    if bits > 64:
+        raise TypeError(f"integers of {bits} bits, and Zarr's have at most 64")
+    size = next(size for size in (1, 2, 4, 8) if 8 * size >= bits)
+    return np.dtype(f"{'i' if tid.get_sign() == h5t.SGN_2 else 'u'}{size}")
+
+
 def _number(tid: h5t.TypeID) -> TypePlan:
+    if (wide := wider(tid)) is not None:
+        return TypePlan(
+            wide, "wide", note=f"integers of {tid.get_size()} bytes, which only the HDF5 library converts"
+        )
     dtype = tid.dtype
     native = dtype.newbyteorder("=")
     wanted = h5t.py_create(dtype)

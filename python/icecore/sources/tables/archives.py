@@ -66,6 +66,16 @@ def members(path: str) -> list[Member]:
     return [Member(base, path, partial(plain, path))]
 
 
+def content(path: str, most: int = -1) -> bytes:
+    """The first ``most`` bytes (or all) of a file, or of the one file that it holds in a smaller form.
+
+    Raises:
+        Error: ``unsupported`` for zstd without a library for it; one of ``FAULTS`` for what is damaged.
+    """
+    with members(path)[0].open() as file:
+        return file.read(most)
+
+
 def plain(path: str) -> IO[bytes]:
     """A file as it is."""
     return open(path, "rb")

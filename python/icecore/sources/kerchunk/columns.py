@@ -1,0 +1,43 @@
+"""References as columns: what both forms of reference files come to."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+
+#: the length of a chunk that is a whole file
+WHOLE = -1
+
+
+@dataclass
+class Columns:
+    """The references of one array, a row a chunk: ``ids`` point into ``addresses``, ``chunks`` are flat in C
+    order. ``inline`` are the chunks that the reference file holds itself.
+    """
+
+    addresses: list[str]
+    ids: np.ndarray
+    chunks: np.ndarray
+    offsets: np.ndarray
+    lengths: np.ndarray
+    inline: dict[int, bytes]
+
+
+def plain(value: Any) -> bytes:
+    """The bytes that a reference file holds itself: text, base64, or (metadata) JSON."""
+    if isinstance(value, str):
+        value = value.encode()
+    if not isinstance(value, bytes):
+        return json.dumps(value).encode()
+    return b64decode(value[7:], validate=True) if value.startswith(b"base64:") else value
+
+
+def wrong(name: str, what: str) -> errors.Error:
+    """The error for references that make no sense."""
+    return errors.make("corrupt", f"{name}: {what}", "write it anew with kerchunk or VirtualiZarr")

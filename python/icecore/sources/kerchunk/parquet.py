@@ -1,0 +1,64 @@
+"""References in Parquet: for each array files ``refs.0.parq``, ``refs.1.parq``, …, chunks in C order."""
+
+from __future__ import annotations
+
+import os
+import re
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from icecore.sources.kerchunk.columns import WHOLE, Columns, plain, wrong
+
+_PART = re.compile(r"refs\.(0|[1-9]\d{0,17})\.parq")
+
+
+def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
+    """The references of the array whose files lie in ``folder``, ``record`` chunks in each.
+
+    Raises:
+        Error: ``corrupt`` where a file makes no sense.
+    """
+    known: dict[str, int] = {}
+    parts: list[tuple[np.ndarray, ...]] = []
+    inline: dict[int, bytes] = {}
+    count = prod(grid)
+    # of files that are not there nothing is either
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    for part in sorted(int(match[1]) for match in map(_PART.fullmatch, names) if match):
+        file, first = os.path.join(folder, f"refs.{part}.parq"), part * record
+        if first >= count:
+            break
+        try:
+            table = parquet.ParquetFile(file).read().slice(0, min(record, count - first))
+            raw, there = _inline(table), _valid(table, "path")
+            inline.update({first + at: value for at, value in raw.items()})
+            there = there[~np.isin(there, [*raw])]
+            if not len(there):
+                continue
+            names = table["path"].cast(pa.string()).take(there).combine_chunks().dictionary_encode()
+            offsets, sizes = (np.asarray(table[name])[there].astype("i8") for name in ("offset", "size"))
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            raise wrong(file, " ".join(str(error).split())) from error
+        known_ids = [known.setdefault(name, len(known)) for name in names.dictionary.to_pylist()]
+        ids = np.array(known_ids, "i8")[np.asarray(names.indices)]
+        whole = (offsets == 0) & (sizes == 0)
+        parts.append((ids, there + first, offsets, np.where(whole, WHOLE, sizes)))
+    nothing = (np.empty(0, "i8"),) * 4
+    ids, chunks, offsets, lengths = (np.concatenate(each) for each in zip(nothing, *parts, strict=True))
+    return Columns([*known], ids, chunks, offsets, lengths, inline)
+
+
+def _valid(table: pa.Table, name: str) -> np.ndarray:
+    """Rows that have something in a column."""
+    if name not in table.column_names:
+        return np.empty(0, "i8")
+    return np.flatnonzero(np.asarray(table[name].is_valid()))
+
+
+def _inline(table: pa.Table) -> dict[int, bytes]:
+    rows: dict[int, Any] = {at: table["raw"][at].as_py() for at in _valid(table, "raw").tolist()}
+    return {at: plain(value) for at, value in rows.items()}
