@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -82,6 +83,45 @@ def test_a_reader_that_leaves(place: Path) -> None:
     assert child.stdout.readline() == b'"n","v"\n'
     child.stdout.close()
     assert (child.stderr.read(), child.wait(timeout=60)) == (b"", 0)
+
+
+def said(*words: str) -> bytes:
+    """What a command of its own process writes to stdout."""
+    return subprocess.run([sys.executable, "-m", "icecore", *words], capture_output=True, check=True).stdout
+
+
+def test_data_go_to_stdout(place: Path, run: Any) -> None:
+    """``-o -`` is stdout with every verb that writes data, and nothing else is written there."""
+    assert said("restore", "moon.icecore", "/t", "-o", "-") == Path("t.csv").read_bytes()
+    assert said("read", "moon.icecore", "/a b ü/x", "1:3", "-o", "-") == b"phony_dim_0,x\n1,1.0\n2,2.0\n"
+    rows = json.loads(said("query", "moon.icecore", "/t", "--limit", "2", "-o", "-", "--json"))
+    assert rows == [{"n": 0, "v": 0}, {"n": 1, "v": 1}]
+    assert json.loads(said("read", "moon.icecore", "/a b ü/x", "1:3", "-o", "-", "--json"))["data"] == [1, 2]
+    assert not Path("-").exists()
+    assert said("restore", "moon.icecore", "/t", "-o", "again.csv") == b""
+    status, _, err = run("restore", "moon.icecore", "/t", "-o", "-", "--json")
+    assert status == 2
+    assert "both write to stdout" in err
+    Path("u.csv").write_text("n,v\n1,2\n")
+    icecore.pack(["t.csv", "u.csv"], "moon.icecore", "/two", "rows")
+    status, _, err = run("restore", "moon.icecore", "/two", "-o", "-")
+    assert status == 2
+    assert "/two was packed from 2 files, and stdout takes one" in err
+
+
+def test_json_tells_of_a_file_that_was_written(place: Path, run: Any) -> None:
+    status, out, _ = run("query", "moon.icecore", "/t", "--limit", "3", "-o", "q.csv", "--json")
+    assert status == 0
+    assert json.loads(out) == {"file": "q.csv", "rows": 3, "columns": ["n", "v"]}
+
+
+def test_a_link_to_a_file_stays_a_link(place: Path, run: Any) -> None:
+    """``/dev/stdout`` is one: of what the shell opened, which no file may take the place of."""
+    os.symlink("there.csv", "link.csv")
+    for _ in range(2):  # there is no such file yet, then there is one
+        assert run("restore", "moon.icecore", "/t", "-o", "link.csv")[0] == 0
+        assert os.readlink("link.csv") == "there.csv"
+        assert Path("there.csv").read_bytes() == Path("t.csv").read_bytes()
 
 
 def test_the_root_has_one_slash(place: Path, run: Any) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, settings
+from icecore import errors
+from icecore.cli.console import Json, Progress, StorageOption, emit, examples, settings, talk
 
 
 def restore(
@@ -15,7 +16,7 @@ def restore(
     ],
     table: Annotated[str, typer.Argument(metavar="/TABLE", help="A table that was packed from text.")],
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="File, or folder for several.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="File, or folder for several; - for stdout.")
     ],
     source: Annotated[
         str | None, typer.Option(metavar="NAME", help="One of the files that the table was made of.")
@@ -30,6 +31,8 @@ def restore(
     from icecore.repo import open
     from icecore.tables.restore import restore
 
+    if json and output == "-":
+        raise errors.make("invalid", "--json and -o - both write to stdout", "leave one of them out")
     with Progress("restore") as progress:
         written = restore(
             open(repository, storage=settings(storage)),
@@ -38,7 +41,10 @@ def restore(
             source,
             progress=lambda done, total: progress(table, done, total),
         )
-    emit({"files": written}, json, "\n".join(written))
+    if json:
+        emit({"files": written}, json, "")
+    elif output != "-":
+        talk("\n".join(written))
 
 
 def register(app: typer.Typer) -> None:
