@@ -126,3 +126,37 @@ def test_a_link_to_a_file_stays_a_link(place: Path, run: Any) -> None:
 
 def test_the_root_has_one_slash(place: Path, run: Any) -> None:
     assert run("diff", "moon.icecore", "1CECHNKREP0F1RSTCMT0")[1].splitlines()[0] == "+ /"
+
+
+def test_a_path_stands_apart_from_its_repository(place: Path, run: Any) -> None:
+    """REPO:/path is for sources; as a destination it made a folder of that name."""
+    for words in (["ls", "moon.icecore:/t"], ["link", "a b ü.h5", "--into", "moon.icecore:/t"]):
+        status, _, err = run(*words)
+        assert status == 2
+        assert "moon.icecore:/t names /t in a repository" in err
+        assert "name it apart: moon.icecore /t" in err
+    assert not Path("moon.icecore:").exists()
+    assert "make one" in run("ls", "sun.icecore:/t")[2]
+
+
+def test_no_version_behind_the_at(place: Path, run: Any) -> None:
+    """As ``REPO@$TAG`` comes out where TAG is not set; as a destination it made a folder of that name."""
+    for words in (["ls", "moon.icecore@"], ["pack", "t.csv", "--into", "moon.icecore@"]):
+        status, _, err = run(*words)
+        assert status == 2
+        assert "moon.icecore@ names no version behind its @" in err
+    assert not Path("moon.icecore@").exists()
+
+
+def test_h_is_help(run: Any) -> None:
+    assert run("-h") == run("--help")
+    assert run("link", "-h") == run("link", "--help")
+    assert "SRC..." in run("link", "-h")[1]
+
+
+def test_chunks_that_are_for_no_array(place: Path, run: Any) -> None:
+    """They were not heeded, as if chunks had been planned for what was asked."""
+    status, _, err = run("pack", "a b ü.h5", "--into", "moon.icecore", "--group", "/p", "--chunk", "1,2")
+    assert status == 2
+    assert "chunk (1, 2) is for arrays of 2 dimensions, and there is none" in err
+    assert "arrays have 1" in err

@@ -44,6 +44,7 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
         name="icecore",
         help="Cut exactly the part you need out of an archive of any size.",
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

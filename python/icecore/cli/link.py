@@ -44,8 +44,8 @@ def link(
 ) -> None:
     """Index files in place.
 
-    Links arrays of HDF5, NetCDF and NumPy files into a repository: their data stays where it is. What can't
-    be linked is copied, and listed with the reason.
+    Links arrays of HDF5, NetCDF, NumPy and Zarr files into a repository: their data stays where it is. What
+    can't be linked is copied, and listed with the reason.
     """
     from icecore.linking import link
 
