@@ -160,3 +160,13 @@ def test_chunks_that_are_for_no_array(place: Path, run: Any) -> None:
     assert status == 2
     assert "chunk (1, 2) is for arrays of 2 dimensions, and there is none" in err
     assert "arrays have 1" in err
+
+
+def test_a_shell_completes_verbs_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_ICECORE_COMPLETE", "complete_bash")
+    for typed, at, wanted in (("icecore li", "1", {b"link"}), ("icecore gc --ol", "2", {b"--older-than"})):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", at)
+        assert set(said().split()) == wanted
+    monkeypatch.delenv("_ICECORE_COMPLETE")
+    assert b"complete -o default -F _icecore_completion" in said("--show-completion", "bash")
