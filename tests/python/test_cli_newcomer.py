@@ -115,6 +115,13 @@ def test_json_tells_of_a_file_that_was_written(place: Path, run: Any) -> None:
     assert json.loads(out) == {"file": "q.csv", "rows": 3, "columns": ["n", "v"]}
 
 
+def test_no_rows_are_what_was_asked_for(place: Path, run: Any) -> None:
+    """The names of the columns alone, as SQL's ``limit 0`` gives them: not "no row matches"."""
+    assert run("query", "moon.icecore", "/t", "--limit", "0", "-o", "q.csv")[0] == 0
+    assert Path("q.csv").read_text() == '"n","v"\n'
+    assert run("query", "moon.icecore", "/t", "--where", "n < 0", "-o", "q.csv")[0] == 1
+
+
 def test_a_link_to_a_file_stays_a_link(place: Path, run: Any) -> None:
     """``/dev/stdout`` is one: of what the shell opened, which no file may take the place of."""
     os.symlink("there.csv", "link.csv")

@@ -116,7 +116,7 @@ def query(
         emit({"file": output, "rows": count, "columns": rows.columns}, json, "")
     elif output not in (None, "-"):
         talk(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
-    if count == 0 or (reduce is not None and rows.matched == 0):
+    if limit != 0 and (count == 0 or (reduce is not None and rows.matched == 0)):
         talk("icecore: no row matches")
         raise typer.Exit(1)
 
