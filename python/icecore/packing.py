@@ -100,7 +100,7 @@ def pack(
             None it is told from the cells, and ``notes`` say where that is doubtful.
         summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
             (:mod:`icecore.tables.summaries`); their chunks are planned as those of tables. Text tables of
-            more than one chunk always have summaries.
+            8,192 rows or more always have summaries.
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
