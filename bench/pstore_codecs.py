@@ -161,10 +161,6 @@ def among(names: set[str], side: str | None = None) -> Callable[[dict[str, Outco
     return middle
 
 
-def harmonic(values: list[float]) -> float:
-    return len(values) / sum(1 / v for v in values)
-
-
 def over(
     side: str, simulated: set[str], goal: str = "archive"
 ) -> Callable[[dict[str, Outcome]], float | None]:
@@ -176,7 +172,7 @@ def over(
         names = [name for name in ours if name in theirs and name in simulated]
         if not names:
             return None
-        means = [harmonic([of[n]["ratio"] for n in names]) for of in (ours, theirs)]
+        means = [statistics.harmonic_mean([of[n]["ratio"] for n in names]) for of in (ours, theirs)]
         return means[0] / means[1]
 
     return gain
@@ -250,7 +246,7 @@ def section(measured: dict[str, Any]) -> str:
 def by_codec(results: dict[str, Outcome], simulated: set[str]) -> str:
     rows = []
     for name, fields in figures_of(results).items():
-        mean = harmonic([e["ratio"] for field, e in fields.items() if field in simulated])
+        mean = statistics.harmonic_mean([e["ratio"] for field, e in fields.items() if field in simulated])
         middle = [statistics.median(e[what] for e in fields.values()) for what in ("ratio", "write", "read")]
         rows.append([name, f"{mean:.3f}", f"{middle[0]:.3f}", number(middle[1]), number(middle[2])])
     rows.sort(key=lambda row: -float(row[1]))

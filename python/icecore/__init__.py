@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from icecore.packing import pack
     from icecore.plan import Plan
     from icecore.repo import Repo, create, open
+    from icecore.tables.table import Table
     from icecore.writer import Writer
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Group",
     "Plan",
     "Repo",
+    "Table",
     "Writer",
     "assay",
     "create",
@@ -53,6 +55,7 @@ _HOMES = {
     "Group": "icecore.group",
     "Plan": "icecore.plan",
     "Repo": "icecore.repo",
+    "Table": "icecore.tables.table",
     "Writer": "icecore.writer",
     "assay": "icecore.analyzer.assay",
     "create": "icecore.repo",

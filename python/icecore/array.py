@@ -324,8 +324,3 @@ def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | 
 
 def _reopen(repo: Repo, path: str) -> Array:
     return repo._array(path)
-
-
-def unit_shape(array: Array) -> tuple[int, ...] | None:
-    """The shape of the unit that is stored as one object: the shard, or the chunk where it isn't sharded."""
-    return array.shards or array.chunks

@@ -1,9 +1,10 @@
-"""A selection written to a file: ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5``."""
+"""A selection written to a file: ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5``; as CSV to stdout."""
 
 from __future__ import annotations
 
 import csv
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ Sel = tuple[Any, ...]
 
 def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
     """Read ``sel`` and write it to ``path`` in the format of its suffix; the file appears only when it is
-    complete.
+    complete. ``-`` is CSV on stdout.
 
     ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension,
     and the value.
@@ -35,6 +36,10 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
         Error: ``unsupported`` for another suffix or a missing package, ``dtype`` for what the format can't
             hold, ``io`` or ``permission`` where the file can't be written.
     """
+    if path == "-":
+        data = array.read(sel, **precision)
+        _csv(array, sel, data, path)
+        return data
     suffix = os.path.splitext(path)[1].lower()
     write = _FORMATS.get(suffix)
     if write is None:
@@ -78,8 +83,10 @@ def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
 
 def _csv(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
     table = columns(array, sel, _scalars(array, data))
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+    is_file = path != "-"
+    target = path if is_file else sys.stdout.fileno()
+    with open(target, "w", newline="", encoding="utf-8", closefd=is_file) as file:
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
         writer.writerows(zip(*(_text(column) for column in table.values()), strict=True))
 

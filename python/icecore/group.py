@@ -13,7 +13,38 @@ if TYPE_CHECKING:
     from icecore.repo import Repo
 
 
-class Group:
+class Members:
+    """What a mapping from names to arrays and groups can do besides being indexed and iterated."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[str]: ...
+        def __getitem__(self, path: str) -> Array | Group: ...
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """The array or group of this name, or ``default`` where there is none."""
+        try:
+            return self[path]
+        except KeyError:
+            return default
+
+    def keys(self) -> list[str]:
+        """What iterating gives."""
+        return list(self)
+
+    def values(self) -> list[Array | Group]:
+        """The arrays and groups, in the order of :meth:`keys`."""
+        return [self[name] for name in self]
+
+    def items(self) -> list[tuple[str, Array | Group]]:
+        """Both, in pairs."""
+        return [(name, self[name]) for name in self]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.keys()
+
+
+class Group(Members):
     """A view of everything below one path, at one version. Iterating gives the names of its members."""
 
     def __init__(self, repo: Repo, node: Node) -> None:
@@ -65,15 +96,8 @@ class Group:
     def __len__(self) -> int:
         return len(self._members())
 
-    def keys(self) -> list[str]:
-        """The names of its members."""
-        return [node.name for node in self._members()]
-
     def _members(self) -> list[Node]:
         return [node for node in self._repo._visible() if node.path != "/" and node.parent == self.path]
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self.keys()
 
     def __repr__(self) -> str:
         from icecore import tree

@@ -25,7 +25,7 @@ def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] 
     """The repository, or None where there is none."""
     if isinstance(into, Repo):
         return into
-    place, ref = reference.split_ref(into)
+    place, ref = reference.repository(into)
     for wait in (*_WAITS, None):
         try:
             return open(f"{place}@{ref}" if ref else place, storage=storage)

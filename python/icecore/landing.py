@@ -20,6 +20,7 @@ _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 @contextmanager
 def landing(path: str) -> Iterator[str]:
     """``with landing(path) as part``: what is written to ``part`` is ``path`` once the block has ended well.
+    A link, ``/dev/stdout`` for instance, stays one: what it names is written.
 
     Raises:
         Error: ``io``, ``permission`` or ``not-found`` (no such folder), naming ``path``, where the system
@@ -29,11 +30,12 @@ def landing(path: str) -> Iterator[str]:
         raise errors.make("invalid", "no file is named to write to", "-o FILE")
     # A device or a pipe is written to: putting a file in its place would take it away from everybody.
     is_special = os.path.exists(path) and not os.path.isfile(path)
-    part = path if is_special else f"{path}.part{os.path.splitext(path)[1]}"
+    target = path if is_special else os.path.realpath(path)
+    part = target if is_special else f"{target}.part{os.path.splitext(path)[1]}"
     try:
         yield part
         if not is_special:
-            os.replace(part, path)
+            os.replace(part, target)
     except errors.Error:
         raise
     except OSError as error:

@@ -102,7 +102,7 @@ def pack(
             None it is told from the cells, and ``notes`` say where that is doubtful.
         summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
             (:mod:`icecore.tables.summaries`); their chunks are planned as those of tables. Text tables of
-            more than one chunk always have summaries.
+            8,192 rows or more always have summaries.
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
@@ -381,7 +381,8 @@ def _to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:
 
 
 def _check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
-    """Whether some array has each of the dimensions that lengths are given for."""
+    """Whether some array has each of the dimensions that lengths are given for, or as many of them."""
+    axes = sorted({len(entry.shape) for entry in entries})
     known = {dim for entry in entries for dim in entry.dims if dim is not None}
     for what, shape in given.items():
         unknown = [dim for dim in shape if dim not in known] if isinstance(shape, Mapping) else []
@@ -389,6 +390,12 @@ def _check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry
             names = ", ".join(sorted(known)) or "none has a name: give lengths by position, 16,64,64"
             message = f"no array has the dimension {unknown[0]!r} of {what}"
             raise errors.make("invalid", message, f"known: {names}")
+        if entries and shape is not None and not isinstance(shape, Mapping) and len(shape) not in axes:
+            dimensions = text.plural(len(shape), "dimension")
+            message = f"{what} {tuple(shape)} is for arrays of {dimensions}, and there is none"
+            raise errors.make(
+                "invalid", message, f"arrays have {' or '.join(map(str, axes))}; or name them: x=64"
+            )
 
 
 def _shape_for(wanted: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:

@@ -8,9 +8,9 @@ from typing import Any
 from icecore import text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """Requests and bytes of one read; ``str(plan)`` explains it.
+    """Requests and bytes of one read; printed, or as the last line of a notebook's cell, it explains itself.
 
     Attributes:
         requests: number of reads or GETs for data, after neighbouring spans were merged.
@@ -65,6 +65,8 @@ class Plan:
             ]
         )
         return "\n\n".join([head, self._arrays(), *([self._objects()] if self.objects else [])])
+
+    __repr__ = __str__
 
     def _arrays(self) -> str:
         rows = [[item["path"], item["shape"], " → ".join(item["codecs"])] for item in self.arrays]

@@ -37,6 +37,26 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     return text[:at], text[at + 1 :]
 
 
+def repository(text: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """The same of what is to name a repository, and nothing in it.
+
+    Raises:
+        Error: ``invalid`` for ``REPO:/path`` and for ``REPO@`` without a version, where there is such a REPO.
+    """
+    text = os.fspath(text)
+    repo, path = split_path(text)
+    place, _ = split_ref(repo)
+    if path is not None and not is_url(place) and Path(place).expanduser().exists():
+        message = f"{text} names {path} in a repository, where the repository alone should stand"
+        raise errors.make(
+            "invalid", message, f"name it apart: {repo} {path}, with link and pack --group {path}"
+        )
+    if place.endswith("@") and not Path(place).exists() and Path(place[:-1]).expanduser().exists():
+        hint = "name a branch, a tag, a snapshot or a time, or leave the @ out for branch main"
+        raise errors.make("invalid", f"{text} names no version behind its @", hint)
+    return split_ref(text)
+
+
 def _in_folder(text: str, at: int) -> bool:
     """Whether the ``@`` at ``at`` stands in a folder's name; branches may have a ``/`` in theirs."""
     slash = text.find("/", at)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference, selection
 from icecore.array import Array, precision
-from icecore.group import Group
+from icecore.group import Group, Members
 from icecore.nodes import Node, hidden, nearest
 from icecore.plan import Plan
 
@@ -43,7 +43,7 @@ def open(
         Error: ``not-found`` (a ``FileNotFoundError`` where there is no repository, a ``KeyError`` where
             there is no such version), ``permission``, ``network``, ``format``.
     """
-    place, ref = reference.split_ref(url)
+    place, ref = reference.repository(url)
     return _open(reference.location(place), ref, storage, allow_links)
 
 
@@ -108,8 +108,9 @@ def _reopen(
     return _open(place, snapshot, dict(storage), None if allow_links is None else list(allow_links))
 
 
-class Repo:
-    """A repository at one version, as a mapping from paths to arrays and groups. Use :func:`icecore.open`.
+class Repo(Members):
+    """A repository at one version, as a mapping from all paths below its root, sorted, to arrays and groups.
+    Use :func:`icecore.open`.
 
     A version never changes: open the repository again to see what others committed since.
     """
@@ -188,10 +189,6 @@ class Repo:
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    def keys(self) -> list[str]:
-        """All paths below the root, sorted."""
-        return list(self)
 
     @property
     def arrays(self) -> dict[str, Array]:
@@ -408,9 +405,6 @@ class Repo:
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return (self.url, self.snapshot_id)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self.keys()
 
     def __repr__(self) -> str:
         from icecore import tree

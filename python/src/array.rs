@@ -34,19 +34,8 @@ impl Array {
     }
 
     #[getter]
-    fn dims(&self) -> Vec<Option<String>> {
-        self.view.meta().dims.clone()
-    }
-
-    #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         numpy_dtype(py, &self.view.meta().dtype)
-    }
-
-    /// Bytes of an element; 16 for strings of any length.
-    #[getter]
-    fn itemsize(&self) -> usize {
-        self.view.meta().dtype.size()
     }
 
     /// The unit that is decoded: a tuple of ints, or of lists of lengths where they are not all alike.
@@ -59,21 +48,6 @@ impl Array {
     #[getter]
     fn shards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.view.meta().shard.as_ref().map(|_| lengths(py, &self.view.meta().grid)).transpose()
-    }
-
-    #[getter]
-    fn codecs_json(&self) -> String {
-        self.view.meta().codecs.to_string()
-    }
-
-    #[getter]
-    fn codec_names(&self) -> Vec<String> {
-        self.view.meta().chain.names()
-    }
-
-    #[getter]
-    fn attrs_json(&self) -> String {
-        self.view.meta().attributes.to_string()
     }
 
     /// One element's bytes.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice};
 use serde_json::{Value, json};
 
-use crate::error::{OrRaise, raise};
+use crate::error::OrRaise;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan_layout, module)?)?;
@@ -15,8 +15,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gather_regions, module)?)?;
     module.add_function(wrap_pyfunction!(default_codecs, module)?)?;
     module.add_function(wrap_pyfunction!(parse_text_selection, module)?)?;
-    module.add_function(wrap_pyfunction!(probe, module)?)?;
-    module.add_function(wrap_pyfunction!(set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(set_cache_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(cache_info, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
@@ -105,23 +103,6 @@ fn parse_text_selection<'py>(py: Python<'py>, text: &str, dims: Vec<Option<Strin
         }
     }
     Ok(list)
-}
-
-/// Size, modification time (ns) and etag of an object behind http(s):// or s3://.
-#[pyfunction]
-#[pyo3(signature = (url, storage=None))]
-fn probe(
-    py: Python<'_>,
-    url: &str,
-    storage: Option<std::collections::BTreeMap<String, String>>,
-) -> PyResult<(u64, i64, Option<String>)> {
-    let identity = py.detach(|| icecore::store::probe(url, &storage.unwrap_or_default())).or_raise()?;
-    Ok((identity.size, identity.mtime_ns, identity.etag))
-}
-
-#[pyfunction]
-fn set_threads(threads: usize) -> PyResult<()> {
-    icecore::set_threads(threads).map_err(raise)
 }
 
 #[pyfunction]

@@ -226,11 +226,6 @@ impl Writer {
         py.detach(|| self.writing()?.write(path, &meta, Region { start, shape }, data)).or_raise()
     }
 
-    /// Stores bytes that are one chunk's, encoded already.
-    fn write_chunk(&self, py: Python<'_>, path: &str, chunk: u64, data: &[u8]) -> PyResult<()> {
-        py.detach(|| self.writing()?.write_encoded(path, chunk, data.to_vec())).or_raise()
-    }
-
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.writing()?.flush()).or_raise()
     }

@@ -192,6 +192,7 @@ def test_plan(repo: icecore.Repo) -> None:
     text = str(plan)
     for word in ("requests", "bytes wanted", "chunks", "/wrf/t2m", "bytes"):
         assert word in text
+    assert repr(plan) == text  # as a notebook shows it
 
 
 def test_as_an_array(repo: icecore.Repo) -> None:
@@ -224,6 +225,15 @@ def test_looking_around(repo: icecore.Repo) -> None:
     assert group["/answer"].path == "/answer"
     assert "t2m" in group
     assert sorted(group.arrays) == ["lat", "t2m"]
+    for mapping in (repo, group):
+        assert mapping.keys() == list(mapping)
+        assert [(name, item.path) for name, item in mapping.items()] == [
+            (name, mapping[name].path) for name in mapping
+        ]
+        assert [item.path for item in mapping.values()] == [mapping[name].path for name in mapping]
+        assert mapping.get("nope") is None
+        assert mapping.get("nope", 3) == 3
+    assert group.get("t2m").path == "/wrf/t2m"
 
 
 def test_key_errors_name_what_is_near(repo: icecore.Repo) -> None:

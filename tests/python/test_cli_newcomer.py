@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -84,5 +85,95 @@ def test_a_reader_that_leaves(place: Path) -> None:
     assert (child.stderr.read(), child.wait(timeout=60)) == (b"", 0)
 
 
+def said(*words: str) -> bytes:
+    """What a command of its own process writes to stdout."""
+    return subprocess.run([sys.executable, "-m", "icecore", *words], capture_output=True, check=True).stdout
+
+
+def test_data_go_to_stdout(place: Path, run: Any) -> None:
+    """``-o -`` is stdout with every verb that writes data, and nothing else is written there."""
+    assert said("restore", "moon.icecore", "/t", "-o", "-") == Path("t.csv").read_bytes()
+    assert said("read", "moon.icecore", "/a b ü/x", "1:3", "-o", "-") == b"phony_dim_0,x\n1,1.0\n2,2.0\n"
+    rows = json.loads(said("query", "moon.icecore", "/t", "--limit", "2", "-o", "-", "--json"))
+    assert rows == [{"n": 0, "v": 0}, {"n": 1, "v": 1}]
+    assert json.loads(said("read", "moon.icecore", "/a b ü/x", "1:3", "-o", "-", "--json"))["data"] == [1, 2]
+    assert not Path("-").exists()
+    assert said("restore", "moon.icecore", "/t", "-o", "again.csv") == b""
+    status, _, err = run("restore", "moon.icecore", "/t", "-o", "-", "--json")
+    assert status == 2
+    assert "both write to stdout" in err
+    Path("u.csv").write_text("n,v\n1,2\n")
+    icecore.pack(["t.csv", "u.csv"], "moon.icecore", "/two", "rows")
+    status, _, err = run("restore", "moon.icecore", "/two", "-o", "-")
+    assert status == 2
+    assert "/two was packed from 2 files, and stdout takes one" in err
+
+
+def test_json_tells_of_a_file_that_was_written(place: Path, run: Any) -> None:
+    status, out, _ = run("query", "moon.icecore", "/t", "--limit", "3", "-o", "q.csv", "--json")
+    assert status == 0
+    assert json.loads(out) == {"file": "q.csv", "rows": 3, "columns": ["n", "v"]}
+
+
+def test_no_rows_are_what_was_asked_for(place: Path, run: Any) -> None:
+    """The names of the columns alone, as SQL's ``limit 0`` gives them: not "no row matches"."""
+    assert run("query", "moon.icecore", "/t", "--limit", "0", "-o", "q.csv")[0] == 0
+    assert Path("q.csv").read_text() == '"n","v"\n'
+    assert run("query", "moon.icecore", "/t", "--where", "n < 0", "-o", "q.csv")[0] == 1
+
+
+def test_a_link_to_a_file_stays_a_link(place: Path, run: Any) -> None:
+    """``/dev/stdout`` is one: of what the shell opened, which no file may take the place of."""
+    os.symlink("there.csv", "link.csv")
+    for _ in range(2):  # there is no such file yet, then there is one
+        assert run("restore", "moon.icecore", "/t", "-o", "link.csv")[0] == 0
+        assert os.readlink("link.csv") == "there.csv"
+        assert Path("there.csv").read_bytes() == Path("t.csv").read_bytes()
+
+
 def test_the_root_has_one_slash(place: Path, run: Any) -> None:
     assert run("diff", "moon.icecore", "1CECHNKREP0F1RSTCMT0")[1].splitlines()[0] == "+ /"
+
+
+def test_a_path_stands_apart_from_its_repository(place: Path, run: Any) -> None:
+    """REPO:/path is for sources; as a destination it made a folder of that name."""
+    for words in (["ls", "moon.icecore:/t"], ["link", "a b ü.h5", "--into", "moon.icecore:/t"]):
+        status, _, err = run(*words)
+        assert status == 2
+        assert "moon.icecore:/t names /t in a repository" in err
+        assert "name it apart: moon.icecore /t" in err
+    assert not Path("moon.icecore:").exists()
+    assert "make one" in run("ls", "sun.icecore:/t")[2]
+
+
+def test_no_version_behind_the_at(place: Path, run: Any) -> None:
+    """As ``REPO@$TAG`` comes out where TAG is not set; as a destination it made a folder of that name."""
+    for words in (["ls", "moon.icecore@"], ["pack", "t.csv", "--into", "moon.icecore@"]):
+        status, _, err = run(*words)
+        assert status == 2
+        assert "moon.icecore@ names no version behind its @" in err
+    assert not Path("moon.icecore@").exists()
+
+
+def test_h_is_help(run: Any) -> None:
+    assert run("-h") == run("--help")
+    assert run("link", "-h") == run("link", "--help")
+    assert "SRC..." in run("link", "-h")[1]
+
+
+def test_chunks_that_are_for_no_array(place: Path, run: Any) -> None:
+    """They were not heeded, as if chunks had been planned for what was asked."""
+    status, _, err = run("pack", "a b ü.h5", "--into", "moon.icecore", "--group", "/p", "--chunk", "1,2")
+    assert status == 2
+    assert "chunk (1, 2) is for arrays of 2 dimensions, and there is none" in err
+    assert "arrays have 1" in err
+
+
+def test_a_shell_completes_verbs_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_ICECORE_COMPLETE", "complete_bash")
+    for typed, at, wanted in (("icecore li", "1", {b"link"}), ("icecore gc --ol", "2", {b"--older-than"})):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", at)
+        assert set(said().split()) == wanted
+    monkeypatch.delenv("_ICECORE_COMPLETE")
+    assert b"complete -o default -F _icecore_completion" in said("--show-completion", "bash")

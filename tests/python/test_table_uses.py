@@ -241,6 +241,16 @@ def test_pandas_and_duckdb(repo: icecore.Repo, data: dict[str, np.ndarray]) -> N
     assert reader is not None
 
 
+def test_a_table_is_an_arrow_stream(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
+    """DuckDB said std::bad_cast of a table itself, and the others took it for a list of names."""
+    pa = pytest.importorskip("pyarrow")
+    rows = repo.table("/t", ["c", "tb"])
+    np.testing.assert_array_equal(pa.table(rows)["tb"], data["tb"])
+    duckdb = pytest.importorskip("duckdb")
+    for _ in range(2):  # unlike a reader it can be asked again
+        assert duckdb.sql("select count(*) from rows where c = 2").fetchall() == [((data["c"] == 2).sum(),)]
+
+
 def test_polars_reads_only_what_it_needs(
     repo: icecore.Repo, data: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,36 +36,11 @@ impl Region {
     pub fn end(&self) -> Vec<u64> {
         self.start.iter().zip(&self.shape).map(|(&start, &n)| start.saturating_add(n)).collect()
     }
-
-    /// The part that both boxes cover; `None` where they do not meet or differ in rank.
-    #[must_use]
-    pub fn intersect(&self, other: &Self) -> Option<Self> {
-        if self.start.len() != other.start.len() {
-            return None;
-        }
-        let start: Vec<u64> = self.start.iter().zip(&other.start).map(|(&a, &b)| a.max(b)).collect();
-        let ends = self.end().into_iter().zip(other.end()).map(|(a, b)| a.min(b));
-        let shape: Vec<u64> = ends.zip(&start).map(|(end, &start)| end.saturating_sub(start)).collect();
-        let both = Self { start, shape };
-        (!both.is_empty()).then_some(both)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn region(start: &[u64], shape: &[u64]) -> Region {
-        Region { start: start.to_vec(), shape: shape.to_vec() }
-    }
-
-    #[test]
-    fn intersects() {
-        let (a, b) = (region(&[0, 5], &[4, 5]), region(&[2, 0], &[10, 6]));
-        assert_eq!(a.intersect(&b), Some(region(&[2, 5], &[2, 1])));
-        assert_eq!(a.intersect(&region(&[4, 5], &[1, 1])), None);
-        assert_eq!(a.intersect(&region(&[0], &[1])), None);
-    }
 
     #[test]
     fn a_scalar_has_one_element_and_huge_boxes_saturate() {

@@ -16,7 +16,7 @@ pub mod verify;
 pub mod write;
 
 pub use changes::{Change, changes};
-pub use pool::{pool, set_threads};
+pub use pool::pool;
 pub use settings::check_environment;
 
 pub use icecore_catalog as catalog;

@@ -10,9 +10,8 @@ use rayon::ThreadPool;
 use crate::settings;
 
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
-static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// The pool: as many threads as [`set_threads`], else `ICECORE_THREADS`, else the machine's cores.
+/// The pool: as many threads as `ICECORE_THREADS` says, else as the machine has cores.
 pub fn pool() -> Result<&'static ThreadPool> {
     POOL.get_or_try(|_| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(wanted_threads());
@@ -21,26 +20,12 @@ pub fn pool() -> Result<&'static ThreadPool> {
     })
 }
 
-/// Sets the number of threads; refused once the pool runs.
-pub fn set_threads(threads: usize) -> Result<()> {
-    if POOL.get().is_some_and(|p| p.current_num_threads() != threads) {
-        return Err(Error::new(ErrorKind::Invalid, "the decoding threads run already")
-            .hint("set the number before the first read, or ICECORE_THREADS in the environment"));
-    }
-    THREADS.store(threads, Ordering::Relaxed);
-    Ok(())
-}
-
 /// How many threads the pool has, or would have.
 pub(crate) fn threads() -> usize {
     POOL.get().map_or_else(wanted_threads, ThreadPool::current_num_threads)
 }
 
 fn wanted_threads() -> usize {
-    let set = THREADS.load(Ordering::Relaxed);
-    if set > 0 {
-        return set;
-    }
     let named = settings::number(settings::THREADS).filter(|n| *n > 0);
     named.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -44,7 +44,7 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
         name="icecore",
         help="Cut exactly the part you need out of an archive of any size.",
         no_args_is_help=True,
-        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
@@ -68,6 +68,8 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave: 0 done, 1 a check failed or nothing was found, 2 an error."""
     settle()
+    if "_ICECORE_COMPLETE" in os.environ:  # a shell asks what could come next; this leaves
+        table()(prog_name="icecore")
     leave(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from icecore.report import Report
     from icecore.sourcing import Failure
 
-SOURCES = typer.Argument(metavar="SRC", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
+SOURCES = typer.Argument(metavar="SRC...", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
 Sources = Annotated[list[str], SOURCES]
 Into = Annotated[
     str, typer.Option("--into", metavar="REPO", help="The repository; made where there is none.")

@@ -45,8 +45,8 @@ def link(
     """Index files in place.
 
     Links arrays of HDF5, NetCDF and NumPy files, and of what reference files (kerchunk, VirtualiZarr) point
-    at, into a repository: their data stays where it is. What can't be linked is copied, and listed with the
-    reason.
+    at, into a repository: their data stays where it is. What can't be linked (all of a Zarr store) is copied,
+    and listed with the reason.
     """
     from icecore.linking import link
 

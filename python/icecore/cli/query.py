@@ -112,9 +112,11 @@ def query(
         return
     with Progress("query") if output not in (None, "-") else nullcontext():
         count = export(rows, output, json, _SHOWN)
-    if output not in (None, "-"):
+    if output not in (None, "-") and json:
+        emit({"file": output, "rows": count, "columns": rows.columns}, json, "")
+    elif output not in (None, "-"):
         talk(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
-    if count == 0 or (reduce is not None and rows.matched == 0):
+    if limit != 0 and (count == 0 or (reduce is not None and rows.matched == 0)):
         talk("icecore: no row matches")
         raise typer.Exit(1)
 

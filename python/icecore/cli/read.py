@@ -44,8 +44,8 @@ def read(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write .npy, .csv, .parquet, .nc or .h5; rows of .csv and .parquet begin with the "
-            "indexes along each dimension.",
+            help="Write .npy, .csv, .parquet, .nc or .h5; - for CSV to stdout; rows of .csv and .parquet "
+            "begin with the indexes along each dimension.",
         ),
     ] = None,
     rtol: RtolOption = None,
@@ -66,7 +66,7 @@ def read(
     index = parse(sel, array.dims)
     precision: dict[str, Any] = {"rtol": rtol, "bytes": bytes}
     bound = array.bound(**precision)
-    if output is None:
+    if output is None or (json and output == "-"):
         with Progress("read"):
             data = array.read(index, **precision)
         if json and data.size > _MOST_JSON:
@@ -86,7 +86,7 @@ def read(
         data = save(array, index, output, **precision)
     if json:
         emit({**_facts(array, data, bound, False), "file": output}, True, "")
-    else:
+    elif output != "-":
         talk(f"{output}: {data.dtype} {data.shape}, {text.size(data.nbytes)}")
     if not output.lower().endswith(_WITH_ATTRIBUTES):
         tell_packed(array.path, array)

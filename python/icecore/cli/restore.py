@@ -6,16 +6,24 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, settings
+from icecore import errors
+from icecore.cli.console import (
+    Json,
+    Progress,
+    RepoArgument,
+    StorageOption,
+    emit,
+    examples,
+    open_repo,
+    talk,
+)
 
 
 def restore(
-    repository: Annotated[
-        str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.")
-    ],
+    repo: RepoArgument,
     table: Annotated[str, typer.Argument(metavar="/TABLE", help="A table that was packed from text.")],
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="File, or folder for several.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="File, or folder for several; - for stdout.")
     ],
     source: Annotated[
         str | None, typer.Option(metavar="NAME", help="One of the files that the table was made of.")
@@ -27,18 +35,22 @@ def restore(
 
     The original file, byte for byte, checked against its SHA-256; also a table of binary records.
     """
-    from icecore.repo import open
     from icecore.tables.restore import restore
 
+    if json and output == "-":
+        raise errors.make("invalid", "--json and -o - both write to stdout", "leave one of them out")
     with Progress("restore") as progress:
         written = restore(
-            open(repository, storage=settings(storage)),
+            open_repo(repo, storage),
             table,
             output,
             source,
             progress=lambda done, total: progress(table, done, total),
         )
-    emit({"files": written}, json, "\n".join(written))
+    if json:
+        emit({"files": written}, json, "")
+    elif output != "-":
+        talk("\n".join(written))
 
 
 def register(app: typer.Typer) -> None:

@@ -44,15 +44,15 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
     """Write rows out and return their number.
 
     ``output`` names a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears only
-    when it is complete; ``-`` is CSV on stdout. Without it: JSON where asked for, a short table on a
-    terminal, else CSV. As text durations are times of day, ``00:05:00.123``.
+    when it is complete; ``-`` is stdout: JSON where asked for, else CSV. Without it the same, but a short
+    table on a terminal. As text durations are times of day, ``00:05:00.123``.
 
     Raises:
         Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where the
             file can't be written.
     """
     if output is None or output == "-":
-        if output is None and json:
+        if json:
             return _json(rows, sys.stdout)
         if output is None and sys.stdout.isatty():
             return _show(rows, shown)

@@ -6,10 +6,12 @@ import hashlib
 import json
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from icecore import errors, reference
 from icecore.landing import landing
@@ -60,20 +62,23 @@ def restore(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
     """Write the file that a table was packed from as it was; of several files the one named ``source``, or
-    all of them into the folder ``out``, in folders of their own where base names come twice.
+    all of them into the folder ``out``, in folders of their own where base names come twice. ``-`` is stdout.
 
     Returns:
         The paths that were written.
 
     Raises:
-        Error: ``not-found``, ``invalid`` where the table has no print format or several sources have the base
-            name ``source``, ``corrupt`` where what is printed is not what was packed (the file is removed
-            again).
+        Error: ``not-found``, ``invalid`` where the table has no print format, several sources have the base
+            name ``source`` or several would go to stdout, ``corrupt`` where what is printed is not what was
+            packed (the file is removed again).
     """
     table = packed(repo, path)
     names = [str(item["name"]) for item in table["sources"]]
     chosen = _chosen(path, names, source)
     place = os.fspath(out)
+    if place == "-" and len(chosen) > 1:
+        message = f"{path} was packed from {len(chosen)} files, and stdout takes one"
+        raise errors.make("invalid", message, f"name one, {names[chosen[0]]} for instance, or a folder")
     folder, below = len(chosen) > 1 or os.path.isdir(place), sourcenames.places(names)
     written = []
     for i in chosen:
@@ -107,12 +112,21 @@ def _write(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     done = 0
-    with landing(target) as part, open(part, "wb") as file:
+    with _opened(target) as file:
         for block in blocks(repo, path, table, i):
             file.write(block)
             done += len(block)
             if progress is not None:
                 progress(done, table["sources"][i]["bytes"])
+
+
+@contextmanager
+def _opened(target: str) -> Iterator[BinaryIO]:
+    if target == "-":
+        yield sys.stdout.buffer
+        return
+    with landing(target) as part, open(part, "wb") as file:
+        yield file
 
 
 def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buffer]:

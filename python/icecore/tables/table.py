@@ -259,6 +259,12 @@ class Table:
 
         return lazy(self)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows for what takes Arrow streams: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, and DuckDB by
+        the variable's name; :meth:`scan` leaves columns and rows out before they are read.
+        """
+        return self.scan().__arrow_c_stream__(requested_schema)
+
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         if columns is None:
             return list(self._columns)

@@ -255,13 +255,6 @@ impl Writing {
         Ok(())
     }
 
-    /// Stores bytes that are one chunk's, encoded already.
-    pub fn write_encoded(&self, path: &str, chunk: u64, encoded: Vec<u8>) -> Result<()> {
-        let mut lent = self.shared.memory.chunks.take();
-        lent.bytes = encoded;
-        self.shared.store(Target { path: path.to_owned(), chunk, turn: self.shared.turn() }, lent)
-    }
-
     /// Waits until everything queued is stored.
     fn settled(&self) -> Result<MutexGuard<'_, State>> {
         let mut state = self.shared.lock();

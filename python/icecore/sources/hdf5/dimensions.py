@@ -33,13 +33,6 @@ class Labels:
     def name(self) -> str:
         return self.path.rsplit("/", 1)[1]
 
-    @property
-    def dimension(self) -> str:
-        """The name of the dimension it is the scale of; netCDF renames a variable that would collide with
-        one.
-        """
-        return self.name.removeprefix("_nc4_non_coord_")
-
 
 def name_dimensions(groups: list[str], datasets: dict[str, list[Labels]]) -> dict[str, tuple[str, ...]]:
     """Dataset path → dimension names. ``groups`` in the order met; ``datasets`` by group path, in order."""

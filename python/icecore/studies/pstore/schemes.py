@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import harmonic_mean
 
 import icecore
 from icecore.analyzer.families import FAMILIES, family
@@ -46,7 +47,8 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
     everywhere = {label: figure for label, figure in found.items() if len(figure) == len(fields)}
     outcome = Outcome("schemes", [table], [everything])
     mean = {
-        label: [_harmonic([f[i] for f in all_of]) for i in range(3)] for label, all_of in everywhere.items()
+        label: [harmonic_mean([f[i] for f in all_of]) for i in range(3)]
+        for label, all_of in everywhere.items()
     }
     outcome.figures = [
         figures.points(
@@ -82,7 +84,3 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
 
 def _ours(candidate: Candidate) -> bool:
     return any(codec["name"].startswith("icecore.") for codec in candidate.codecs)
-
-
-def _harmonic(values: Sequence[float]) -> float:
-    return len(values) / sum(1 / v for v in values)
