@@ -64,8 +64,12 @@ class Key:
 
 
 def stored(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
-    """The numbers of a column as they are (times as whole ones), and where they are valid (u1; None: all)."""
+    """The numbers of a column as they are (times as whole ones, of texts none but zeros: they are only
+    counted), and where they are valid (u1; None: all).
+    """
     pa = arrow()
+    if pa.types.is_large_string(column.type):
+        return np.zeros(len(column), "u1"), _valid(column)
     if pa.types.is_boolean(column.type):
         return column.cast(pa.uint8()).fill_null(0).to_numpy().view("?"), _valid(column)
     dtype = np.dtype("i8" if pa.types.is_temporal(column.type) else column.type.to_pandas_dtype())
