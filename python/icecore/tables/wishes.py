@@ -59,7 +59,8 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
             kind = _kind(table, wish.label, wish.column)
             if kind.kind not in "biuf" and wish.function not in _OTHERS[kind.kind]:
                 hint = " or ".join(f"{name}:{wish.column}" for name in _OTHERS[kind.kind])
-                raise errors.make("dtype", f"{wish.label}: {wish.column} holds {kind}, no numbers", hint)
+                held = table._array_of(wish.column)._node.dtype_label
+                raise errors.make("dtype", f"{wish.label}: {wish.column} holds {held}, no numbers", hint)
     names = [*keys, *(wish.label for wish in wishes)]
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         hint = "count its values: count:count" if twice == ["count"] and "count" in keys else "name it once"
