@@ -80,6 +80,8 @@ def test_arrays_that_are_no_columns_are_named(tmp_path: Path, run: Any) -> None:
     assert "z is left out: its type is complex128" in err
     for more in (["--columns", "x"], ["--reduce", "count"]):
         assert run("query", path, "/t", *more)[2] == ""
+    status, _, err = run("query", path, "/t", "--where", "x > 1 and z > 1")
+    assert (status, "error[unsupported]" in err, "its type is complex128" in err) == (2, True, True)
 
 
 def test_a_terminal_gets_a_table(repo: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
