@@ -1,9 +1,10 @@
-"""A selection as a PNG: a line of one axis, a map of two, with coordinates and units where the repository
-has them.
+"""A selection as a PNG: a line of one axis, a map of two, with coordinates, dates and units where the
+repository has them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from shlex import quote
 from textwrap import fill
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from icecore import errors, text
 from icecore.array import Array
 from icecore.attributes import typed
+from icecore.dates import as_dates, elapsed, on_axis
 from icecore.landing import landing
 from icecore.missing import missing
 from icecore.selection import is_int, kept_axes, per_axis
@@ -24,6 +26,18 @@ _PIXELS = 2000
 _MOST_DRAWN = 1e300
 #: characters of a label, and of a line of it: along the height of a picture, and along its width
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What an axis or the colours stand for: numbers, what they are called, whether they are dates, and
+    whether they count downwards.
+    """
+
+    values: np.ndarray
+    label: str
+    is_date: bool = False
+    is_downward: bool = False
 
 
 def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
@@ -44,9 +58,9 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufmM":
         kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
-        message = f"{array.path} holds {kind}: only real numbers can be drawn"
+        message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
         raise errors.make(
             "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
         )
@@ -55,7 +69,8 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
         raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
     axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
-    values = physical(array, raw.squeeze())
+    drawn = _measured(array, raw.squeeze())
+    values = drawn.values
     if values.ndim not in (1, 2):
         left = f"{values.ndim} axes of lengths {values.shape}"
         raise errors.make(
@@ -68,12 +83,11 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     plot = figure.add_subplot()
-    labels = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
+    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
     if values.ndim == 1:
-        _line(plot, values, *labels[0][:2])
-        plot.set_ylabel(fill(_label(array), _UPRIGHT), parse_math=False)
+        _line(plot, drawn, scales[0])
     else:
-        _map(figure, plot, values, labels, _label(array))
+        _map(figure, plot, drawn, scales)
     plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
     with landing(path) as part:
         figure.savefig(part)
@@ -107,10 +121,8 @@ def _is_huge(values: np.ndarray) -> bool:
     return bool((np.abs(values[np.isfinite(values)]) > _MOST_DRAWN).any())
 
 
-def _label(array: Array) -> str:
-    attrs = array.attrs
-    name = _shown(str(attrs.get("long_name") or attrs.get("standard_name") or array.name))
-    return f"{name} [{_shown(str(attrs['units']))}]" if attrs.get("units") else name
+def _name(array: Array) -> str:
+    return str(array.attrs.get("long_name") or array.attrs.get("standard_name") or array.name)
 
 
 def _shown(label: str) -> str:
@@ -127,20 +139,33 @@ def _title(array: Array, sel: tuple[Any, ...]) -> str:
     return f"{array.path} ({', '.join(cuts)})" if cuts else array.path
 
 
-def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> tuple[np.ndarray, str, bool]:
-    """Coordinates along an axis of the picture, what they are called, and whether they count downwards."""
+def _measured(array: Array, raw: np.ndarray) -> _Scale:
+    """Elements as numbers that can be drawn; times are days since 1970 where matplotlib has such dates."""
+    label, units = _shown(_name(array)), array.attrs.get("units")
+    if array.dtype.kind in "mM":
+        values, units = elapsed(raw)
+    else:
+        values = physical(array, raw)
+    dates = as_dates(array, raw, values)
+    if dates is not None:
+        return _Scale(dates, label, is_date=True)
+    return _Scale(values, f"{label} [{_shown(str(units))}]" if units else label)
+
+
+def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> _Scale:
+    """Coordinates along an axis of the picture."""
     if axis is None:
-        return np.arange(length), "index", False
+        return _Scale(np.arange(length), "index")
     dim = array.dims[axis]
     index = per_axis(sel, array.ndim)[axis]
     found = array.repo.arrays.get(f"{array._node.parent.rstrip('/')}/{dim}")
-    numeric = found is not None and found.dims == (dim,) and found.dtype.kind in "iuf"
+    numeric = found is not None and found.dims == (dim,) and found.dtype.kind in "iufmM"
     if found is not None and numeric and found.shape == (array.shape[axis],) and found is not array:
-        values = physical(found, found.read(index))
-        if _ordered(values) and not _is_huge(values):
-            return values, _label(found), found.attrs.get("positive") == "down"
+        scale = _measured(found, found.read(index))
+        if _ordered(scale.values) and not _is_huge(scale.values):
+            return replace(scale, is_downward=found.attrs.get("positive") == "down")
     values = np.arange(array.shape[axis])[index]
-    return (values if _ordered(values) else np.arange(length)), _shown(dim or f"axis {axis}"), False
+    return _Scale(values if _ordered(values) else np.arange(length), _shown(dim or f"axis {axis}"))
 
 
 def _ordered(values: np.ndarray) -> bool:
@@ -149,7 +174,8 @@ def _ordered(values: np.ndarray) -> bool:
     return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
 
 
-def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:
+def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
+    values, x = drawn.values, along.values
     if len(values) > _POINTS:
         step = -(-len(values) // (_POINTS // 2))
         rest = -len(values) % step
@@ -159,7 +185,11 @@ def _line(plot: Any, values: np.ndarray, x: np.ndarray, label: str) -> None:
         plot.plot(np.repeat(x[::step], 2), ends, linewidth=0.9)
     else:
         plot.plot(x, values, linewidth=0.9)
-    plot.set_xlabel(fill(label, _FLAT), parse_math=False)
+    plot.set_xlabel(fill(along.label, _FLAT), parse_math=False)
+    plot.set_ylabel(fill(drawn.label, _UPRIGHT), parse_math=False)
+    for scale, axis in ((along, plot.xaxis), (drawn, plot.yaxis)):
+        if scale.is_date:
+            on_axis(axis)
 
 
 def _least(rows: np.ndarray) -> np.ndarray:
@@ -171,16 +201,18 @@ def _most(rows: np.ndarray) -> np.ndarray:
     return -_least(-rows)
 
 
-def _map(
-    figure: Any, plot: Any, values: np.ndarray, labels: list[tuple[np.ndarray, str, bool]], label: str
-) -> None:
-    (y, y_label, downwards), (x, x_label, _) = labels
+def _map(figure: Any, plot: Any, drawn: _Scale, scales: list[_Scale]) -> None:
+    (y, x), values = scales, drawn.values
     step_y, step_x = (max(n // _PIXELS, 1) for n in values.shape)
     mesh = plot.pcolormesh(
-        x[::step_x], y[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
+        x.values[::step_x], y.values[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
     )
-    figure.colorbar(mesh).set_label(fill(label, _UPRIGHT), parse_math=False)
-    plot.set_xlabel(fill(x_label, _FLAT), parse_math=False)
-    plot.set_ylabel(fill(y_label, _UPRIGHT), parse_math=False)
-    if downwards:
+    bar = figure.colorbar(mesh)
+    bar.set_label(fill(drawn.label, _UPRIGHT), parse_math=False)
+    plot.set_xlabel(fill(x.label, _FLAT), parse_math=False)
+    plot.set_ylabel(fill(y.label, _UPRIGHT), parse_math=False)
+    for scale, axis in ((x, plot.xaxis), (y, plot.yaxis), (drawn, bar.ax.yaxis)):
+        if scale.is_date:
+            on_axis(axis)
+    if y.is_downward:
         plot.invert_yaxis()

@@ -2,7 +2,7 @@
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Result};
-use icecore::group::{self, Function, Part};
+use icecore::group::{self, Function, Part, Rows};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,7 +33,7 @@ impl Words {
     }
 
     fn __len__(&self) -> usize {
-        self.words.words().len()
+        self.words.len()
     }
 
     /// The number of each row's key.
@@ -62,9 +62,10 @@ impl Words {
         Ok(PyArray1::from_vec(py, codes))
     }
 
-    /// The keys in order of their numbers, and the number of null.
-    fn keys<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u64>>, Option<u32>) {
-        (PyArray1::from_slice(py, self.words.words()), self.words.null())
+    /// The keys in order of their numbers, and the number of null; nothing is left here.
+    fn finish<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<u64>>, Option<u32>) {
+        let (words, null) = std::mem::take(&mut self.words).finish();
+        (PyArray1::from_vec(py, words), null)
     }
 }
 
@@ -100,18 +101,18 @@ impl Texts {
         Ok(PyArray1::from_vec(py, codes))
     }
 
-    /// The keys' offsets and bytes in order of their numbers, and the number of null.
+    /// The keys' offsets and bytes in order of their numbers, and the number of null; nothing is left here.
     #[allow(clippy::type_complexity)]
-    fn keys<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Option<u32>) {
-        let (offsets, bytes) = self.texts.texts();
-        (PyArray1::from_vec(py, offsets), PyArray1::from_slice(py, bytes), self.texts.null())
+    fn finish<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Option<u32>) {
+        let (offsets, bytes, null) = std::mem::take(&mut self.texts).finish();
+        (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, bytes), null)
     }
 }
 
 /// A function of a column for each key.
 #[pyclass(module = "icecore._icecore")]
 pub struct Fold {
-    fold: group::Fold,
+    fold: Option<group::Fold>,
 }
 
 #[pymethods]
@@ -126,7 +127,7 @@ impl Fold {
             "extremes" => Function::Extremes,
             _ => return Err(Error::new(ErrorKind::Internal, format!("no fold {function}"))).or_raise(),
         };
-        Ok(Self { fold: group::Fold::new(function, named(dtype).or_raise()?).or_raise()? })
+        Ok(Self { fold: Some(group::Fold::new(function, named(dtype).or_raise()?).or_raise()?) })
     }
 
     /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
@@ -140,14 +141,15 @@ impl Fold {
     ) -> PyResult<()> {
         let (codes, values) = (codes.as_slice()?, values.as_slice()?);
         let valid = valid.as_ref().map(|v| v.as_slice()).transpose()?;
-        py.detach(|| self.fold.add(codes, keys, values, valid));
-        Ok(())
+        let rows = Rows { codes, values, valid };
+        py.detach(|| self.fold.as_mut().map_or(Ok(()), |fold| fold.add(keys, &rows))).or_raise()
     }
 
-    /// What is known, by name, for each key in order of their numbers.
-    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// What is known, by name, for each key in order of their numbers; nothing is left here.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (name, part) in py.detach(|| self.fold.parts()) {
+        let fold = self.fold.take();
+        for (name, part) in py.detach(|| fold.map_or_else(Vec::new, group::Fold::finish)) {
             match part {
                 Part::Whole(values) => dict.set_item(name, PyArray1::from_vec(py, values))?,
                 Part::Real(values) => dict.set_item(name, PyArray1::from_vec(py, values))?,

@@ -70,6 +70,20 @@ def test_json_and_limit(repo: str, run: Any) -> None:
     assert json.loads(out) == wanted
 
 
+def test_arrays_that_are_no_columns_are_named(tmp_path: Path, run: Any) -> None:
+    with icecore.create(tmp_path / "c.icecore").writer() as w:
+        w.array("/t/x", "i4", (3,))[...] = np.arange(3)
+        w.array("/t/z", "c16", (3,))[...] = np.arange(3) * 1j
+    path = str(tmp_path / "c.icecore")
+    status, out, err = run("query", path, "/t")
+    assert (status, out.splitlines()) == (0, ['"x"', "0", "1", "2"])
+    assert "z is left out: its type is complex128" in err
+    for more in (["--columns", "x"], ["--reduce", "count"]):
+        assert run("query", path, "/t", *more)[2] == ""
+    status, _, err = run("query", path, "/t", "--where", "x > 1 and z > 1")
+    assert (status, "error[unsupported]" in err, "its type is complex128" in err) == (2, True, True)
+
+
 def test_a_terminal_gets_a_table(repo: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from icecore.tables import export
 

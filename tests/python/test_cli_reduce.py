@@ -160,6 +160,38 @@ def test_a_terminal_shows_data_as_they_are(tmp_path: Path, run: Any, monkeypatch
     assert all(word in out for word in ("histogram:x:2", "[red]a", ":x:", "[/b]"))
 
 
+def test_a_terminal_shows_all_columns_beside_histograms(
+    repo: str, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from icecore.tables import export
+
+    monkeypatch.setattr(export.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+    status, out, _ = query(run, repo, "histogram:x, count, max:small, histogram:small:50:0:7 by nan")
+    assert status == 0
+    assert all(name in out for name in ("histogram:x", "count", "max:small", "histogram:small:50:0:7"))
+    assert "more column" not in out
+    assert (out.count(", …"), out.count(f" {N // 4} ")) == (4, 4)
+
+
+def test_texts_that_are_not_null_are_counted(tmp_path: Path, run: Any) -> None:
+    texts = np.array(["a", "", "none", "b", "none", "a"])
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/t/key", "i8", (6,))[...] = [0, 0, 0, 1, 1, 2]
+        w.array("/t/fixed", "U4", (6,), attrs={"_FillValue": "none"})[...] = texts
+        w.array("/t/any", str, (6,))[...] = texts
+        w.array("/t/bytes", "S4", (6,))[...] = texts.astype("S4")
+    path = str(tmp_path / "r.icecore")
+    what = "count, count:fixed, count:any, count:bytes"
+    table = icecore.open(path).table("/t")
+    assert [list(row.values()) for row in table.reduce(what)] == [[6, 4, 6, 6]]
+    keyed = [[0, 3, 2, 3, 3], [1, 2, 1, 2, 2], [2, 1, 1, 1, 1]]
+    assert [list(row.values()) for row in table.reduce(f"{what} by key")] == keyed
+    assert table.reduce("count:fixed", "key = 0")[0] == {"count:fixed": 2}
+    status, _, err = query(run, path, "min:fixed")
+    assert (status, "error[dtype]" in err, "count:fixed" in err) == (2, True, True)
+
+
 def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:
     """Also where it comes in several batches."""
     table = icecore.open(repo).table("/t")

@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli
-from icecore.picture import _least, _most, draw, physical
+from icecore.picture import _axis, _least, _measured, _most, draw, physical
 from icecore.selection import kept_axes, per_axis
 
 pytest.importorskip("matplotlib")
@@ -130,6 +130,58 @@ def test_huge_coordinates_and_several_missing_values(tmp_path: Path) -> None:
     repo = icecore.open(tmp_path / "r")
     draw(repo["/y"], (...,), str(tmp_path / "y.png"))
     np.testing.assert_array_equal(physical(repo["/y"], repo["/y"][...]), [0, np.nan, np.nan, 3])
+
+
+DAYS = np.arange(400.0)
+FIRST = np.datetime64("2001-01-01T06:00", "ns")
+HOURS = FIRST + (DAYS * 24).astype("m8[h]")
+TIMES = {
+    "units": (DAYS + 0.25, {"units": "days since 2001-01-01"}, True),
+    "seconds": (DAYS * 86400, {"units": "seconds since 2001-01-01T06:00:00Z", "calendar": "standard"}, True),
+    "scaled": (DAYS * 2, {"units": "hours since 2001-01-01 06:00", "scale_factor": 12.0}, True),
+    "datetime64": (HOURS, {}, True),
+    "other calendar": (DAYS, {"units": "days since 2001-01-01", "calendar": "noleap"}, False),
+    "no date": (DAYS, {"units": "days since launch"}, False),
+    "before": (DAYS, {"units": "days since 1582-10-01"}, False),
+    "far": (DAYS * 10_000, {"units": "days since 2001-01-01"}, False),
+    "short": (FIRST + DAYS.astype("m8[ns]"), {}, False),
+    "durations": (HOURS - FIRST, {}, False),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", TIMES)
+def test_times_are_dates(tmp_path: Path, name: str) -> None:
+    """Along an axis and as values, where matplotlib has such dates."""
+    times, attrs, is_date = TIMES[name]
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/g/v", "f4", (400,), ("t",))[...] = np.arange(400)
+        w.array("/g/t", times.dtype, (400,), ("t",), attrs=attrs)[...] = times
+        w.array("/g/of", times.dtype, (400,), ("t",), attrs=attrs)[...] = times
+    repo = icecore.open(tmp_path / "r")
+    along, drawn = _axis(repo["/g/v"], 0, (...,), 400), _measured(repo["/g/of"], repo["/g/of"][...])
+    assert (along.is_date, drawn.is_date) == (is_date, is_date)
+    assert (along.label, drawn.label) == ("t", "of") if is_date else along.label.startswith("t [")
+    if is_date:
+        np.testing.assert_allclose(along.values, HOURS.astype("i8") / 86_400e9, atol=1e-9)
+    elif "units" in attrs:
+        np.testing.assert_array_equal(along.values, times)
+    else:
+        np.testing.assert_array_equal(np.diff(along.values), np.diff(times).astype("i8"))
+    for path in ("/g/v", "/g/of"):
+        draw(repo[path], (...,), str(tmp_path / "x.png"))
+        assert png_size(tmp_path / "x.png") == (1080, 600)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "times", [np.array(["NaT", "NaT"], "M8[s]"), np.array(["20000", "NaT", "1999"], "M8[Y]"), HOURS[:1]]
+)
+def test_few_and_far_times(tmp_path: Path, times: np.ndarray) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/t", times.dtype, (2, len(times)))[...] = [times, times]
+    draw(icecore.open(tmp_path / "r")["/t"], (...,), str(tmp_path / "x.png"))
+    assert png_size(tmp_path / "x.png") == (1080, 600)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +170,31 @@ def test_deviations_of_what_varies_little_by_key(tmp_path: Path, first: float) -
         wanted = x[k == row["k"]].astype("g")
         assert row["std:x"] == pytest.approx(float(wanted.std()), rel=1e-11)
         assert row["mean:x"] == pytest.approx(float(wanted.mean()), rel=3e-16)
+
+
+def test_any_number_of_threads_gives_the_same_bits(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(8), 200_000
+    many = rng.integers(0, 10**5, n)
+    x = rng.normal(size=n) * 10.0 ** rng.integers(-8, 8, n)
+    x[rng.random(n) < 0.1] = np.nan
+    columns = {"near": many, "far": many * 7_919_000_003, "few": many % 9, "x": x}
+    table(tmp_path, columns | {"text": (many % 5000).astype("U")})
+    what = "count, sum:x, mean:x, std:x, min:x, max:x, histogram:x:4:-1:1 by"
+    script = f"""
+import icecore, pickle, sys
+t = icecore.open({str(tmp_path / "r.icecore")!r}).table("/t")
+keys = ["near", "far", "few", "text", "few, near", "text, far, few"]
+sys.stdout.buffer.write(pickle.dumps([t.reduce("{what} " + key) for key in keys]))
+"""
+    results = []
+    for threads in ("1", "2", "3", "16"):
+        environment = {**os.environ, "ICECORE_THREADS": threads}
+        ran = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True)
+        results.append(ran.stdout)
+    assert all(result == results[0] for result in results)
+    frame = pd.DataFrame(columns).groupby(["few", "near"]).x
+    wanted = frame.agg(["sum", "min", "max"]).to_numpy()
+    rows = pickle.loads(results[0])[4]
+    got = np.array([[row[f"{name}:x"] for name in ("sum", "min", "max")] for row in rows], "f8")
+    got[np.isnan(wanted[:, 1]), 0] = 0  # where pandas has the sum of no values
+    np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)

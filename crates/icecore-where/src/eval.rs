@@ -228,7 +228,18 @@ pub fn text_of<'a>(
             buffer.clear();
             let points = element.as_chunks::<4>().0;
             let used = points.iter().rposition(|p| *p != [0; 4]).map_or(0, |last| last + 1);
-            for point in points.iter().take(used) {
+            let points = points.get(..used).unwrap_or_default();
+            let mut all = 0;
+            buffer.extend(points.iter().map(|point| {
+                let point = u32::from_ne_bytes(*point);
+                all |= point;
+                point as u8
+            }));
+            if all < 0x80 {
+                return Ok(buffer); // ASCII, as most texts are
+            }
+            buffer.clear();
+            for point in points {
                 let character = char::from_u32(u32::from_ne_bytes(*point))
                     .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a text holds what is no character"))?;
                 buffer.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());

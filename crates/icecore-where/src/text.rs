@@ -50,7 +50,11 @@ impl TextTest {
             Self::Prefix(prefix) if prefix.is_ascii() => text.starts_with(prefix.as_bytes()),
             Self::Prefix(prefix) => decoded(text).starts_with(prefix.as_str()),
             Self::Compare(op, other) => op.holds(decoded(text).as_bytes(), other.as_bytes()),
-            Self::Like(pattern) => like(pattern, &decoded(text).chars().collect::<Vec<char>>()),
+            Self::Like(pattern) if text.is_ascii() => like(pattern, |i| text.get(i).map(|byte| char::from(*byte))),
+            Self::Like(pattern) => {
+                let text: Vec<char> = decoded(text).chars().collect();
+                like(pattern, |i| text.get(i).copied())
+            }
         }
     }
 }
@@ -62,15 +66,15 @@ fn latin1(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Greedy matching with one point to return to: the last `%`. Quadratic at worst.
-fn like(pattern: &[char], text: &[char]) -> bool {
+fn like(pattern: &[char], text: impl Fn(usize) -> Option<char>) -> bool {
     let (mut p, mut t, mut back) = (0, 0, None);
-    while t < text.len() {
+    while let Some(character) = text(t) {
         match pattern.get(p) {
             Some('%') => {
                 back = Some((p, t));
                 p += 1;
             }
-            Some(c) if *c == '_' || text.get(t) == Some(c) => {
+            Some(c) if *c == '_' || *c == character => {
                 p += 1;
                 t += 1;
             }

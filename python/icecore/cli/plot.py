@@ -33,7 +33,7 @@ def plot(
 ) -> None:
     """Draw a selection.
 
-    A line where one axis is left, a map where two are; with coordinates and units where there are any.
+    A line where one axis is left, a map where two are; with coordinates, dates and units where there are any.
     """
     from icecore.picture import draw
     from icecore.selection import parse

@@ -103,6 +103,9 @@ def query(
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
         with Progress("query") if reduce is not None else nullcontext():
             rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
+    if reduce is None and columns is None and not explain:
+        for name, why in table.left_out.items():
+            talk(f"icecore: {name} is left out: {why}; icecore read prints it")
     _tell_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
     if explain:
         with Progress("query"):

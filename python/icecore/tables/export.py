@@ -192,7 +192,8 @@ def _show(scan: Rows, shown: int) -> int:
     rows = 0
     for batch in times(scan.reader()):
         for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
-            first.append(["" if value is None else _cell(value) for value in row.values()])
+            *front, last = row.values()
+            first.append([*map(_cell, front), _cell(last, is_last=True)])
         rows += batch.num_rows
     names = [text.visible(name) for name in scan.columns]
     wide = shutil.get_terminal_size().columns
@@ -207,8 +208,16 @@ def _show(scan: Rows, shown: int) -> int:
     return rows
 
 
-def _cell(value: Any) -> str:
-    return text.shorten(text.visible(value), _CELL) if isinstance(value, str) else str(value)
+def _cell(value: Any, is_last: bool = False) -> str:
+    """A value as text; a list or a histogram of which only a part is shown ends with its last whole number,
+    as it would hide the columns behind it.
+    """
+    if isinstance(value, str):
+        return text.shorten(text.visible(value), _CELL)
+    cell = "" if value is None else str(value)
+    if is_last or len(cell) <= _CELL:
+        return cell
+    return cell[: cell.rfind(", ", 0, _CELL - 2) + 2] + "…"
 
 
 def _fitting(widths: list[int], wide: int) -> int:

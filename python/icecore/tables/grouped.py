@@ -50,28 +50,33 @@ class Grouped:
         return len(self._pairs[-1]) if self._pairs else len(next(iter(self._keys.values())))
 
     def result(self) -> tuple[dict[str, Any], int]:
-        """Keys (as Arrow) and functions (as NumPy or lists) by name, in order of the keys; and all rows."""
+        """Keys (as Arrow) and functions (as NumPy or lists) by name, in order of the keys; and all rows. What
+        was known is gone then: what there is of many keys should not be there twice.
+        """
         if not self._rows:
             return {name: [] for name in [*self._keys, *(wish.label for wish in self._wishes)]}, 0
+        count = len(self)
         numbers = self._numbers()
-        values = [key.values() for key in self._keys.values()]
+        values = [key.finish() for key in self._keys.values()]
         place = order(values, numbers)
-        columns: dict[str, Any] = {
-            name: of.take(arrow().array(number[place]))
-            for name, of, number in zip(self._keys, values, numbers, strict=True)
-        }
-        parts = {name: column.parts(len(self)) for name, column in self._columns.items()}
-        for wish in self._wishes:
-            columns[wish.label] = _value(wish, {n: v[place] for n, v in parts[wish.column].items()})
+        columns: dict[str, Any] = {}
+        for key, of in zip(self._keys, values, strict=True):
+            columns[key] = of.take(arrow().array(numbers.pop(0)[place]))
+        for name, column in self._columns.items():
+            parts = column.finish(count)
+            columns |= {w.label: _value(w, parts, place) for w in self._wishes if w.column == name}
         return columns, self._rows
 
     def _numbers(self) -> list[np.ndarray]:
         """For each key column which of its values each key has."""
-        whole, numbers = np.arange(len(self), dtype="u8"), []
+        whole = np.arange(len(self), dtype="u4")
+        numbers: list[np.ndarray] = []
         for pairs in reversed(self._pairs):
-            words = pairs.keys()[0][whole]
-            numbers.append(words & np.uint64(0xFFFF_FFFF))
-            whole = words >> np.uint64(32)
+            words = pairs.finish()[0]
+            words = words if not numbers else words[whole]  # the last ones are the keys
+            numbers.append(words.astype("u4"))
+            words >>= np.uint64(32)
+            whole = words.astype("u4")
         return [whole, *reversed(numbers)]
 
 
@@ -102,11 +107,11 @@ class _Column:
                 self._histograms[wish] = counts = np.concatenate([counts, more])
             _histogram(wish, counts, codes, values, valid)
 
-    def parts(self, count: int) -> Parts:
-        """What is known, for each of so many keys."""
+    def finish(self, count: int) -> Parts:
+        """What is known, for each of so many keys; nothing is left here."""
         parts: Parts = {wish.label: counts[:count] for wish, counts in self._histograms.items()}
         for fold in self._folds:
-            parts |= fold.parts()
+            parts |= fold.finish()
         for extreme in {"min", "max"} & parts.keys():
             parts[extreme] = parts[extreme].astype(self._dtype)
         return parts
@@ -135,23 +140,21 @@ def _histogram(
     np.add.at(counts.reshape(-1), codes[inside].astype("i8") * wish.bins + bins, 1)
 
 
-def _value(wish: Wish, parts: Parts) -> Any:
-    """One of the functions for each key; None where there is no value."""
-    if wish.column is None:
-        return parts["count"]
+def _value(wish: Wish, parts: Parts, place: np.ndarray) -> Any:
+    """One of the functions for the keys at ``place``; None where there is no value."""
     if wish.function == "count":
-        return parts["count"]
+        return parts["count"][place]
     if wish.function == "histogram":
         low, high = wish.span or (0.0, 1.0)
-        return [{"low": low, "high": high, "counts": counts.tolist()} for counts in parts[wish.label]]
+        counts = parts[wish.label][place]
+        return [{"low": low, "high": high, "counts": of.tolist()} for of in counts]
     none = parts["count"] == 0
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         values = _FUNCTIONS[wish.function](parts)
-    if not none.any():
-        return values
-    kept = values.astype("O")
-    kept[none] = None
-    return kept
+    if none.any():
+        values = values.astype("O")
+        values[none] = None
+    return values[place]
 
 
 def _sum(parts: Parts) -> np.ndarray:

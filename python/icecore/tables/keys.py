@@ -44,15 +44,17 @@ class Key:
         self._dtype = values.dtype
         return self._native.add(values.dtype.name, values.view("u1"), valid)  # type: ignore[arg-type]
 
-    def values(self) -> pa.Array:
-        """The values in order of their numbers; of 16 bits they become 32, which Arrow can sort."""
-        pa = arrow()
-        *found, null = self._native.keys()
+    def finish(self) -> pa.Array:
+        """The values in order of their numbers; of 16 bits they become 32, which Arrow can sort. Nothing is
+        left here.
+        """
+        pa, count = arrow(), len(self)
+        *found, null = self._native.finish()
         parts: list[Any] = found
-        there = np.arange(len(self)) != null
+        there = np.arange(count) != null
         if len(parts) == 2:
             validity = None if null is None else pa.py_buffer(np.packbits(there, bitorder="little"))
-            return pa.Array.from_buffers(self._type, len(self), [validity, *map(pa.py_buffer, parts)])
+            return pa.Array.from_buffers(self._type, count, [validity, *map(pa.py_buffer, parts)])
         [words] = parts
         mask = None if null is None else ~there
         if self._dtype.kind == "f":
@@ -64,8 +66,12 @@ class Key:
 
 
 def stored(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
-    """The numbers of a column as they are (times as whole ones), and where they are valid (u1; None: all)."""
+    """The numbers of a column as they are (times as whole ones, of texts none but zeros: they are only
+    counted), and where they are valid (u1; None: all).
+    """
     pa = arrow()
+    if pa.types.is_large_string(column.type):
+        return np.zeros(len(column), "u1"), _valid(column)
     if pa.types.is_boolean(column.type):
         return column.cast(pa.uint8()).fill_null(0).to_numpy().view("?"), _valid(column)
     dtype = np.dtype("i8" if pa.types.is_temporal(column.type) else column.type.to_pandas_dtype())
@@ -91,7 +97,25 @@ def order(columns: list[pa.Array], numbers: list[np.ndarray]) -> np.ndarray:
         ranks *= np.uint64(len(values))
         ranks += rank[number]
         many = (int(ranks.max()) + 1) if len(ranks) else 1
-    return np.argsort(ranks)
+    return _argsort(ranks)
+
+
+def _argsort(values: np.ndarray) -> np.ndarray:
+    """The places of different numbers in their order. Whole ones within 32 bits are sorted together with
+    their places, in half the time and memory.
+    """
+    if values.dtype.kind not in "iu" or not len(values):
+        return np.argsort(values)
+    least = values.min()
+    if int(values.max()) - int(least) >= 1 << 32 or len(values) > 1 << 32:
+        return np.argsort(values)
+    both = values.astype("u8" if values.dtype.kind == "u" else "i8")
+    both -= both.dtype.type(least)
+    both = both.view("u8")
+    both <<= np.uint64(32)
+    both += np.arange(len(values), dtype="u4")
+    both.sort()
+    return both.astype("u4")  # its lower half
 
 
 def _sorted(values: pa.Array) -> np.ndarray:
@@ -103,6 +127,6 @@ def _sorted(values: pa.Array) -> np.ndarray:
         return pc.array_sort_indices(values).to_numpy()
     numbers, valid = stored(values)
     if valid is None:
-        return np.argsort(numbers)  # several times as fast as Arrow's
+        return _argsort(numbers)  # several times as fast as Arrow's
     there = np.flatnonzero(valid)
-    return np.concatenate([there[np.argsort(numbers[there])], np.flatnonzero(valid == 0)])
+    return np.concatenate([there[_argsort(numbers[there])], np.flatnonzero(valid == 0)])

@@ -11,6 +11,7 @@ import numpy as np
 from icecore import errors
 from icecore.tables import moments, summaries
 from icecore.tables.grouped import Grouped
+from icecore.tables.keys import stored
 from icecore.tables.moments import Moments
 from icecore.tables.reduced import Reduced
 from icecore.tables.scan import arrow, arrow_type
@@ -182,8 +183,8 @@ def _add(group: Group, part: pa.RecordBatch, wishes: Sequence[Wish]) -> None:
 
 
 def _values(column: pa.Array) -> np.ndarray:
-    data = column.drop_null().to_numpy(zero_copy_only=False)
-    data = data.view("i8") if data.dtype.kind in "mM" else data
+    data, valid = stored(column)
+    data = data if valid is None else data[valid.view("?")]
     gone = np.isnan(data) if data.dtype.kind == "f" else np.zeros(0, bool)
     return data[~gone] if gone.any() else data
 

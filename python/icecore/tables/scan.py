@@ -182,7 +182,13 @@ def _check(table: Table, where: str) -> None:
     except UnicodeEncodeError as error:
         message = f"character {error.start + 1} of the where-clause is not encoded in UTF-8"
         raise errors.make("invalid", message, "write the clause in UTF-8") from None
-    table._native.columns_of(where)
+    try:
+        table._native.columns_of(where)
+    except errors.Error as error:
+        for name in table.left_out:
+            if f"there is no column {name} " in str(error):
+                table._names([name])  # says why it is none
+        raise
 
 
 def arrow() -> Any:

@@ -231,10 +231,10 @@ class Table:
 
         Args:
             what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
-                rows, ``count:tb`` values; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the population)
-                and ``rms`` are of numbers, ``min`` and ``max`` of times too. ``histogram:tb:40:0:400`` counts
-                values in 40 bins of one width from 0 to 400, both ends included; without ends from the least
-                to the greatest value, without a number in 100 bins.
+                rows, ``count:tb`` values, also texts; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the
+                population) and ``rms`` are of numbers, ``min`` and ``max`` of times too.
+                ``histogram:tb:40:0:400`` counts values in 40 bins of one width from 0 to 400, both ends
+                included; without ends from the least to the greatest value, without a number in 100 bins.
             where: see :class:`Table`.
             within, xy, source, prune: as for :meth:`scan`.
 
@@ -243,7 +243,8 @@ class Table:
             durations beyond Python's as NumPy's), then one entry per function.
 
         Raises:
-            Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for functions of texts.
+            Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for other functions of
+                texts than ``count``.
         """
         from icecore.tables.reduce import reduced
 

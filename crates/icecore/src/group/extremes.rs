@@ -1,5 +1,7 @@
 //! The least and the greatest value of the rows of a key.
 
+use super::dealt::Place;
+
 #[derive(Clone, Copy, Default)]
 pub struct Extremes<T> {
     pub count: u64,
@@ -17,5 +19,18 @@ impl<T: Copy + PartialOrd> Extremes<T> {
             self.greatest = value;
         }
         self.count += 1;
+    }
+}
+
+impl<T: Copy + Default + PartialOrd + Send> Place for Extremes<T> {
+    fn join(&mut self, other: &Self) {
+        if self.count == 0 {
+            *self = *other;
+        } else if other.count > 0 {
+            let count = self.count + other.count;
+            self.add(other.least);
+            self.add(other.greatest);
+            self.count = count;
+        }
     }
 }

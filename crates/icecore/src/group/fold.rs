@@ -3,6 +3,7 @@
 use icecore_chunk::{DType, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
+use super::dealt::{Dealt, Rows};
 use super::extremes::Extremes;
 use super::moments::Moments;
 use super::sums::{Sum, Whole};
@@ -35,15 +36,15 @@ pub struct Fold {
 }
 
 enum Places {
-    Count(Vec<u64>),
-    Sum(Vec<Sum>),
-    Mean(Vec<Sum>),
-    Whole(Vec<Whole>),
-    Moments(Vec<Moments>),
-    Least(Vec<Extremes<i64>>),
+    Count(Dealt<u64>),
+    Sum(Dealt<Sum>),
+    Mean(Dealt<Sum>),
+    Whole(Dealt<Whole>),
+    Moments(Dealt<Moments>),
+    Least(Dealt<Extremes<i64>>),
     /// Of unsigned numbers, as the same bits.
-    Unsigned(Vec<Extremes<u64>>),
-    Real(Vec<Extremes<f64>>),
+    Unsigned(Dealt<Extremes<u64>>),
+    Real(Dealt<Extremes<f64>>),
 }
 
 impl Fold {
@@ -54,40 +55,37 @@ impl Fold {
             return Err(Error::new(ErrorKind::Unsupported, format!("numbers about {}", dtype.to_json())));
         });
         let places = match function {
-            Function::Count => Places::Count(Vec::new()),
-            Function::Sum if !is_float => Places::Whole(Vec::new()),
-            Function::Sum => Places::Sum(Vec::new()),
-            Function::Mean => Places::Mean(Vec::new()),
-            Function::Moments => Places::Moments(Vec::new()),
-            Function::Extremes if is_float => Places::Real(Vec::new()),
-            Function::Extremes if dtype == DType::UInt64 => Places::Unsigned(Vec::new()),
-            Function::Extremes => Places::Least(Vec::new()),
+            Function::Count => Places::Count(Dealt::default()),
+            Function::Sum if !is_float => Places::Whole(Dealt::default()),
+            Function::Sum => Places::Sum(Dealt::default()),
+            Function::Mean => Places::Mean(Dealt::default()),
+            Function::Moments => Places::Moments(Dealt::default()),
+            Function::Extremes if is_float => Places::Real(Dealt::default()),
+            Function::Extremes if dtype == DType::UInt64 => Places::Unsigned(Dealt::default()),
+            Function::Extremes => Places::Least(Dealt::default()),
         };
         Ok(Self { dtype, places })
     }
 
-    /// Takes in rows whose keys have the numbers `codes`, all below `keys`. Null is where `valid` has 0.
-    pub fn add(&mut self, codes: &[u32], keys: usize, values: &[u8], valid: Option<&[u8]>) {
+    /// Takes in rows, of which all keys have numbers below `keys`.
+    ///
+    /// # Errors
+    /// `memory` where no thread can be started.
+    pub fn add(&mut self, keys: usize, rows: &Rows<'_>) -> Result<()> {
         with_number!(&self.dtype, T => match &mut self.places {
-            Places::Count(places) => fold::<T, _>(places, codes, keys, values, valid, |place, _| *place += 1),
-            Places::Sum(places) | Places::Mean(places) => fold::<T, _>(places, codes, keys, values, valid, |place, value| place.add(value.float())),
-            Places::Whole(places) => fold::<T, _>(places, codes, keys, values, valid, |place, value| place.add(value.int())),
-            Places::Moments(places) => {
-                fold::<T, _>(places, codes, keys, values, valid, |place, value| place.add(value.float()));
-            }
-            Places::Least(places) => {
-                fold::<T, _>(places, codes, keys, values, valid, |place, value| place.add(value.int() as i64));
-            }
-            Places::Unsigned(places) => {
-                fold::<T, _>(places, codes, keys, values, valid, |place, value| place.add(value.int() as u64));
-            }
-            Places::Real(places) => fold::<T, _>(places, codes, keys, values, valid, |place, value| place.add(value.float())),
-        }, else {});
+            Places::Count(places) => places.add(keys, rows, |place, _: T| *place += 1),
+            Places::Sum(places) | Places::Mean(places) => places.add(keys, rows, |place, value: T| place.add(value.float())),
+            Places::Whole(places) => places.add(keys, rows, |place, value: T| place.add(value.int())),
+            Places::Moments(places) => places.add(keys, rows, |place, value: T| place.add(value.float())),
+            Places::Least(places) => places.add(keys, rows, |place, value: T| place.add(value.int() as i64)),
+            Places::Unsigned(places) => places.add(keys, rows, |place, value: T| place.add(value.int() as u64)),
+            Places::Real(places) => places.add(keys, rows, |place, value: T| place.add(value.float())),
+        }, else Ok(()))
     }
 
     /// What is known, by name, for each key in order of their numbers; `count` is how many values went in. Where that is 0
     /// the others mean nothing.
-    pub fn parts(&self) -> Vec<(&'static str, Part)> {
+    pub fn finish(self) -> Vec<(&'static str, Part)> {
         match &self.places {
             Places::Count(p) => vec![("count", whole(p, |p| *p as i64))],
             Places::Sum(p) => {
@@ -100,9 +98,8 @@ impl Fold {
                 vec![count, ("high", whole(p, |p| p.halves().0)), ("low", whole(p, |p| p.halves().1))]
             }
             Places::Moments(p) => {
-                let p: Vec<Moments> = p.iter().map(|p| p.settled()).collect();
-                let count = ("count", whole(&p, |p| p.count() as i64));
-                vec![count, ("mean", real(&p, Moments::mean)), ("m2", real(&p, Moments::m2))]
+                let count = ("count", whole(p, |p| p.settled().count() as i64));
+                vec![count, ("mean", real(p, |p| p.settled().mean())), ("m2", real(p, |p| p.settled().m2()))]
             }
             Places::Least(p) => extremes(p, |v| v, Part::Whole),
             Places::Unsigned(p) => extremes(p, |v| v as i64, Part::Whole),
@@ -111,16 +108,16 @@ impl Fold {
     }
 }
 
-fn whole<P>(places: &[P], of: impl Fn(&P) -> i64) -> Part {
+fn whole<P>(places: &Dealt<P>, of: impl Fn(&P) -> i64) -> Part {
     Part::Whole(places.iter().map(of).collect())
 }
 
-fn real<P>(places: &[P], of: impl Fn(&P) -> f64) -> Part {
+fn real<P>(places: &Dealt<P>, of: impl Fn(&P) -> f64) -> Part {
     Part::Real(places.iter().map(of).collect())
 }
 
 fn extremes<T: Copy, U>(
-    places: &[Extremes<T>],
+    places: &Dealt<Extremes<T>>,
     as_is: impl Fn(T) -> U,
     part: impl Fn(Vec<U>) -> Part,
 ) -> Vec<(&'static str, Part)> {
@@ -129,34 +126,4 @@ fn extremes<T: Copy, U>(
         ("min", part(places.iter().map(|p| as_is(p.least)).collect())),
         ("max", part(places.iter().map(|p| as_is(p.greatest)).collect())),
     ]
-}
-
-fn fold<T: Number, P: Clone + Default>(
-    places: &mut Vec<P>,
-    codes: &[u32],
-    keys: usize,
-    values: &[u8],
-    valid: Option<&[u8]>,
-    add: impl Fn(&mut P, T),
-) {
-    if places.len() < keys {
-        places.resize(keys, P::default());
-    }
-    let rows = codes.iter().zip(T::values(values));
-    match valid {
-        Some(valid) => {
-            for ((code, value), valid) in rows.zip(valid) {
-                if let Some(place) = places.get_mut(*code as usize).filter(|_| *valid != 0 && !value.is_nan()) {
-                    add(place, value);
-                }
-            }
-        }
-        None => {
-            for (code, value) in rows {
-                if let Some(place) = places.get_mut(*code as usize).filter(|_| !value.is_nan()) {
-                    add(place, value);
-                }
-            }
-        }
-    }
 }

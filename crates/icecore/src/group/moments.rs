@@ -1,5 +1,7 @@
 //! Mean and squared deviations of the rows of a key.
 
+use super::dealt::Place;
+
 /// Values are taken as deviations from the mean so far (from the first value to begin with), and some of them at a time
 /// joined with those before, as in T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for
 /// Computing Sample Variances" (1979): nothing is lost where values vary little around one that is far from zero.
@@ -37,26 +39,28 @@ impl Moments {
     }
 
     /// With all values joined.
-    pub fn settled(self) -> Self {
-        if self.new == 0 {
-            return self;
+    pub fn settled(mut self) -> Self {
+        if self.new > 0 {
+            let new = self.new as f64;
+            let m2 = self.squares - self.sum * (self.sum / new);
+            let m2 = if m2.is_nan() { f64::INFINITY } else { m2.max(0.0) }; // too large to be squared
+            self.take_in(self.new, self.sum / new - self.rest, m2);
+            (self.new, self.sum, self.squares) = (0, 0.0, 0.0);
         }
-        let (before, new) = (self.count as f64, self.new as f64);
-        let from_mean = self.sum / new;
-        let m2 = self.squares - self.sum * from_mean;
-        let m2 = if m2.is_nan() { f64::INFINITY } else { m2.max(0.0) }; // too large to be squared
+        self
+    }
+
+    /// So many others, of which the mean is `gap` from this one's, with their squared deviations.
+    fn take_in(&mut self, count: u64, gap: f64, m2: f64) {
+        let (before, new) = (self.count as f64, count as f64);
         let share = new / (before + new);
-        let gap = from_mean - self.rest;
         let step = self.rest + gap * share;
         let mean = self.mean + step;
         let stepped = mean - self.mean;
-        Self {
-            count: self.count + self.new,
-            mean,
-            rest: (self.mean - (mean - stepped)) + (step - stepped),
-            m2: self.m2 + m2 + gap * gap * before * share,
-            ..Self::default()
-        }
+        self.rest = (self.mean - (mean - stepped)) + (step - stepped);
+        self.mean = mean;
+        self.m2 += m2 + gap * gap * before * share;
+        self.count += count;
     }
 
     /// Infinities have no deviations; what is too far from the mean is taken for one.
@@ -80,6 +84,26 @@ impl Moments {
     /// The sum of squared deviations.
     pub fn m2(&self) -> f64 {
         self.m2
+    }
+}
+
+impl Place for Moments {
+    fn join(&mut self, other: &Self) {
+        let (one, other) = (self.settled(), other.settled());
+        let gap = (other.mean - one.mean) + (other.rest - one.rest);
+        *self = if one.count == 0 {
+            other
+        } else if other.count == 0 {
+            one
+        } else if gap.is_finite() {
+            let mut both = one;
+            both.take_in(other.count, gap, other.m2);
+            both
+        } else {
+            let is_far = one.mean.is_finite() && other.mean.is_finite();
+            let mean = if is_far { gap } else { one.mean + other.mean };
+            Self { count: one.count + other.count, mean, m2: f64::NAN, ..Self::default() }
+        };
     }
 }
 
@@ -112,6 +136,27 @@ mod tests {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let wanted: f64 = values.iter().rev().map(|v| (v - mean) * (v - mean)).sum();
         assert!((of(&values).1 / wanted - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn joined_parts_are_the_whole() {
+        let values: Vec<f64> = (0..10_000).map(|i| 1e9 + f64::from(i * 7919 % 1000) * 2.0f64.powi(-20)).collect();
+        let (mean, m2) = of(&values);
+        for cut in [0, 1, 255, 256, 5000, 9999, 10_000] {
+            let mut parts = [Moments::default(), Moments::default()];
+            values.iter().enumerate().for_each(|(i, value)| parts[usize::from(i >= cut)].add(*value));
+            let [mut one, other] = parts;
+            one.join(&other);
+            assert_eq!((one.settled().count(), one.settled().mean()), (10_000, mean));
+            assert!((one.settled().m2() / m2 - 1.0).abs() < 1e-11);
+        }
+        for values in [[1.0, f64::INFINITY], [f64::INFINITY, 1.0], [-1.7e308, 1.7e308]] {
+            let [mut one, mut other] = [Moments::default(); 2];
+            one.add(values[0]);
+            other.add(values[1]);
+            one.join(&other);
+            assert!(one.mean == f64::INFINITY && one.m2.is_nan() && one.count == 2);
+        }
     }
 
     #[test]

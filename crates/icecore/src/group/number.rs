@@ -1,14 +1,40 @@
 //! The numbers of keys.
 
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
 use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::pool::for_each;
+
+/// No number.
+pub(super) const NONE: u32 = u32::MAX;
+/// Rows that one thread takes at a time.
+const PIECE: usize = 1 << 14;
 
 /// The number of the next key after so many.
 ///
 /// # Errors
 /// `unsupported` for more than 2³² keys.
 pub(super) fn next(keys: usize) -> Result<u32> {
-    u32::try_from(keys).ok().filter(|key| *key != u32::MAX).ok_or_else(|| {
+    u32::try_from(keys).ok().filter(|key| *key != NONE).ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, "there are more than 2³² keys")
             .hint("reduce fewer rows, or by fewer columns")
     })
+}
+
+/// The numbers of so many rows' keys, [`NONE`] for those that are new: `find` is asked on all cores.
+pub(super) fn known(rows: usize, find: impl Fn(Range<usize>, &mut [u32]) + Sync) -> Result<Vec<u32>> {
+    let mut codes = vec![NONE; rows];
+    let pieces: Vec<Mutex<&mut [u32]>> = codes.chunks_mut(PIECE).map(Mutex::new).collect();
+    for_each(pieces.len(), |i| {
+        if let Some(piece) = pieces.get(i) {
+            let mut codes = piece.lock().unwrap_or_else(PoisonError::into_inner);
+            let start = i * PIECE;
+            find(start..start + codes.len(), &mut codes);
+        }
+        Ok(())
+    })?;
+    drop(pieces);
+    Ok(codes)
 }

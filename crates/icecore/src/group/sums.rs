@@ -1,5 +1,7 @@
 //! Sums of the rows of a key.
 
+use super::dealt::Place;
+
 /// Of floats, with what rounding took from the sum (D. E. Knuth's two-sum), and how many they are.
 #[derive(Clone, Copy, Default)]
 pub struct Sum {
@@ -27,6 +29,15 @@ impl Sum {
     }
 }
 
+impl Place for Sum {
+    fn join(&mut self, other: &Self) {
+        let count = self.count + other.count;
+        self.add(other.sum);
+        self.rest += other.rest;
+        self.count = count;
+    }
+}
+
 /// Of whole numbers, exactly.
 #[derive(Clone, Copy, Default)]
 pub struct Whole {
@@ -44,5 +55,12 @@ impl Whole {
     /// The multiple of 2³² and the rest, which is not negative.
     pub fn halves(&self) -> (i64, i64) {
         ((self.sum >> 32) as i64, (self.sum & 0xFFFF_FFFF) as i64)
+    }
+}
+
+impl Place for Whole {
+    fn join(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.count += other.count;
     }
 }

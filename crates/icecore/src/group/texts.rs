@@ -1,12 +1,13 @@
 //! Keys of any length.
 
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::number::next;
+use super::number::{NONE, known, next};
 
 /// Texts by their numbers.
 #[derive(Default)]
@@ -25,20 +26,38 @@ impl Texts {
     /// # Errors
     /// `internal` for offsets outside of the bytes, `unsupported` for more than 2³² keys.
     pub fn add(&mut self, offsets: &[i64], bytes: &[u8], valid: Option<&[u8]>) -> Result<Vec<u32>> {
-        let mut codes = Vec::with_capacity(offsets.len());
-        let mut last: Option<(&[u8], u32)> = None; // rows that follow each other often have one key
-        for (row, (start, end)) in offsets.iter().zip(offsets.iter().skip(1)).enumerate() {
-            if valid.is_some_and(|valid| valid.get(row) == Some(&0)) {
-                codes.push(self.code_of_null()?);
-                continue;
+        let rows = offsets.len().saturating_sub(1);
+        let texts = |rows: Range<usize>| {
+            let ends = offsets.get(rows.start..=rows.end).unwrap_or_default().windows(2);
+            let mut valid = valid.and_then(|valid| valid.get(rows)).map(|valid| valid.iter());
+            ends.map(move |ends| {
+                let is_valid = valid.as_mut().is_none_or(|valid| valid.next() != Some(&0));
+                let text = ends.first().zip(ends.last()).and_then(|(a, b)| bytes.get(*a as usize..*b as usize));
+                text.map(|text| Some(text).filter(|_| is_valid)).ok_or_else(outside)
+            })
+        };
+        let mut codes = known(rows, |range, codes| {
+            let mut last: Option<(&[u8], u32)> = None; // rows that follow each other often have one key
+            for (text, code) in texts(range).zip(codes) {
+                *code = match (text, last) {
+                    (Ok(Some(text)), Some((before, code))) if before == text => code,
+                    (Ok(Some(text)), _) => {
+                        let code = self.find(self.hasher.hash_one(text), text).unwrap_or(NONE);
+                        last = Some((text, code));
+                        code
+                    }
+                    (Ok(None), _) => self.null.unwrap_or(NONE),
+                    (Err(_), _) => NONE,
+                };
             }
-            let text = bytes.get(*start as usize..*end as usize).ok_or_else(outside)?;
-            let code = match last {
-                Some((before, code)) if before == text => code,
-                _ => self.code(text)?,
-            };
-            last = Some((text, code));
-            codes.push(code);
+        })?;
+        if codes.contains(&NONE) {
+            for (text, code) in texts(0..rows).zip(&mut codes).filter(|(_, code)| **code == NONE) {
+                *code = match text? {
+                    Some(text) => self.code(text)?,
+                    None => self.code_of_null()?,
+                };
+            }
         }
         Ok(codes)
     }
@@ -51,26 +70,25 @@ impl Texts {
         self.ends.is_empty()
     }
 
-    /// The keys' (offsets, bytes) in order of their numbers.
-    pub fn texts(&self) -> (Vec<i64>, &[u8]) {
-        (std::iter::once(0).chain(self.ends.iter().map(|end| *end as i64)).collect(), &self.bytes)
+    /// The keys' offsets and bytes in order of their numbers, and the number of null, whose text is empty.
+    pub fn finish(self) -> (Vec<i64>, Vec<u8>, Option<u32>) {
+        (std::iter::once(0).chain(self.ends.iter().map(|end| *end as i64)).collect(), self.bytes, self.null)
     }
 
-    /// The number of null, whose text is empty.
-    pub fn null(&self) -> Option<u32> {
-        self.null
-    }
-
-    fn code(&mut self, text: &[u8]) -> Result<u32> {
-        let hash = self.hasher.hash_one(text);
+    fn find(&self, hash: u64, text: &[u8]) -> Option<u32> {
         let known = |code: u32| {
             let at = code as usize;
             let start = at.checked_sub(1).map_or(Some(&0), |before| self.ends.get(before));
             start.zip(self.ends.get(at)).and_then(|(start, end)| self.bytes.get(*start..*end))
         };
         let same = |(other, code): &(u64, u32)| *other == hash && known(*code) == Some(text);
-        if let Some((_, code)) = self.numbers.find(hash, same) {
-            return Ok(*code);
+        self.numbers.find(hash, same).map(|(_, code)| *code)
+    }
+
+    fn code(&mut self, text: &[u8]) -> Result<u32> {
+        let hash = self.hasher.hash_one(text);
+        if let Some(code) = self.find(hash, text) {
+            return Ok(code);
         }
         let code = self.push(text)?;
         self.numbers.insert_unique(hash, (hash, code), |(hash, _)| *hash);

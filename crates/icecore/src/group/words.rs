@@ -1,27 +1,46 @@
 //! Keys of up to 64 bits.
 
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use icecore_chunk::{DType, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::number::next;
+use super::number::{NONE, known, next};
 
 /// Words from here on are hashed: what is below takes 16 MiB at most.
 const NEAR: u64 = 1 << 22;
-const NONE: u32 = u32::MAX;
+
+/// A word and its number, in 12 bytes.
+struct Entry {
+    high: u32,
+    low: u32,
+    code: u32,
+}
+
+impl Entry {
+    fn new(word: u64, code: u32) -> Self {
+        Self { high: (word >> 32) as u32, low: word as u32, code }
+    }
+
+    fn word(&self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+}
 
 /// Words by their numbers. NaN is null, and -0.0 is 0.0.
 #[derive(Default)]
 pub struct Words {
-    numbers: HashTable<(u64, u32)>,
+    numbers: HashTable<Entry>,
     /// The numbers of small words (`NONE` where there is none), which need no hash.
     near: Vec<u32>,
     words: Vec<u64>,
     null: Option<u32>,
     hasher: FixedState,
+    /// Whether most of the last rows had keys that had not been met before: looking for them first is in vain.
+    are_new: bool,
 }
 
 impl Words {
@@ -30,7 +49,17 @@ impl Words {
     /// # Errors
     /// `unsupported` for types that are no numbers, and more than 2³² keys.
     pub fn add(&mut self, dtype: &DType, values: &[u8], valid: Option<&[u8]>) -> Result<Vec<u32>> {
-        with_number!(dtype, T => self.rows(T::values(values).map(word::<T>), valid), else {
+        with_number!(dtype, T => {
+            let words = |rows: Range<usize>| {
+                let values = values.get(rows.start * T::SIZE..rows.end * T::SIZE).unwrap_or_default();
+                let mut valid = valid.and_then(|valid| valid.get(rows)).map(|valid| valid.iter());
+                T::values(values).map(move |value| {
+                    let is_valid = valid.as_mut().is_none_or(|valid| valid.next() != Some(&0));
+                    word(value).filter(|_| is_valid)
+                })
+            };
+            self.rows(values.len() / T::SIZE, words)
+        }, else {
             Err(Error::new(ErrorKind::Unsupported, format!("keys of {}", dtype.to_json())))
         })
     }
@@ -40,28 +69,59 @@ impl Words {
     /// # Errors
     /// `unsupported` for more than 2³² keys.
     pub fn pairs(&mut self, high: &[u32], low: &[u32]) -> Result<Vec<u32>> {
-        self.rows(high.iter().zip(low).map(|(high, low)| Some(u64::from(*high) << 32 | u64::from(*low))), None)
+        self.rows(high.len().min(low.len()), |rows| {
+            let pairs = high.get(rows.clone()).unwrap_or_default().iter().zip(low.get(rows).unwrap_or_default());
+            pairs.map(|(high, low)| Some(u64::from(*high) << 32 | u64::from(*low)))
+        })
     }
 
-    /// The keys in order of their numbers.
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    pub fn len(&self) -> usize {
+        self.words.len()
     }
 
-    /// The number of null, whose word means nothing.
-    pub fn null(&self) -> Option<u32> {
-        self.null
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
     }
 
-    fn rows(&mut self, words: impl Iterator<Item = Option<u64>>, valid: Option<&[u8]>) -> Result<Vec<u32>> {
-        let mut codes = Vec::with_capacity(words.size_hint().0);
-        for (row, word) in words.enumerate() {
-            codes.push(match word.filter(|_| valid.is_none_or(|valid| valid.get(row) != Some(&0))) {
-                Some(word) => self.code(word)?,
-                None => self.code_of_null()?,
-            });
+    /// The keys in order of their numbers, and the number of null, whose word means nothing.
+    pub fn finish(self) -> (Vec<u64>, Option<u32>) {
+        (self.words, self.null)
+    }
+
+    /// Known keys are looked up on all cores; new ones are numbered row by row.
+    fn rows<I>(&mut self, rows: usize, words: impl Fn(Range<usize>) -> I + Sync) -> Result<Vec<u32>>
+    where
+        I: Iterator<Item = Option<u64>>,
+    {
+        let mut codes = if self.are_new {
+            vec![NONE; rows]
+        } else {
+            known(rows, |range, codes| {
+                for (word, code) in words(range).zip(codes) {
+                    *code = word.map_or(self.null.unwrap_or(NONE), |word| self.find(word));
+                }
+            })?
+        };
+        let before = self.words.len();
+        if codes.contains(&NONE) {
+            for (word, code) in words(0..rows).zip(&mut codes).filter(|(_, code)| **code == NONE) {
+                *code = match word {
+                    Some(word) => self.code(word)?,
+                    None => self.code_of_null()?,
+                };
+            }
         }
+        self.are_new = self.words.len() - before > rows / 2;
         Ok(codes)
+    }
+
+    #[inline(always)]
+    fn find(&self, word: u64) -> u32 {
+        if word < NEAR {
+            return self.near.get(word as usize).copied().unwrap_or(NONE);
+        }
+        let known = self.numbers.find(self.hasher.hash_one(word), |entry| entry.word() == word);
+        known.map_or(NONE, |entry| entry.code)
     }
 
     #[inline]
@@ -87,12 +147,12 @@ impl Words {
 
     fn code_of_far(&mut self, word: u64) -> Result<u32> {
         let hash = self.hasher.hash_one(word);
-        if let Some((_, code)) = self.numbers.find(hash, |(known, _)| *known == word) {
-            return Ok(*code);
+        if let Some(entry) = self.numbers.find(hash, |entry| entry.word() == word) {
+            return Ok(entry.code);
         }
         let code = next(self.words.len())?;
         self.words.push(word);
-        self.numbers.insert_unique(hash, (word, code), |(known, _)| self.hasher.hash_one(*known));
+        self.numbers.insert_unique(hash, Entry::new(word, code), |entry| self.hasher.hash_one(entry.word()));
         Ok(code)
     }
 
