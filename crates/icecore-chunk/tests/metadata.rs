@@ -117,7 +117,7 @@ fn our_codecs_take_no_key_that_they_do_not_know() {
         ("icecore.fpc", json!({})),
         ("icecore.choice", json!({"choices": [[bytes]]})),
     ] {
-        let mut chain = |configuration: &Value| {
+        let chain = |configuration: &Value| {
             let codec = json!({"name": name, "configuration": configuration});
             let is_of_arrays = matches!(name, "icecore.fpc" | "icecore.choice");
             let codecs = if is_of_arrays { json!([codec]) } else { json!([bytes, codec]) };
