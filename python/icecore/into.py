@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from icecore import errors, reference
 from icecore.assemble import Assembly, Step
@@ -17,32 +15,18 @@ from icecore.sources.stitch import Stitched
 from icecore.sourcing import Failure, Source
 from icecore.writer import Writer
 
-#: seconds between looks at a repository that someone is making
-_WAITS = (0.02, 0.05, 0.1, 0.2)
-
 
 def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
     """The repository, or None where there is none."""
     if isinstance(into, Repo):
         return into
     place, ref = reference.repository(into)
-    for wait in (*_WAITS, None):
-        try:
-            return open(f"{place}@{ref}" if ref else place, storage=storage)
-        except FileNotFoundError:
-            if ref is not None:
-                raise
-            return None
-        except errors.Error as error:
-            if wait is None or error.kind != "format" or not _is_in_the_making(place):
-                raise
-        time.sleep(wait)
-    raise AssertionError
-
-
-def _is_in_the_making(place: str) -> bool:
-    """Whether a folder that can't be opened may be a repository that someone is making right now."""
-    return not reference.is_url(place) and (Path(place) / "snapshots").is_dir()
+    try:
+        return open(f"{place}@{ref}" if ref else place, storage=storage)
+    except FileNotFoundError:
+        if ref is not None:
+            raise
+        return None
 
 
 def begin(

@@ -20,7 +20,8 @@ def is_url(text: str) -> bool:
 def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     """``moon.icecore@v1`` → (``moon.icecore``, ``v1``); None where no version is named.
 
-    An ``@`` that belongs to a folder, or to a URL's host, names no version.
+    An ``@`` that belongs to a folder, or to a URL's host, names no version; nor does one in the name of a
+    repository that is still to be made (``me@home.icecore``).
     """
     text = os.fspath(text)
     host_end = 0
@@ -60,8 +61,10 @@ def repository(text: str | os.PathLike[str]) -> tuple[str, str | None]:
 def _in_folder(text: str, at: int) -> bool:
     """Whether the ``@`` at ``at`` stands in a folder's name; branches may have a ``/`` in theirs."""
     slash = text.find("/", at)
-    if slash < 0 or text[:at].endswith(".icecore"):
+    if text[:at].endswith(".icecore"):
         return slash >= 0 and not is_url(text) and Path(text[:slash]).expanduser().is_dir()
+    if slash < 0:
+        return not is_url(text) and text.endswith(".icecore") and not Path(text[:at]).expanduser().exists()
     if is_url(text):
         return text.endswith(".icecore")
     return Path(text[:slash]).expanduser().is_dir() or not Path(text[:at]).expanduser().exists()
@@ -76,9 +79,29 @@ def split_path(text: str) -> tuple[str, str | None]:
 
 
 def location(url: str | os.PathLike[str]) -> str:
-    """A repository's place as the engine takes it: URLs as they are, paths with ``~`` resolved."""
-    text = os.fspath(url)
+    """A repository's place as the engine takes it: URLs as they are, paths with ``~`` resolved.
+
+    Raises:
+        Error: ``unsupported`` for a name that is not UTF-8.
+    """
+    text = readable(os.fspath(url))
     return text if is_url(text) else str(Path(text).expanduser())
+
+
+def readable(name: str) -> str:
+    """A file's name as it is.
+
+    Raises:
+        Error: ``unsupported`` where its bytes are not UTF-8: neither URLs nor the engine can hold them.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode(errors="backslashreplace").decode()
+        raise errors.make(
+            "unsupported", f"the name {shown} is not UTF-8", "rename it, or make a link to it: ln -s"
+        ) from None
+    return name
 
 
 def absolute(path: str) -> str:

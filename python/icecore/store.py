@@ -15,7 +15,8 @@ _ICECHUNK = 2
 
 
 def store(repo: Repo, via: str = "auto") -> Any:
-    """A zarr-python store: ``zarr.open_group(store(repo), mode="r")``.
+    """A zarr-python store: ``zarr.open(store(repo))``, or ``zarr.open_group(store(repo), mode="r")``, which
+    takes no store that only reads without its mode.
 
     Args:
         repo: the repository, at the version to read.

@@ -73,13 +73,15 @@ class DecodedStore(Store):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """The keys that begin with ``prefix``."""
-        for key in self._keys(prefix):
+        """The keys below ``prefix``: zarr-python asks for those of one node, and the keys of its neighbour
+        may begin with the same letters.
+        """
+        for key in self._keys(_folder(prefix)):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """The names directly below ``prefix``."""
-        below = f"{prefix.strip('/')}/".lstrip("/")
+        below = _folder(prefix)
         names = {key[len(below) :].split("/")[0] for key in self._keys(below, inside=True)}
         for name in sorted(names):
             yield name
@@ -106,6 +108,8 @@ class DecodedStore(Store):
 
     def _find(self, key: str) -> tuple[Node, tuple[int, ...] | None] | None:
         """The node that a key belongs to, and which of its chunks it is of (None: of its metadata)."""
+        if key.startswith("/"):
+            return None
         path, _, name = f"/{key}".rpartition("/")
         if name == "zarr.json":
             node = self._visible.get(path or "/")
@@ -161,6 +165,11 @@ class DecodedStore(Store):
         return _vlen(block) if array.dtype.kind == "O" else block.tobytes()
 
 
+def _folder(prefix: str) -> str:
+    """A prefix as the beginning of the keys inside: with a ``/`` at its end, or empty."""
+    return f"{prefix.strip('/')}/".lstrip("/")
+
+
 def _vlen(block: np.ndarray) -> bytes:
     """The ``vlen-utf8`` layout: number of elements, then each one's length and bytes (u32, little-endian)."""
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in block.ravel()]
@@ -177,4 +186,8 @@ def _cut(data: bytes, part: ByteRequest | None) -> bytes:
         return data[part.offset :]
     if isinstance(part, SuffixByteRequest):
         return data[-part.suffix :] if part.suffix else b""
-    return data
+    if part is None:
+        return data
+    raise errors.make(
+        "invalid", f"{part!r} names no part of a value", "a ByteRequest of zarr.abc.store, or None"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import icecore
@@ -61,6 +62,18 @@ def test_a_full_disk(small_disk: Path) -> None:
     repo = icecore.open(path)
     np.testing.assert_array_equal(repo["/later"].read(), np.arange(1000))
     assert repo.verify(deep=True) == []
+
+
+def test_a_disk_too_full_to_make_a_repository(small_disk: Path) -> None:
+    np.save(small_disk / "x.npy", np.arange(1000))
+    with (small_disk / "fill").open("wb") as file, suppress(OSError):
+        while file.write(bytes(1 << 12)):
+            file.flush()
+    with pytest.raises(icecore.Error, match="free some space"):
+        icecore.pack(small_disk / "x.npy", small_disk / "r.icecore")
+    (small_disk / "fill").unlink()
+    icecore.pack(small_disk / "x.npy", small_disk / "r.icecore")
+    assert icecore.open(small_disk / "r.icecore").verify(deep=True) == []
 
 
 @pytest.mark.parametrize("limit", [100_000, 2000, 100])

@@ -56,3 +56,14 @@ def test_copies_that_cannot_be_deleted(
     assert "overwritten" in err
     assert icecore.open(repo)["/a3"][...].tolist() == [0, 1, 2]
     assert icecore.open(repo).verify(history=True) == []
+
+
+def test_a_dry_run_needs_no_lock(tmp_path: Path) -> None:
+    """It changes nothing: who may only read can ask, and nobody waits for a writer."""
+    fcntl = pytest.importorskip("fcntl")
+    repo = icecore.create(tmp_path / "r.icecore", storage={"lock_timeout": "0"})
+    with (tmp_path / "r.icecore" / ".icecore.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert repo.gc(dry_run=True)["dry_run"]
+        with pytest.raises(icecore.Error, match="held by another writer"):
+            repo.gc()

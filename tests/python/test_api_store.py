@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from pathlib import Path
 
 import h5py
@@ -102,6 +103,50 @@ def test_our_store_lists_what_can_be_asked_for(repo: icecore.Repo) -> None:
     ]
     assert asyncio.run(exist(none)) == []
     assert zarr.open_array(store, path="packed", mode="r").nchunks_initialized > 0
+
+
+def test_our_store_conforms_to_one_of_files(repo: icecore.Repo, tmp_path: Path) -> None:
+    """What zarr-python's own tests of stores ask of one that only reads (``zarr.testing.store``)."""
+    from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+
+    store, files = repo.store("icecore"), zarr.storage.LocalStore(tmp_path)
+    prototype = zarr.core.buffer.default_buffer_prototype()
+    parts = [
+        None,
+        OffsetByteRequest(3),
+        OffsetByteRequest(10**6),
+        SuffixByteRequest(2),
+        SuffixByteRequest(10**6),
+    ]
+    parts += [RangeByteRequest(0, 0), RangeByteRequest(1, 4), RangeByteRequest(9, 10**6)]
+
+    async def listed(of: object, prefix: str) -> tuple[object, ...]:
+        keys, names = [key async for key in of.list_prefix(prefix)], [n async for n in of.list_dir(prefix)]
+        return sorted(keys), sorted(names), await of.is_empty(prefix), await of.getsize_prefix(prefix)
+
+    async def compare() -> None:
+        async for key in store.list():
+            await files.set(key, await store.get(key, prototype))
+        for prefix in ("", "packed", "packed/", "packed/c/1", "pack", "linked", "nothing"):
+            assert await listed(store, prefix) == await listed(files, prefix), prefix
+        for key in ("zarr.json", "packed/c/0/0", "packed/c/99/0", "pack", "/zarr.json/"):
+            for part in parts:
+                ours, theirs = [await of.get(key, prototype, part) for of in (store, files)]
+                assert (ours and ours.to_bytes()) == (theirs and theirs.to_bytes()), (key, part)
+        assert await store.get("/zarr.json", prototype) is None
+        with pytest.raises(ValueError, match="names no part"):
+            await store.get("zarr.json", prototype, (0, 2))
+
+    asyncio.run(compare())
+    assert pickle.loads(pickle.dumps(store)) == store
+
+
+def test_chunks_are_counted_beside_a_longer_name(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        for name in ("/g/t", "/g/t2"):
+            w.array(name, "i4", (4,), chunks=(2,))[...] = 1
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert zarr.open(repo.store("icecore"))["g/t"].nchunks_initialized == 2
 
 
 def test_our_store_only_reads(repo: icecore.Repo) -> None:

@@ -20,7 +20,7 @@ use crate::runtime::{guard, run, until};
 use crate::seal::{self, Seal, State};
 use crate::shared::Shared;
 use crate::storage::Root;
-use crate::{history, named, resolve};
+use crate::{history, named, resolve, sound};
 
 /// Versions that are looked at side by side.
 const CONCURRENT: usize = 16;
@@ -137,6 +137,9 @@ impl Audit<'_> {
         let fetched =
             self.file(&seal, format!("snapshots/{id}"), async { fetched.await.map(|(snapshot, _)| snapshot) });
         let Some(snapshot) = fetched.await else { return };
+        if let Err(error) = guard(|| sound::named(&format!("snapshots/{id}"), &snapshot.id())) {
+            return self.note(format!("snapshots/{id}"), error);
+        }
         if let Err(error) = self.as_listed(&snapshot) {
             self.note(seal::ROOT.to_owned(), error);
         }
@@ -192,7 +195,8 @@ impl Audit<'_> {
         else {
             return;
         };
-        if let Err(error) = self.length(&name, size).and_then(|()| guard(|| self.references(&manifest))) {
+        let whole = self.length(&name, size).and_then(|()| guard(|| sound::named(&name, &manifest.id())));
+        if let Err(error) = whole.and_then(|()| guard(|| self.references(&manifest))) {
             self.note(name, error);
         }
     }

@@ -73,7 +73,10 @@ impl Writer {
     async fn rebase(&self, session: &mut Session, touched: &HashSet<String>) -> Result<()> {
         let names = named::all(&self.shared).await?;
         let tip = names.branches.get(&self.branch).cloned();
-        let tip = tip.ok_or_else(|| Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch)))?;
+        let tip = tip.ok_or_else(|| {
+            Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch))
+                .hint("nothing of this was written: make the branch again (icecore branch), or write to another")
+        })?;
         sound::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
         if tip == *session.snapshot_id() {
             return Ok(());

@@ -50,7 +50,8 @@ impl Repo {
         let before = before(older_than_us)?;
         let shared = self.shared()?;
         run(async {
-            let held = shared.lock.hold()?;
+            // Who only counts needs no right to write, and need not wait for those who do.
+            let held = if dry_run { None } else { Some(shared.lock.hold()?) };
             let repository = shared.repository();
             check_all(shared).await?;
             let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
@@ -88,7 +89,7 @@ impl Repo {
                     report.errors.push(format!("{} of {wished} objects in {}/", wished - count, backups::FOLDER));
                 }
             }
-            if !dry_run {
+            if let Some(held) = held {
                 shared.settle(held).await;
             }
             Ok(report)

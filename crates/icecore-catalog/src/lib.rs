@@ -6,6 +6,7 @@
 
 mod audit;
 mod backups;
+mod begun;
 mod cache;
 mod commit;
 mod containers;

@@ -18,9 +18,9 @@ use crate::error::{self, damaged};
 use crate::frame;
 use crate::node::{self, ArrayEntry, Node};
 use crate::process::PerProcess;
-use crate::runtime;
 use crate::seal::Seal;
 use crate::table::{Checksum, ChunkTable, Location, Object, TableBuilder};
+use crate::{runtime, sound};
 
 const CONCURRENT: usize = 16;
 /// Above this a size in a snapshot is not trusted for an allocation in advance.
@@ -64,6 +64,7 @@ impl Version {
         self.seal.check(name, bytes)?;
         frame::check(bytes, bytes.len() as u64, name)?;
         let manifest = Arc::new(decode_manifest(bytes, None).map_err(error::repository)?);
+        sound::named(name, &manifest.id())?;
         for item in manifest.iter(entry.id.clone()).map_err(error::format)? {
             let (coords, payload) = item.map_err(error::format)?;
             table.push(&coords.0, payload)?;

@@ -15,7 +15,7 @@ use crate::options::{self, Options, SharedBackend};
 use crate::shared::{Opened, Shared};
 use crate::storage::{Root, Storage};
 use crate::typed::typed;
-use crate::{containers, error, frame, prefix, root, seal};
+use crate::{begun, containers, error, frame, prefix, root, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -158,6 +158,7 @@ async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
         Error::new(ErrorKind::Exists, format!("{url} is a repository already")).hint("open it, or choose another name")
     };
     let found = match root {
+        Root::Local(path) if begun::is_begun(path) => Vec::new(),
         Root::Local(path) => contents(path)?,
         _ => Vec::new(),
     };
@@ -196,6 +197,13 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     }
     if found.iter().any(|name| is_root(name)) {
         return Ok(());
+    }
+    if begun::is_begun(path) {
+        return Err(none_at(&url, "the folder holds a repository that was never finished, or is being made right now"));
+    }
+    if found.iter().any(|name| name == "snapshots") {
+        let message = format!("{url} is a repository without its file `repo`, which names all versions");
+        return Err(Error::new(ErrorKind::Format, message).hint("bring that file from where this copy was made"));
     }
     let is_zarr = found.iter().any(|name| matches!(name.as_str(), "zarr.json" | ".zgroup" | ".zarray" | ".zmetadata"));
     let what = if is_zarr { "a plain Zarr hierarchy" } else { "no repository" };

@@ -20,7 +20,7 @@ use crate::seal::Seal;
 use crate::shared::Shared;
 use crate::storage::Root;
 use crate::table::ChunkTable;
-use crate::{error, load};
+use crate::{error, load, sound};
 
 /// Tables that are loaded side by side.
 const CONCURRENT: usize = 64;
@@ -50,7 +50,10 @@ impl Snapshot {
         let seal = read_seal(shared, &id).map_err(error::during(&during))?;
         let fetched = shared.repository().asset_manager().fetch_snapshot(&id).await;
         let snapshot = fetched.map_err(error::repository).map_err(error::during(&during))?;
-        let nodes = guard(|| snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect());
+        let nodes = guard(|| {
+            sound::named(&format!("snapshots/{id}"), &snapshot.id())?;
+            snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect()
+        });
         let nodes = nodes.map_err(error::during(&during))?;
         let origin = Origin::Committed { handle: Arc::clone(handle), snapshot, seal: Arc::new(seal) };
         Ok(Self::new(&shared.url, id.to_string(), nodes, origin, OnceBox::new()))

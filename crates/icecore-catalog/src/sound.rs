@@ -4,6 +4,7 @@
 //! spread through the one or make the other delete what is needed. Icechunk also reserves memory for sizes that a snapshot claims.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +17,15 @@ use crate::runtime::guard;
 use crate::seal::Seal;
 use crate::shared::Shared;
 use crate::storage::Root;
+
+/// Refuses a file that holds what belongs under another name: one that was copied into the place of another is whole in itself, and
+/// the collector would not come to an end with it.
+pub(crate) fn named(file: &str, id: &impl Display) -> Result<()> {
+    match file.rsplit('/').next() {
+        Some(name) if name == id.to_string() => Ok(()),
+        _ => Err(damaged(format!("{file} holds what belongs under the name {id}"))),
+    }
+}
 
 /// Which manifests are looked at.
 pub(crate) enum Which<'a> {
@@ -39,6 +49,7 @@ pub(crate) async fn check(
         known.insert(name);
     }
     let snapshot = shared.repository().asset_manager().fetch_snapshot(id).await.map_err(error::repository)?;
+    guard(|| named(&format!("snapshots/{id}"), &snapshot.id()))?;
     for name in guard(|| manifests(root, &snapshot, which))? {
         if known.insert(name.clone()) {
             seal.check_file(root, &name)?;

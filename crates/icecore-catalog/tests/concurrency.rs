@@ -160,6 +160,18 @@ fn different_chunks_of_one_array_both_succeed() {
 }
 
 #[test]
+fn a_branch_that_is_deleted_meanwhile_takes_no_commit() {
+    let home = Home::new();
+    home.repo.create_branch("side", None).unwrap();
+    let writer = home.repo.writer("side").unwrap();
+    writer.add_array("/a", &array(&[10], &[5])).unwrap();
+    home.open().delete_branch("side").unwrap();
+    let gone = writer.commit("late").unwrap_err();
+    assert_eq!(gone.kind, ErrorKind::Conflict);
+    assert!(gone.message.contains("the branch side is gone") && gone.hint.contains("icecore branch"), "{gone:?}");
+}
+
+#[test]
 fn the_same_node_is_a_conflict_that_names_it() {
     let home = Home::new();
     home.commit_array("/a");

@@ -4,6 +4,7 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use common::{Home, array, identity};
@@ -159,6 +160,36 @@ fn without_seals_nothing_panics() {
                     assert_ne!(e.kind, ErrorKind::Internal, "{} byte {at} bit {bit}: {e:?}", file.display());
                 }
             }
+        }
+    }
+    assert_eq!(content(&home.storage()).unwrap(), right);
+}
+
+/// Whole in itself, and none of the version: it would be read as another version, or as chunks that were never written.
+#[test]
+fn a_file_in_the_place_of_another_is_refused_without_a_seal() {
+    let home = sample();
+    home.commit_array("/later");
+    std::fs::remove_dir_all(home.path().join("seals")).unwrap();
+    let right = content(&home.storage()).unwrap();
+    for folder in ["snapshots", "manifests"] {
+        let files: Vec<PathBuf> =
+            std::fs::read_dir(home.path().join(folder)).unwrap().map(|e| e.unwrap().path()).collect();
+        assert!(files.len() > 1);
+        for (file, other) in files.iter().flat_map(|file| files.iter().map(move |other| (file, other))) {
+            if file == other {
+                continue;
+            }
+            let bytes = std::fs::read(file).unwrap();
+            std::fs::copy(other, file).unwrap();
+            let what = format!("{} in the place of {}", other.display(), file.display());
+            check(content(&home.storage()), &right, &what);
+            let found = home.open().audit(None, &|_, _| {}, &AtomicBool::new(false)).unwrap();
+            let place = format!("{folder}/{}", file.file_name().unwrap().to_str().unwrap());
+            assert!(found.iter().any(|damage| damage.place == place), "{what}: {found:?}");
+            let collected = home.open().gc(Some(4_000_000_000_000_000), true);
+            assert!(folder == "manifests" || collected.unwrap_err().kind == ErrorKind::Corrupt, "{what}");
+            std::fs::write(file, bytes).unwrap();
         }
     }
     assert_eq!(content(&home.storage()).unwrap(), right);

@@ -106,6 +106,31 @@ fn what_must_be_understood_is_named() {
     assert_eq!(with(&[("codecs", optional)]).unwrap().chain.names(), ["bytes", "crc32c"]);
 }
 
+/// A key that says how a chunk was made is not read over: the chunk would come out wrong, or not at all.
+#[test]
+fn our_codecs_take_no_key_that_they_do_not_know() {
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    for (name, own) in [
+        ("icecore.h5lzf", json!({})),
+        ("icecore.h5lz4", json!({})),
+        ("icecore.h5bitshuffle", json!({"itemsize": 4})),
+        ("icecore.fpc", json!({})),
+        ("icecore.choice", json!({"choices": [[bytes]]})),
+    ] {
+        let chain = |configuration: &Value| {
+            let codec = json!({"name": name, "configuration": configuration});
+            let is_of_arrays = matches!(name, "icecore.fpc" | "icecore.choice");
+            let codecs = if is_of_arrays { json!([codec]) } else { json!([bytes, codec]) };
+            with(&[("data_type", json!("float32")), ("fill_value", json!(0.0)), ("codecs", codecs)])
+        };
+        assert!(chain(&own).is_ok(), "{name}: {:?}", chain(&own));
+        let mut more = own.clone();
+        more["level"] = json!(3);
+        let error = chain(&more).unwrap_err();
+        assert!(error.message.contains("level"), "{name}: {error:?}");
+    }
+}
+
 #[test]
 fn hostile_sizes_are_refused_before_anything_is_allocated() {
     let grid = |chunk: Value| json!({"name": "regular", "configuration": {"chunk_shape": chunk}});

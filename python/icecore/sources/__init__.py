@@ -23,7 +23,7 @@ from importlib import import_module
 from shlex import quote
 from typing import Any
 
-from icecore import errors
+from icecore import errors, reference
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
 from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
@@ -169,6 +169,7 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
 
 def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     source = local_path(os.fspath(source))
+    reference.readable(os.path.basename(source))
     if not is_remote(source) and os.path.isdir(source):
         row = _folder_format(source)
         if row is None:

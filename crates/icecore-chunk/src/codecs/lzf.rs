@@ -9,7 +9,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::codec::BytesCodec;
 use crate::buffer::{Buffer, first_guess, grow};
-use crate::extension::{Extension, config_bool_or};
+use crate::extension::{Extension, config_bool_or, only_keys};
 use crate::refuse::{corrupt, wrong_length};
 use crate::scratch::Scratch;
 
@@ -25,6 +25,9 @@ pub(crate) struct Lzf;
 
 impl Lzf {
     pub fn parse(ext: &Extension) -> Result<Lzf> {
+        if ext.name == "icecore.h5lzf" {
+            only_keys(ext, &["header"])?;
+        }
         match config_bool_or(ext, "header", false)? {
             false => Ok(Lzf),
             true => Err(Error::new(ErrorKind::Unsupported, format!("codec {} with header: true", ext.name))

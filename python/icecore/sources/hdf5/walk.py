@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,7 +150,7 @@ class Walk:
         """The file that an object lies in: another one behind an external link."""
         if is_remote(self.source):
             return self.source, self.identity
-        name = text(h5f.get_name(fid))
+        name = os.fsdecode(h5f.get_name(fid))
         if name not in self.files:
             self.files[name] = self.identity if name == self.source else identity(name)
         return name, self.files[name]

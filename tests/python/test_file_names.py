@@ -1,0 +1,65 @@
+"""Names of files and folders that are odd, and still somebody's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import h5py
+import icecore
+import numpy as np
+import pytest
+
+needs_bytes = pytest.mark.skipif(sys.platform != "linux", reason="file names here are always Unicode")
+
+
+def hdf5(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=np.arange(9), chunks=(4,))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["me@home.icecore", "100%.icecore", "a#b?c.icecore", "[x]* y.icecore", "ü.icecore"]
+)
+def test_a_new_repository_of_any_name(tmp_path: Path, name: str) -> None:
+    source, place = hdf5(tmp_path / f"{name}.h5"), str(tmp_path / name)
+    icecore.link(source, place, "/l")
+    icecore.pack(source, place, "/p")
+    for address in (place, f"{place}@main"):
+        repo = icecore.open(address)
+        assert repo["/l/x"][...].tolist() == repo["/p/x"][...].tolist() == list(range(9))
+        assert repo.verify(deep=True) == []
+
+
+def test_an_at_still_names_a_version(tmp_path: Path) -> None:
+    icecore.create(tmp_path / "moon").tag("v1.icecore")
+    assert icecore.open(f"{tmp_path}/moon@v1.icecore").ref == "v1.icecore"
+    with pytest.raises(icecore.Error, match="at/moon: there is nothing"):
+        icecore.open(f"{tmp_path}/at/moon@v1")
+
+
+@needs_bytes
+def test_names_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(3))
+    for source in (hdf5(tmp_path / "a.h5"), tmp_path / "x.npy"):
+        odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9" + os.fsencode(source.name)))
+        source.rename(odd)
+        for verb in (icecore.link, icecore.pack):
+            with pytest.raises(icecore.Error, match=r"dce9.*is not UTF-8") as refused:
+                verb(odd, tmp_path / "r.icecore")
+            assert refused.value.kind == "unsupported"
+    with pytest.raises(icecore.Error, match=r"dce9.*is not UTF-8"):
+        icecore.create(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9.icecore"))
+
+
+@needs_bytes
+def test_folders_whose_names_are_not_utf8(tmp_path: Path) -> None:
+    source = hdf5(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9")) / "a.h5")
+    for verb in (icecore.link, icecore.pack):
+        verb(source, tmp_path / "r.icecore", f"/{verb.__name__}")
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert repo["/link/x"][...].tolist() == repo["/pack/x"][...].tolist() == list(range(9))
+    assert repo.verify(deep=True) == []
