@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from icecore import codecspec, errors, layout, text
+from icecore import codecspec, errors, layout, reference, text
 from icecore.access import EXAMPLE, Pattern, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer import plan
@@ -24,7 +24,7 @@ from icecore.report import Report, Row
 from icecore.sources import keep_open
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sources.held import Held
-from icecore.sourcing import Failure, gather
+from icecore.sourcing import Failure, Source, gather
 from icecore.tables.choice import CHUNK
 from icecore.tables.job import TableOptions
 from icecore.tables.jobs import pack_tables, plan_tables
@@ -64,6 +64,7 @@ def pack(
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     grows: str | None = None,
+    below: str | None = None,
     then: Callable[[Writer], None] | None = None,
 ) -> Report:
     """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
@@ -104,7 +105,9 @@ def pack(
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
-        grows: the dimension along which more will be appended, to plan chunks for it.
+        grows: the dimension along which more will be appended, to plan chunks for it: at least a source a
+            commit.
+        below: where ``group`` is None, what the groups named like the files are made in.
         then: called with the writer when all is written, to add to the same commit.
 
     Returns:
@@ -133,6 +136,8 @@ def pack(
     indexed, failures = gather(
         sources, repositories=True, storage=kept, tables=True, whole=concat is not None
     )
+    if below is not None:
+        indexed = [Source(s.name, s.arrays, reference.join(below, s.group)) for s in indexed]
     why = message or summary("pack", indexed)
     if header is not None:
         from icecore.sources.tables import headed
@@ -171,7 +176,16 @@ def pack(
             left_out: list[Failure] | None = [] if keep_going and concat is None else None
             packing = _Packing(writer, assembly.steps, budget // 4, progress, left_out)
             wanted = _Wanted(
-                chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
+                chunk,
+                shard,
+                codec,
+                portable,
+                asked.goal,
+                asked.access,
+                measure,
+                grows,
+                summaries,
+                len(indexed),
             )
             with keep_open():
                 packing.pack(wanted)
@@ -242,23 +256,24 @@ class _Wanted:
     measure: bool = False
     grows: str | None = None
     tables: bool = False
+    sources: int = 1
 
     def layout(self, entry: ArrayEntry, read: Reader, budget: int) -> Layout:
         """Chunk and shard of an array."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
         shape = _to_be(entry, self.grows)
-        grows = shape != tuple(entry.shape)
+        # The next commits may bring one source each.
+        rows = max(entry.shape[0] // self.sources, 1) if shape != tuple(entry.shape) else None
         reads = queries(self.access, shape, entry.dims)
         if self.measure and reads and chunk is None and shard is None:
             from icecore import trial
 
             codec = "default" if self.codec == "auto" else self.codec
-            return trial.fastest(entry, read, reads, codec, grows, budget)
+            return trial.fastest(entry, read, reads, codec, rows, budget)
         if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
-        rows = entry.shape[0] if grows else None
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 
     def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
