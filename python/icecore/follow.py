@@ -1,4 +1,4 @@
-"""Pack files as a model writes them: one commit a file, in the order of their names."""
+"""Pack files as a model writes them, in the order of their names, a commit for what a look finds complete."""
 
 from __future__ import annotations
 
@@ -19,20 +19,29 @@ from icecore.sourcing import Failure
 
 #: how often a file is tried while others who follow commit
 _ATTEMPTS = 10
+#: files of a commit at most, and their bytes where there are several: what a crash can make it do again
+_FILES, _BYTES = 256, 256 << 20
 #: looks in which a file still grows and holds up complete ones, until that is said
 _PATIENCE = 10
 
 
 @dataclass(frozen=True)
 class Event:
-    """A file was packed (``report``), could not be (``failure``), or is waited for by so many ``later``
-    ones.
+    """A file was packed, could not be (``failure``), or is waited for by so many ``later`` ones.
+
+    Of a packed one, ``report`` is about the commit, which brought the files ``together``, in this order.
     """
 
     name: str
     report: Report | None = None
     failure: Failure | None = None
     later: int = 0
+    together: tuple[str, ...] = ()
+
+    @property
+    def is_last(self) -> bool:
+        """Are there no more events of the same commit?"""
+        return not self.together or self.name == self.together[-1]
 
     def as_dict(self) -> dict[str, Any]:
         """The event as plain values, for a line of JSON."""
@@ -46,6 +55,7 @@ class Event:
             "event": "packed",
             "name": self.name,
             "snapshot": report.snapshot,
+            "files": len(self.together),
             "arrays": report.count("packed"),
             "bytes_raw": report.bytes_raw,
             "bytes_stored": report.bytes_stored,
@@ -63,9 +73,10 @@ class Follower:
     their names. With ``concat`` one that is not complete, or can't be packed, holds up those after it: rows
     can only be added at the end.
 
-    Every file is a commit of its own, which also notes its name, size and time: another Follower goes on
-    where this one stopped, and of several at once each file is taken by one. A file that can't be packed is
-    named, and tried again when it changes.
+    Files that are complete at one look are taken by one commit (at most 256 of them, or 256 MiB), since each
+    commit has its price in time and on disk. It also notes their names, sizes and times: another Follower
+    goes on where this one stopped, and of several at once each file is taken by one. A file that can't be
+    packed is named, and tried again when it changes; others that were to share its commit get their own.
     """
 
     def __init__(
@@ -125,30 +136,47 @@ class Follower:
         ready, growing = self._arrivals.complete(look(self._folder, self._pattern))
         first = min((file.name for file in growing), default=None) if self._concat is not None else None
         later = [file for file in ready if first is not None and file.name > first]
+        wanted = []
         for file in ready[: len(ready) - len(later)]:
             known = Seen(file.name, file.size, file.mtime_ns)
             if known not in (self._taken.get(file.name), self._refused.get(file.name)):
-                event = self._try(known)
-                if event is not None:
-                    yield event
-            if self._holds_up(file.name):
+                wanted.append(known)
+            elif self._holds_up(file.name):
+                later = []
+                break
+        for files in _together(wanted):
+            yield from self._try(files)
+            if any(self._holds_up(file.name) for file in files):
                 return
         if first is not None and self._is_slow(first, bool(later)):
             yield Event(first, later=len(later))
 
-    def _try(self, file: Seen) -> Event | None:
-        """What became of a file; None where someone else took it."""
+    def _try(self, files: list[Seen]) -> Iterator[Event]:
+        """What became of files, of which those that someone else took are left out."""
         try:
-            report = self._take(file)
-            self._refused.pop(file.name, None)
-            return Event(file.name, report=report) if report is not None else None
+            report, taken = self._take(files)
         except errors.Error as error:
-            self._refused[file.name] = file
-            failure = Failure.of(file.name, error)
-            if self._holds_up(file.name):
-                way_out = "later files wait for it: repair it, move it away, or go on with --keep-going"
-                failure = replace(failure, hint=f"{failure.hint}; {way_out}" if failure.hint else way_out)
-            return Event(file.name, failure=failure)
+            if len(files) == 1:
+                yield self._refuse(files[0], error)
+                return
+            middle = len(files) // 2
+            for half in (files[:middle], files[middle:]):
+                yield from self._try(half)
+                if any(self._holds_up(file.name) for file in half):
+                    return
+            return
+        for file in files:
+            self._refused.pop(file.name, None)
+        together = tuple(file.name for file in taken)
+        yield from (Event(name, report=report, together=together) for name in together)
+
+    def _refuse(self, file: Seen, error: errors.Error) -> Event:
+        self._refused[file.name] = file
+        failure = Failure.of(file.name, error)
+        if self._holds_up(file.name):
+            way_out = "later files wait for it: repair it, move it away, or go on with --keep-going"
+            failure = replace(failure, hint=f"{failure.hint}; {way_out}" if failure.hint else way_out)
+        return Event(file.name, failure=failure)
 
     def _holds_up(self, name: str) -> bool:
         """Whether later files wait for this one: not for one whose place is taken anyway."""
@@ -170,7 +198,7 @@ class Follower:
             for event in self.step():
                 yield event
                 last = time.monotonic()
-                if stop.is_set():
+                if stop.is_set() and event.is_last:
                     return
             if until_idle is not None and time.monotonic() - last >= until_idle:
                 return
@@ -186,23 +214,25 @@ class Follower:
         self._taken, self._rows = ledger.taken(repo, self._group), rows
         return True
 
-    def _take(self, file: Seen) -> Report | None:
-        """Pack one file; None where someone else who follows took it."""
+    def _take(self, files: list[Seen]) -> tuple[Report | None, list[Seen]]:
+        """Pack files, in one commit; also returns which of them: not those that others who follow took."""
         for attempt in range(_ATTEMPTS):
             self._look_up()
-            if self._taken.get(file.name) == file:
-                return None
-            self._check(file)
+            wanted = [file for file in files if self._taken.get(file.name) != file]
+            if not wanted:
+                return None, []
+            for file in wanted:
+                self._check(file)
             try:
-                report = self._pack(file)
+                report = self._pack(wanted)
             except errors.Error as error:
                 is_last = attempt + 1 == _ATTEMPTS
                 if is_last or not (self._look_up() or error.kind == "conflict"):
                     raise
             else:
-                self._taken[file.name] = file
-                self._rows += 1
-                return report
+                self._taken |= {file.name: file for file in wanted}
+                self._rows += len(wanted)
+                return report, wanted
         raise AssertionError
 
     def _check(self, file: Seen) -> None:
@@ -213,20 +243,30 @@ class Follower:
             message = f"{file.name} came late: {max(self._taken)} is in {self._group} already"
             raise errors.make("conflict", message, "names must sort in the order in which files come")
 
-    def _pack(self, file: Seen) -> Report:
-        """Pack one file; its note goes into the same commit."""
-        group, known = self._group, self._rows
-        if self._concat is None:
-            group = reference.join(group, reference.stem(file.name))
+    def _pack(self, files: list[Seen]) -> Report:
+        """Pack files; their note goes into the same commit."""
+        known = self._rows
         return pack(
-            self._folder / file.name,
+            [self._folder / file.name for file in files],
             self._into,
-            group,
+            self._group if self._concat is not None else None,
             self._concat,
             append=self._concat is not None and bool(self._taken),
             storage=self._storage,
-            message=f"pack {file.name}",
             grows=self._concat,
-            then=lambda writer: ledger.take(writer, self._group, file, known),
+            below=self._group,
+            then=lambda writer: ledger.take(writer, self._group, files, known),
             **self._options,
         )
+
+
+def _together(files: list[Seen]) -> Iterator[list[Seen]]:
+    """The files of each commit."""
+    batch: list[Seen] = []
+    for file in files:
+        if batch and (len(batch) == _FILES or sum(each.size for each in batch) + file.size > _BYTES):
+            yield batch
+            batch = []
+        batch.append(file)
+    if batch:
+        yield batch

@@ -1,11 +1,12 @@
 """Which files a repository has taken, so that following a folder can stop and go on.
 
-A hidden array of text that grows by one row a file, in the same commit as the file's data.
+A hidden array of text that grows by a row for each file, in the same commit as the file's data.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 #: the hidden array
 PATH = "/__followed__/files"
-#: notes of a chunk, which is written again with each file until it is full
+#: notes of a chunk, which is written again with each commit until it is full
 _ROWS = 512
 
 
@@ -46,18 +47,22 @@ def length(repo: Repo) -> int:
     return len(repo._array(PATH)) if PATH in repo else 0
 
 
-def take(writer: Writer, group: str, file: Seen, known: int) -> None:
-    """Note that the writer's commit will hold ``file``.
+def take(writer: Writer, group: str, files: Sequence[Seen], known: int) -> None:
+    """Note that the writer's commit will hold ``files``.
 
     Raises:
         Error: ``conflict`` where others took files too since ``known`` of them were.
     """
-    row = {"group": group, "name": file.name, "size": file.size, "mtime_ns": file.mtime_ns}
+    rows = [
+        json.dumps({"group": group, "name": file.name, "size": file.size, "mtime_ns": file.mtime_ns})
+        for file in files
+    ]
     if writer._native.exists(PATH):
         array = writer[PATH]
     else:
         array = writer.array(PATH, str, (0,), chunks=(_ROWS,), shards=(_ROWS,))
     if array.shape[0] != known:
-        message = f"someone else took a file into the repository while {file.name} was packed"
+        names = ", ".join(file.name for file in files[:3]) + (" …" if len(files) > 3 else "")
+        message = f"someone else took a file into the repository while {names} was packed"
         raise errors.make("conflict", message, "look whether it is still to be taken")
-    array.append(json.dumps(row))
+    array.append(rows)

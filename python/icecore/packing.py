@@ -8,9 +8,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from math import prod
 
-from icecore import codecspec, errors, layout, text
+from icecore import codecspec, errors, layout, reference, text
 from icecore.access import EXAMPLE, Pattern, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer import plan
@@ -64,6 +65,7 @@ def pack(
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     grows: str | None = None,
+    below: str | None = None,
     then: Callable[[Writer], None] | None = None,
 ) -> Report:
     """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
@@ -106,7 +108,9 @@ def pack(
         message: of the commit.
         storage: credentials of the repository's object store.
         progress: called with (path, bytes done, bytes in all).
-        grows: the dimension along which more will be appended, to plan chunks for it.
+        grows: the dimension along which more will be appended, to plan chunks for it: at least a source a
+            commit.
+        below: where ``group`` is None, what the groups named like the files are made in.
         then: called with the writer when all is written, to add to the same commit.
 
     Returns:
@@ -135,6 +139,8 @@ def pack(
     indexed, failures = gather(
         sources, repositories=True, storage=kept, tables=True, whole=concat is not None, progress=progress
     )
+    if below is not None:
+        indexed = [Source(s.name, s.arrays, reference.join(below, s.group)) for s in indexed]
     if header is not None:
         from icecore.sources.tables import headed
 
@@ -142,6 +148,10 @@ def pack(
             source.arrays.tables = {
                 path: headed(table, header) for path, table in source.arrays.tables.items()
             }
+
+    wanted = _Wanted(chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries)
+    named = {"chunk": chunk, "shard": shard, "access": access, "codec": None if codec == "auto" else codec}
+    arrays_only = [name for name, how in named.items() if how is not None]
 
     def attempt(indexed: list[Source], failures: list[Failure]) -> Report:
         why = message or summary("pack", indexed)
@@ -157,15 +167,7 @@ def pack(
             _check_names({"chunk": chunk, "shard": shard}, entries)
         report = Report(failures=failures + assembly.failures, notes=notes(indexed))
         if tables.jobs:
-            asked_for = {
-                "chunk": chunk,
-                "shard": shard,
-                "access": access,
-                "codec": None if codec == "auto" else codec,
-            }
-            report.notes += _unheeded(
-                tables.jobs[0].path, [name for name, how in asked_for.items() if how is not None]
-            )
+            report.notes += _unheeded(tables.jobs[0].path, arrays_only)
         report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
         report.rows += [Row(path, "skipped", "it exists already") for path in tables.skipped]
         if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
@@ -173,11 +175,8 @@ def pack(
                 groups(writer, assembly, replace)
                 left_out: list[Failure] | None = [] if keep_going else None
                 packing = _Packing(writer, assembly.steps, budget // 4, progress, left_out)
-                wanted = _Wanted(
-                    chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries
-                )
                 with keep_open():
-                    packing.pack(wanted)
+                    packing.pack(replaced(wanted, sources=len(indexed)))
                 report.failures += left_out or ()
                 options = TableOptions(restore, trust, portable, goal == "archive")
                 long, made = pack_tables(writer, tables, options, report, keep_going, progress)
@@ -248,23 +247,24 @@ class _Wanted:
     measure: bool = False
     grows: str | None = None
     tables: bool = False
+    sources: int = 1
 
     def layout(self, entry: ArrayEntry, read: Reader, budget: int) -> Layout:
         """Chunk and shard of an array."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
         shape = _to_be(entry, self.grows)
-        grows = shape != tuple(entry.shape)
+        # The next commits may bring one source each.
+        rows = max(entry.shape[0] // self.sources, 1) if shape != tuple(entry.shape) else None
         reads = queries(self.access, shape, entry.dims)
         if self.measure and reads and chunk is None and shard is None:
             from icecore import trial
 
             codec = "default" if self.codec == "auto" else self.codec
-            return trial.fastest(entry, read, reads, codec, grows, budget)
+            return trial.fastest(entry, read, reads, codec, rows, budget)
         if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
-        rows = entry.shape[0] if grows else None
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 
     def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:

@@ -27,17 +27,18 @@ def fastest(
     read: Reader,
     reads: Sequence[Query],
     codec: codecspec.Spec,
-    grows: bool = False,
+    rows: int | None = None,
     memory: int = _PART,
 ) -> layout.Layout:
     """The layout, of the best ones at three prices of a chunk, whose random reads take the least time.
 
     Arrays of more than 64 MB, or ``memory``, are tried on a box of them with about their proportions. Where
-    the first axis ``grows``, what is there of it stands for what will come, again and again.
+    the first axis grows, by so many ``rows`` a commit, what is there stands for what will come, again and
+    again.
     """
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
     itemsize, most = layout.itemsize(entry.dtype), min(_PART, memory)
-    shape, rows = ((0, *entry.shape[1:]), entry.shape[0]) if grows else (tuple(entry.shape), None)
+    shape = tuple(entry.shape) if rows is None else (0, *entry.shape[1:])
     planned = [
         layout.plan(shape, itemsize, None, None, source, rows, reads, inner_bytes=bounds)
         for bounds in _BOUNDS
@@ -46,7 +47,7 @@ def fastest(
     if len(candidates) == 1 or not all(entry.shape):
         return candidates[0]
     data = read(tuple(slice(0, n) for n in part(entry.shape, itemsize, most)))
-    if grows:
+    if rows is not None:
         count = max(most // max(data[:1].size * itemsize, 1), len(data))
         data = np.resize(data, (count, *data.shape[1:]))
     cap = _icecore.cache_info()["cap"]

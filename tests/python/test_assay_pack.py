@@ -203,6 +203,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     out = capsys.readouterr().out
     assert "for balanced at 50 MB/s" in out
     assert "instead of" in out
+    assert "a sample of" in out, "its ratio is not that of the array"
     assert cli.run(["info", into, "/x", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"]["bandwidth"] == 50e6
     assert cli.run(["pack", *arguments[:-1], "wishes", "--replace"]) == 2

@@ -1,4 +1,4 @@
-"""``icecore pack --follow``: files as they appear, one commit each, going on where it stopped."""
+"""``icecore pack --follow``: files as they appear, a commit a look, going on where it stopped."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_run_is_followed_and_resumed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(repo["/run/t2m"].read(), field(0, 6))
     np.testing.assert_array_equal(repo["/run/time"].read(), np.arange(6))
     assert repo["/run/y"].shape == (40,)
-    assert [c["message"] for c in repo.log()][:4] == [f"pack {n}.h5" for n in ("005", "002", "001", "000")]
+    assert [c["message"] for c in repo.log()][:3] == ["pack 005.h5", "pack 002.h5", "pack 000.h5, 001.h5"]
     chunks = repo["/run/t2m"].chunks
     assert chunks is not None
     assert chunks[0] > 100, "planned for an axis that grows"
@@ -177,6 +177,35 @@ def test_a_file_that_grows_holds_up_the_later_ones(tmp_path: Path) -> None:
     assert both(each) == ["0.h5", "1.h5"]
     repo = icecore.open(tmp_path / "each.icecore")
     np.testing.assert_array_equal(repo["/1/t2m"].read(), field(1, 1))
+
+
+def test_files_that_are_there_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit writes the unfinished chunks again, and copies the list of versions."""
+    run = tmp_path / "run"
+    run.mkdir()
+    for number in range(60):
+        step(run / f"{number:02}.h5", number)
+    (run / "41.h5").write_bytes(b"nothing")
+    follower = Follower(run, tmp_path / "r.icecore", concat="time", keep_going=True)
+    events = [*follower.step(), *follower.step()]
+    assert [event.name for event in events] == [f"{number:02}.h5" for number in range(60)]
+    assert [event.name for event in events if event.failure is not None] == ["41.h5"]
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert len(repo.log()) < 10, "the bad one is found by halves"
+    assert events[0].as_dict()["files"] == len(events[0].together) == 30
+    assert next(event.name for event in events if event.is_last and event.report is not None) == "29.h5"
+    np.testing.assert_array_equal(repo["/run/time"].read(), [n for n in range(60) if n != 41])
+    chunks = repo["/run/t2m"].chunks
+    monkeypatch.setattr("icecore.follow._FILES", 1)
+    single = Follower(run, tmp_path / "single.icecore", concat="time", keep_going=True)
+    assert len(both(single)) == 60
+    assert icecore.open(tmp_path / "single.icecore")["/run/t2m"].chunks == chunks, "the next come one by one"
+    monkeypatch.setattr("icecore.follow._FILES", 256)
+    monkeypatch.setattr("icecore.follow._BYTES", 3 * (run / "00.h5").stat().st_size)
+    apart = Follower(run, tmp_path / "apart.icecore", group="/a")
+    events = [*apart.step(), *apart.step()]
+    assert max(len(event.together) for event in events) == 3
+    np.testing.assert_array_equal(icecore.open(tmp_path / "apart.icecore")["/a/07/t2m"].read(), field(7, 1))
 
 
 def test_a_bad_file_holds_up_the_later_ones(tmp_path: Path) -> None:
@@ -360,13 +389,13 @@ def test_what_no_file_can_be_packed_with_is_refused_at_once(tmp_path: Path, opti
 def test_columns_that_were_written_anew_are_named(tmp_path: Path) -> None:
     run, into = tmp_path / "run", tmp_path / "r.icecore"
     run.mkdir()
-    (run / "0.csv").write_bytes(b"n,a\n1,1\n")
-    (run / "1.csv").write_bytes(b"n,a\n2,2.5\n")
     follow = [
         word for word in command(run, into, "--until-idle", "500ms", "--group", "/t") if word != "--json"
     ]
-    ended = subprocess.run(follow, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0, ended.stderr
+    for name, rows in (("0.csv", b"n,a\n1,1\n"), ("1.csv", b"n,a\n2,2.5\n")):
+        (run / name).write_bytes(rows)
+        ended = subprocess.run(follow, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
     message = (
         "column a became float64 with 1 decimals, was int64: 1.csv needs it; its 1 row were written again"
     )
@@ -390,13 +419,20 @@ def test_ctrl_c_ends_it_and_it_goes_on(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+#: the command line with commits of three files at most
+_IN_THREES = "from icecore import follow; from icecore.cli import main; follow._FILES = 3; main()"
+
+
 def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
     run, into = tmp_path / "run", tmp_path / "r.icecore"
     run.mkdir()
     for number in range(30):
         step(run / f"{number:03}.h5", number)
     for _ in range(2):
-        process = subprocess.Popen(command(run, into), stdout=subprocess.PIPE, text=True)
+        arguments = command(run, into)[3:]
+        process = subprocess.Popen(
+            [sys.executable, "-c", _IN_THREES, *arguments], stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(RNG.uniform(0, 0.2))

@@ -2,6 +2,7 @@
 //! are n² / 2 names long.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use futures::{StreamExt, TryStreamExt};
@@ -16,6 +17,10 @@ use crate::seal::ROOT;
 /// Where they lie.
 pub(crate) const FOLDER: &str = OVERWRITTEN_FILES_PATH;
 
+/// Copies in a folder from which on an update removes the older ones, and those it leaves.
+const MANY: usize = 32;
+const LEFT: usize = 16;
+
 /// A copy's name, and its bytes.
 pub(crate) type Copy = (String, u64);
 
@@ -24,12 +29,31 @@ pub(crate) type Copy = (String, u64);
 pub(crate) async fn old(assets: &AssetManager, before: DateTime<Utc>) -> Result<Vec<Copy>> {
     let listed = assets.storage().list_objects(&assets.storage_context(), FOLDER).await;
     let mut copies: Vec<_> = listed.map_err(error::storage)?.try_collect().await.map_err(error::storage)?;
-    // Their names count down; other objects have copies too.
-    copies.retain(|copy| copy.id.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('.')));
+    copies.retain(|copy| is_copy(&copy.id));
+    // Their names count down.
     copies.sort_by(|a, b| a.id.cmp(&b.id));
     let continued = continued(assets).await?;
     let old = copies.into_iter().skip(1).filter(|copy| copy.created_at < before && !continued.contains(&copy.id));
     Ok(old.map(|copy| (copy.id, copy.size_bytes)).collect())
+}
+
+/// Removes all but the newest copies from a folder at an update of the root object, whose lock is held: n of them would hold
+/// n² / 2 names. The object itself lists a thousand updates; the list of those before ends with the copies, as after gc.
+pub(crate) fn thin(root: &Path) -> std::io::Result<()> {
+    let folder = root.join(FOLDER);
+    let mut names: Vec<_> =
+        folder.read_dir()?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| is_copy(name));
+    if names.len() >= MANY {
+        names.sort_unstable();
+        names.iter().skip(LEFT).try_for_each(|name| std::fs::remove_file(folder.join(name)))?;
+    }
+    Ok(())
+}
+
+/// Other objects have copies too.
+fn is_copy(name: &str) -> bool {
+    name.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Removes these, and returns how many of them went and their bytes: Icechunk keeps to itself why others did not.
@@ -56,4 +80,43 @@ async fn continued(assets: &AssetManager) -> Result<HashSet<String>> {
         };
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::handle::Handle;
+    use crate::open;
+    use crate::repo::Repo;
+    use crate::runtime::run;
+    use crate::storage::Storage;
+
+    #[test]
+    fn updates_remove_old_copies() {
+        let home = tempfile::tempdir().unwrap();
+        let storage = Storage::new(home.path().join("r").display().to_string());
+        let repo = Repo(Arc::new(Handle::new(&storage, run(open::create(&storage)).unwrap())));
+        let names = || -> Vec<String> {
+            let entries = home.path().join("r").join(FOLDER).read_dir().into_iter().flatten();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let updates = 1_100; // Icechunk's root object has room for a thousand
+        for i in 0..updates {
+            let before = names();
+            repo.create_tag(&i.to_string(), None).unwrap();
+            let newest = names().into_iter().find(|name| !before.contains(name));
+            let time = |name: &String| name.split('.').nth(1).map(str::to_owned);
+            assert_eq!(newest.as_ref().and_then(time), names().iter().min().and_then(time), "their names count down");
+            assert!((LEFT.min(i)..MANY).contains(&names().len()), "{i}: {}", names().len());
+        }
+        let shared = repo.shared().unwrap();
+        let listed = run(async {
+            let (updates, ..) = shared.repository().ops_log().await.map_err(error::repository)?;
+            updates.try_collect::<Vec<_>>().await.map_err(error::repository)
+        });
+        assert_eq!(listed.unwrap().len(), 1_000);
+        assert_eq!(repo.tags().unwrap().len(), updates);
+    }
 }

@@ -14,7 +14,7 @@ use icecore_grid::Result;
 
 use crate::error::damaged;
 use crate::storage::Root;
-use crate::{seal, updates};
+use crate::{backups, seal, updates};
 
 const DEPTH: usize = 32;
 const TABLES: usize = 1 << 30;
@@ -45,8 +45,8 @@ pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
     updates::agree(&root)
 }
 
-/// Notes the object's checksum where it lies in a folder, after a change to it and before its lock is released. The change stands
-/// also when this fails: it is then read unchecked.
+/// Notes the object's checksum where it lies in a folder, and removes old copies, after a change to it and before its lock is
+/// released. The change stands also when this fails: it is then read unchecked.
 pub(crate) async fn seal(place: &Root, repository: &Repository) {
     let Root::Local(folder) = place else { return };
     if repository.spec_version() < SpecVersionBin::V2 {
@@ -56,6 +56,7 @@ pub(crate) async fn seal(place: &Root, repository: &Repository) {
         && let Ok(root) = outline(&info)
     {
         let _unsealed_is_valid = seal::write_root(folder, newest(&root), info.bytes());
+        let _copies_do_no_harm = backups::thin(folder);
     }
 }
 

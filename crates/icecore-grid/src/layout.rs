@@ -98,9 +98,11 @@ pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
     let overhead = if stated { min as f64 } else { (min as f64 * max as f64).sqrt() };
     let patterns = if stated { goal.patterns.clone() } else { default_patterns(&shape, overhead) };
     let planner = Planner { goal, shape: &shape, patterns, overhead };
+    // What fits into a chunk is one, unless it was said how it will be read.
+    let whole = if stated { min } else { max };
     let chunk = match &goal.chunk {
         Some(chunk) => chunk.clone(),
-        None if volume(&shape) <= u128::from(max) && !goal.shape.contains(&0) && !(goal.grows && stated) => {
+        None if volume(&shape) <= u128::from(whole) && !goal.shape.contains(&0) && !(goal.grows && stated) => {
             shape.clone()
         }
         None => planner.chunk(min, max),
@@ -289,6 +291,18 @@ mod tests {
         goal.patterns = vec![Pattern { extent: vec![1, 2000, 100], probability: 1.0 }];
         let across = plan_layout(&goal).unwrap().chunk;
         assert!(across[0] == 1, "{across:?}");
+    }
+
+    #[test]
+    fn a_small_array_is_chunked_for_reads_that_are_stated() {
+        let small = LayoutGoal::new(vec![64, 64, 64], 4);
+        assert_eq!(plan_layout(&small).unwrap().chunk, small.shape);
+        for extent in [vec![64, 1, 64], vec![1, 64, 64]] {
+            let goal =
+                LayoutGoal { patterns: vec![Pattern { extent: extent.clone(), probability: 1.0 }], ..small.clone() };
+            let plan = plan_layout(&goal).unwrap();
+            assert_eq!((bytes(&plan.chunk, 4), &plan.shard), (64 << 10, &small.shape), "{extent:?}");
+        }
     }
 
     #[test]

@@ -46,11 +46,14 @@ def _say(event: Event, as_json: bool) -> None:
             talk(f"  try: {event.failure.hint}")
     elif event.report is None:
         talk(f"{event.name} is not complete, and {text.plural(event.later, 'later file')} wait for it")
-    else:
+    elif event.is_last:
         report = event.report
         say_notes(report)
         ratio = text.ratio(report.bytes_raw, report.bytes_stored)
         arrays = text.plural(report.count("packed"), "array")
         size = f"{text.size(report.bytes_raw)} raw, {text.size(report.bytes_stored)} stored ({ratio})"
-        said = f"{event.name}: {arrays}, {size}, snapshot {report.snapshot}, {report.seconds:.2f} s"
+        names = event.name
+        if len(event.together) > 1:
+            names = f"{event.together[0]} … {event.name} ({len(event.together):,} files)"
+        said = f"{names}: {arrays}, {size}, snapshot {report.snapshot}, {report.seconds:.2f} s"
         emit(None, False, said, fold=False)

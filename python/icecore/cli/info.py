@@ -122,12 +122,13 @@ def _measured(record: Any) -> list[tuple[str, Any]]:
 
     try:
         goal = record["goal"] + (f" at {text.size(record['bandwidth'])}/s" if "bandwidth" in record else "")
-        speeds = (
-            f"ratio {record['ratio']:g}, writes {record['write']} MB/s, reads {record['read']} MB/s a core"
-        )
+        speeds = f"writes {record['write']} MB/s, reads {record['read']} MB/s a core"
         sample = record["sample"]
-        where = f"{sample['chunks']:,} of {sample['of']:,} chunks"
-        rows = [("chosen", f"{record['chosen']} for {goal}: {speeds} on {where}")]
+        where = f"a sample of {sample['chunks']:,} of {sample['of']:,} chunks"
+        rows = [
+            ("chosen", f"{record['chosen']} for {goal}"),
+            ("on", f"{where}: {record['ratio']:g}x, {speeds}"),
+        ]
         losers = [
             f"{name} ({ratio:g}, {write} and {read} MB/s)" for name, ratio, write, read in record["losers"]
         ]

@@ -125,8 +125,9 @@ def pack(
 
     With --follow files are taken as they are completed: when two looks find the same size and time, or
     NAME.done lies beside NAME. Those that begin with a dot or end in .tmp, .part or .partial wait for their
-    name. Each is a commit; started again it goes on where it stopped. Folders below are left alone. With
-    --concat a file that can't be packed holds up those after it, unless --keep-going leaves it out.
+    name. What a look finds is a commit (of 256 files or 256 MiB at most); with --json each file of it has a
+    line with the commit's figures. Started again it goes on where it stopped. Folders below are left alone.
+    With --concat a file that can't be packed holds up those after it, unless --keep-going leaves it out.
     """
     from icecore.packing import pack
 
