@@ -9,7 +9,7 @@ use icecore::chunk::{ArrayMeta, crc32c};
 use icecore::grid::{ErrorKind, Index, Mode, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
 use icecore::text::View;
-use icecore::write::{Rows, TableRows, WriteOptions, Writing};
+use icecore::write::{Data, Rows, TableRows, WriteOptions, Writing};
 
 const LITTLE: &str = r#"{"name":"bytes","configuration":{"endian":"little"}}"#;
 
@@ -115,5 +115,8 @@ fn what_has_no_place_is_refused() {
     for block in [vec![View::Int(&[40_000])], vec![View::Real(&[1.0])], vec![]] {
         assert_eq!(table.append(&writing, &block).unwrap_err().kind, ErrorKind::Internal);
     }
-    assert_eq!(table.append_elements(&writing, 1, &[0; 2]).unwrap_err().kind, ErrorKind::Internal);
+    assert_eq!(
+        table.append_elements(&writing, 1, &Data::Fixed(Box::new([0; 2]))).unwrap_err().kind,
+        ErrorKind::Internal
+    );
 }
