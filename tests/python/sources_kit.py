@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,6 +13,9 @@ import pytest
 from icecore.sources import ArrayEntry, ArrayMap
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
+
+#: zarr-python 3.1, the last one for Python 3.11: without struct types and rectilinear grids
+OLD_ZARR = tuple(int(n) for n in version("zarr").split(".")[:2]) < (3, 2)
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not there")
 
@@ -52,7 +56,12 @@ def foreign(entry: ArrayEntry) -> bool:
 
 
 def zarr_store(amap: ArrayMap) -> Any:
-    """The map as a Zarr v3 store in memory: linked bytes verbatim, everything else written by zarr-python."""
+    """The map as a Zarr v3 store in memory: linked bytes verbatim, everything else written by zarr-python.
+
+    A test is skipped where zarr-python is too old for what is in it.
+    """
+    if OLD_ZARR and not all(entry.regular and entry.dtype.names is None for entry in amap.arrays.values()):
+        pytest.skip("zarr-python knows neither struct types nor rectilinear grids")
     import zarr
     from zarr.core.buffer import cpu
     from zarr.storage import MemoryStore

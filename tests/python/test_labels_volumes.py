@@ -124,9 +124,9 @@ def test_tables_that_share_their_rows(tmp_path: Path) -> None:
     (tmp_path / "d.dat").write_bytes(data)
     icecore.pack(tmp_path / "d.lbl", into=tmp_path / "r.icecore")
     repo = icecore.open(tmp_path / "r.icecore")
-    assert np.array_equal(repo["/d/d_1/A"][:], numbers)
-    assert np.array_equal(repo["/d/d_2/B"][:], ratios)
-    for path in ("/d/d_1", "/d/d_2"):
+    assert np.array_equal(repo["/d/A_TABLE/A"][:], numbers)
+    assert np.array_equal(repo["/d/B_TABLE/B"][:], ratios)
+    for path in ("/d/A_TABLE", "/d/B_TABLE"):
         restore(repo, path, tmp_path / "out")
         assert (tmp_path / "out").read_bytes() == data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -103,14 +104,24 @@ def test_two_make_a_repository_for_different_groups(
 
 
 def test_a_repository_that_someone_is_making(repo_path: str, files: list[Path]) -> None:
-    """Its files come one after the other; none of the steps is an error."""
+    """Who makes it holds its lock; the root object and the seals come last."""
     icecore.create(repo_path)
-    made, hidden = Path(repo_path), Path(f"{repo_path}.hidden")
-    (made / "repo").rename(hidden)
-    complete = threading.Timer(0.1, lambda: hidden.rename(made / "repo"))
-    complete.start()
+    made = Path(repo_path)
+    last = {made / name: made.with_name(f"{name}.hidden") for name in ("repo", "seals")}
+    for place, hidden in last.items():
+        place.rename(hidden)
+    lock = (made / ".icecore.lock").open("r+")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
+    def complete() -> None:
+        for place, hidden in last.items():
+            hidden.rename(place)
+        lock.close()
+
+    timer = threading.Timer(0.2, complete)
+    timer.start()
     icecore.pack(files[1], repo_path, "/run")
-    complete.join()
+    timer.join()
     assert rows(repo_path) == [4, 5, 6, 7]
     (made / "repo").unlink()
     with pytest.raises(icecore.Error) as caught:

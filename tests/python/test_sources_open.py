@@ -16,7 +16,7 @@ from icecore import errors, pack
 from icecore import open as open_repo
 from icecore.export import save
 from icecore.sources import expand, format_of, open_source
-from sources_kit import everything, same
+from sources_kit import OLD_ZARR, everything, same
 
 
 @pytest.fixture
@@ -180,6 +180,7 @@ def test_zarr_that_is_written_anew_is_read_anew(tmp_path):
         assert same(entry.read(everything(entry)), data)
 
 
+@pytest.mark.skipif(OLD_ZARR, reason="zarr-python knows no rectilinear grids")
 def test_zarr_rectilinear_and_sharded(tmp_path):
     zarr.config.set({"array.rectilinear_chunks": True})
     root = zarr.create_group(tmp_path / "x.zarr")
@@ -258,7 +259,7 @@ def test_what_zarr_does_not_know_is_left_out_and_named(tmp_path, change, consoli
     report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
     assert [row.path for row in report.rows] == ["/x/g/good"]
     assert [(note.name, note.kind) for note in report.notes] == [(f"{tmp_path}/x.zarr:/bad", "unsupported")]
-    assert "odd" in report.notes[0].message
+    assert "odd" in report.notes[0].message or OLD_ZARR  # it doesn't say which grid
 
 
 @pytest.mark.parametrize("consolidated", [False, True], ids=["plain", "consolidated"])

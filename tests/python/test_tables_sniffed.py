@@ -162,7 +162,7 @@ def test_a_damaged_binary_file_is_no_table(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"version": 1, "refs": {"a/.zarray": "{}", "a/0": ["x.nc", 20, 800], "a/1": ["x.nc", 820, 800]}}\n',
+        '{"type": "FeatureCollection", "features": [[1, 2], [3, 4]]}\n',
         '{\n  "a": 1,\n  "b": [2, 3],\n  "c": [4, 5]\n}\n',
         '{"t": 1, "x": 2.5}\n{"t": 2, "x": 3.5}\n',
         '[{"t": 1, "x": 2.5},\n {"t": 2, "x": 3.5}]\n',

@@ -91,7 +91,7 @@ def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[No
     try:
         found = dict(root.members(max_depth=None, use_consolidated_for_children=False))
         for node in found.values():
-            _check_transformers(node)
+            _check(node)
     except Exception:  # one bad node costs zarr-python the list of all
         found = {}
     members, unknown, failed = [], [], []
@@ -146,10 +146,14 @@ def _is_array(folder: str, files: list[str]) -> bool:
         return False
 
 
-def _check_transformers(node: Any) -> None:
-    """Zarr-python lists arrays with storage transformers, but opens none."""
+def _check(node: Any) -> None:
+    """What zarr-python lets pass: storage transformers, of which it opens no array; in versions before 3.2
+    attributes that are none.
+    """
     if getattr(node.metadata, "storage_transformers", ()):
         raise ValueError("storage transformers")
+    if not isinstance(node.metadata.attributes, dict):
+        raise TypeError(f"attributes that are {node.metadata.attributes!r}, not names and values")
 
 
 def dtype_of(array: Any) -> np.dtype:
@@ -281,7 +285,9 @@ def _array(store: Callable[[str, Any], Any], source: str, path: str, stamp: Hash
 
 def node_at(store: Any, path: str, **how: Any) -> Any:
     """The group or array at ``path`` of a store of zarr-python, or of a folder."""
-    return _zarr().open(store, path=path, mode="r", **how)
+    node = _zarr().open(store, path=path, mode="r", **how)
+    _check(node)
+    return node
 
 
 def _zarr() -> Any:
