@@ -24,6 +24,7 @@ from icecore.sources.many import open_sources
 
 #: Files whose indexing may take long enough to be told of.
 _MANY = 16
+_TEXT = "its rows are taken, not how its text is printed: icecore restore works where it was packed first"
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,8 @@ def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> S
                 result.add(stored_entry(Array(repo, node), below))
             else:
                 result.groups[below] = node.numbers
+                if "text" in node.ours.get("table", {}):
+                    result.dropped.append(Note(below, "unsupported", _TEXT))
         except errors.Error as error:
             if node.path == only or error.kind not in ("unsupported", "corrupt", "format"):
                 raise

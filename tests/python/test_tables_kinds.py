@@ -442,3 +442,12 @@ def test_values_far_behind_where_none_was_sampled(tmp_path: Path, cell: bytes, k
     found = table["a"][...]
     assert found.dtype.kind == kind
     assert found[777] == found[55_555] == np.array(cell).astype(found.dtype)
+
+
+def test_a_table_packed_into_another_repository_says_what_stays_behind(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"a,b\n1,x\n2,y\n")
+    report = icecore.pack(tmp_path / "r", into=tmp_path / "other")
+    assert [(note.name, note.kind) for note in report.notes] == [(f"{tmp_path / 'r'}:/t", "unsupported")]
+    assert "icecore restore works where" in report.notes[0].message
+    other = icecore.open(tmp_path / "other").table("/t")
+    assert list(other["a"][:]) == list(table["a"][:])
