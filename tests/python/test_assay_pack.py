@@ -187,8 +187,12 @@ def test_structured_and_strings_of_any_length(tmp_path: Path) -> None:
 
 
 def test_goals_that_are_none() -> None:
-    for arguments in (("fast",), ("balanced", "soon"), ("balanced", -1)):
-        with pytest.raises(icecore.Error):
+    for arguments, hint in (
+        (("fast",), "balanced"),
+        (("balanced", "soon"), "200MB/s"),
+        (("balanced", -1), "200MB/s"),
+    ):
+        with pytest.raises(icecore.Error, match=hint):
             Goal.of(*arguments)
     assert Goal.of("balanced", "20 MB/s").bandwidth == 20e6
 

@@ -53,7 +53,11 @@ class Goal:
         if name not in GOALS:
             raise errors.make("invalid", f"{name!r} is no goal of compression", " or ".join(GOALS))
         if isinstance(bandwidth, str):
-            bandwidth = text.parse_size(bandwidth.strip().removesuffix("/s"))
+            try:
+                bandwidth = text.parse_size(bandwidth.strip().removesuffix("/s"))
+            except errors.Error as error:
+                message = f"a bandwidth of {bandwidth!r}: {error.message}"
+                raise errors.make("invalid", message, "write it as 200MB/s") from None
         if bandwidth is not None and not 0 < float(bandwidth) < float("inf"):
             raise errors.make("invalid", f"a bandwidth of {bandwidth}", "write it as 200MB/s")
         return cls(name, BANDWIDTH if bandwidth is None else float(bandwidth))
