@@ -581,3 +581,14 @@ def test_each_file_is_opened_once_to_compare_what_is_the_same_everywhere(tmp_pat
     concat(maps, "time")
     assert len(opened) == len(set(opened)) == 5
     refused("mismatch", ["/c has no dimension 'time' and differs"], [*maps, file(5, 1.0)])
+
+
+def test_a_dimension_that_is_not_there(tmp_path):
+    with h5py.File(tmp_path / "f.h5", "w") as f:
+        f["x"] = np.arange(3)
+        f["x"].make_scale("x")
+    np.save(tmp_path / "f.npy", np.arange(3))
+    for name, hint in (("f.h5", "it has x"), ("f.npy", "its axes have no names")):
+        with pytest.raises(errors.Error, match=hint) as caught:
+            concat([open_source(tmp_path / name)], "time")
+        assert caught.value.kind == "not-found"

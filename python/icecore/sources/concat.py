@@ -43,9 +43,8 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     first = maps[0]
     if not any(dim in entry.dims for entry in first.arrays.values()):
         names = sorted({name for entry in first.arrays.values() for name in entry.dims if name})
-        raise errors.make(
-            "not-found", f"{first.source} has no dimension {dim!r}", f"it has {', '.join(names) or 'none'}"
-        )
+        hint = f"it has {', '.join(names)}" if names else "its axes have no names: join the arrays first"
+        raise errors.make("not-found", f"{first.source} has no dimension {dim!r}", hint)
     result = ArrayMap(first.source, dict(first.groups), {}, [note for each in maps for note in each.dropped])
     for each in maps[1:]:
         _same_arrays(first, each, dim)
