@@ -122,8 +122,10 @@ def apart(writer: Writer, step: Step, failures: list[Failure] | None) -> Iterato
         if failures is not None and error.kind == "corrupt" and isinstance(step.entry.read, Stitched):
             raise step.entry.read.damaged(step.entry.shape) or error from error
         is_new = step.old is None and step.replaced is None
-        if failures is None or not is_new or error.kind not in ("corrupt", "unsupported"):
+        if not is_new or error.kind not in ("corrupt", "unsupported"):
             raise
+        if failures is None:
+            raise errors.or_rest(error) from error
         if writer._native.exists(step.path):
             writer.delete(step.path)
         failures.append(Failure.of(step.path, error))
