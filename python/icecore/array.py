@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from icecore import errors, selection
+from icecore.cached import cached_property
 from icecore.nodes import Node, shape_label
 from icecore.plan import Plan
 

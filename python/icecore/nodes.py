@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from icecore import document, errors
+from icecore.cached import cached_property
 from icecore.text import label
 
 #: groups that icecore keeps for itself: identities of linked files, summaries, files that were followed

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference, selection
 from icecore.array import Array, precision
+from icecore.cached import cached_property
 from icecore.group import Group, Members
 from icecore.nodes import Node, hidden, nearest
 from icecore.plan import Plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.cached import cached_property
 from icecore.tables.scan import arrow, arrow_type
 
 if TYPE_CHECKING:

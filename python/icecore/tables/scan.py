@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors, text
+from icecore.cached import cached_property
 from icecore.tables.column import nulls
 from icecore.tables.rows import of_source
 

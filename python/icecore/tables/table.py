@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors, text
+from icecore.cached import cached_property
 from icecore.nodes import nearest
 from icecore.tables.column import column, fits, items, width
 
