@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from icecore import errors
-from icecore.sources import many
+from icecore.sources import many, open_source
 from icecore.sources.many import open_sources
 
 
@@ -68,13 +68,28 @@ def test_what_processes_find_is_what_one_finds_in_order(
     assert [item[0] for item in found if isinstance(item[0], str)] == ["corrupt", "format"]
 
 
-def test_a_process_that_dies_loses_nothing(files: list[str], beside: list[many.Worker]) -> None:
-    found = open_sources(files)
-    first = [next(found), next(found)]
-    os.kill(beside[0]._process.pid, signal.SIGKILL)
-    said = _said([*first, *found])
-    assert len(said) == len(files)
-    assert said[11] == ({"number": 11}, ["/a"])
+def test_a_process_that_dies_loses_nothing(
+    files: list[str], beside: list[many.Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, opened = many._workers, []
+
+    def dying(left: int) -> list[many.Worker]:
+        workers = start(left)[:1]
+        os.kill(workers[0]._process.pid, signal.SIGKILL)
+        return workers
+
+    def told(source: str, **options: bool) -> many.ArrayMap:
+        opened.append(source)
+        return open_source(source, **options)
+
+    monkeypatch.setattr(many, "_workers", dying)
+    monkeypatch.setattr(many, "open_source", told)
+    said = _said(list(open_sources(files)))
+    for worker in beside:
+        worker.kill()
+    assert opened == files, "what the process had no answer for is indexed here"
+    monkeypatch.undo()
+    assert said == _said(list(open_sources(files)))
 
 
 def test_none_is_left_where_the_asker_stops(files: list[str], beside: list[many.Worker]) -> None:
@@ -110,11 +125,14 @@ def test_it_is_told_how_far_the_files_are(tmp_path: Path) -> None:
     assert {total for _, _, total in told} == {20 * size}
 
 
-@pytest.mark.parametrize("threads", ["1", "2"])
-def test_one_thread_asked_for_is_one_process(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("threads", "count"), [("1", 0), ("2", 2), ("0", 3), ("", 3)])
+def test_as_many_processes_as_threads_asked_for(
+    threads: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ICECORE_THREADS", threads)
+    monkeypatch.setattr(many, "_cores", lambda: 3)
     workers = many._workers(5)
     for worker in workers:
         worker.kill()
         worker.close()
-    assert len(workers) == (0 if threads == "1" else 2)
+    assert len(workers) == count

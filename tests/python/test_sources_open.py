@@ -340,3 +340,12 @@ def test_integers_of_more_than_64_bits_in_attributes_keep_their_digits(tmp_path)
     text = {"big": str(2**70), "low": str(-(2**63) - 1), "list": [1, str(2**64)]}
     assert repo.attrs == attributes | text
     assert repo["/x"].attrs == attributes | text
+
+
+@pytest.mark.parametrize("metadata", ["5", "[]", "[" * 100_000, "null", "{"])
+def test_a_folder_with_metadata_of_nothing_is_a_folder(tmp_path, metadata):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / ".zmetadata").write_text(metadata)
+    np.save(tmp_path / "x" / "a.npy", np.arange(3))
+    report = pack(tmp_path / "x", tmp_path / "r.icecore")
+    assert [row.path for row in report.rows] == ["/a/a"]

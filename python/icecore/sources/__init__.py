@@ -54,12 +54,11 @@ _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table: a format's name, its usual suffixes, how its content is told, the module that reads
+    """A row of the table: a format's name, how its content is told, the module that reads
     it.
     """
 
     name: str
-    suffixes: tuple[str, ...]
     matches: Callable[[ByteSource, bytes], bool]
     module: str
 
@@ -106,6 +105,8 @@ def _is_table(source: ByteSource, start: bytes) -> bool:
 
 def _is_references(source: ByteSource, start: bytes) -> bool:
     """JSON that is a Zarr store in which chunks are references into other files."""
+    if start.startswith(_HDF5):
+        return False  # as most files are: what follows takes longer to import than they to be opened
     from icecore.sources.tables.archives import FAULTS, SMALLER, content
 
     if start.startswith(SMALLER) and not is_remote(source.identity.url):
@@ -123,25 +124,22 @@ def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
 
 
 FORMATS = [
-    Format(
-        "netCDF-3", (".nc", ".cdf"), _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"
-    ),
-    Format("NumPy .npy", (".npy",), _starts(b"\x93NUMPY"), "icecore.sources.npy"),
-    Format("Zarr in a zip archive", (".zip",), _is_zarr_zip, "icecore.sources.zarr_store"),
-    Format("NumPy .npz", (".npz",), _is_npz, "icecore.sources.npz"),
-    Format("kerchunk references", (".json",), _is_references, "icecore.sources.kerchunk"),
+    Format("netCDF-3", _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"),
+    Format("NumPy .npy", _starts(b"\x93NUMPY"), "icecore.sources.npy"),
+    Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr_store"),
+    Format("NumPy .npz", _is_npz, "icecore.sources.npz"),
+    Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     # Behind those: its signature may lie anywhere behind a user block.
-    Format("HDF5 or netCDF-4", (".h5", ".hdf5", ".nc", ".he5", ".nc4"), _is_hdf5, "icecore.sources.hdf5"),
+    Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),
     Format(
         "table (PDS3, PDS4, CSV, also zipped)",
-        (".lbl", ".xml", ".tab", ".csv", ".tsv", ".zip", ".gz", ".zst", ".xz", ".bz2"),
         _is_table,
         "icecore.sources.tables",
     ),
 ]
 # Folders that are one source.
-_ZARR = Format("Zarr folder", (".zarr",), _starts(), "icecore.sources.zarr_store")
-_PARQUET = Format("kerchunk references in Parquet", (".parq",), _starts(), "icecore.sources.kerchunk")
+_ZARR = Format("Zarr folder", _starts(), "icecore.sources.zarr_store")
+_PARQUET = Format("kerchunk references in Parquet", _starts(), "icecore.sources.kerchunk")
 
 
 def format_of(source: str) -> Format | None:
@@ -283,9 +281,10 @@ def _folder_format(path: str) -> Format | None:
         return _ZARR
     try:
         with builtins.open(os.path.join(path, ".zmetadata"), "rb") as file:
-            return _PARQUET if "record_size" in json.load(file) else None
-    except (OSError, ValueError):
+            metadata = json.load(file)
+    except (OSError, ValueError, RecursionError):
         return None
+    return _PARQUET if isinstance(metadata, dict) and "record_size" in metadata else None
 
 
 def _checked(result: ArrayMap) -> ArrayMap:

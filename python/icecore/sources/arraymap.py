@@ -26,10 +26,9 @@ Reader = Callable[[Region], np.ndarray]
 class Note:
     """One thing that was not taken over as it is: what, and why.
 
-    ``kind`` is ``"unsupported"`` (left out), ``"corrupt"`` (damaged: a failure of link and pack), ``"alias"``
-    (the same group under a second path), ``"name"`` (a name that Zarr can't hold), ``"dimension"`` (a netCDF
-    dimension without a variable), ``"attribute"`` (an attribute that was left out) or ``"rounded"`` (numbers
-    of more digits than NumPy and Zarr have in common).
+    ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
+    name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
+    attribute that was left out) or ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common).
     """
 
     path: str

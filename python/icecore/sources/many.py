@@ -50,7 +50,7 @@ def _open(source: str, options: dict[str, Any]) -> Indexed:
 def _workers(left: int) -> list[Worker]:
     """Processes to share the files that are left; none where they would not help, or can't be started."""
     asked = os.environ.get("ICECORE_THREADS", "")
-    cores = int(asked) if asked.isdecimal() else _cores()
+    cores = (int(asked) if asked.isdecimal() else 0) or _cores()
     if cores < 2 or getattr(sys, "frozen", False):
         return []
     try:
