@@ -1,7 +1,7 @@
 """Every measured claim beside its peers.
 
 `python bench/run.py [w1|w2|w3|small|link|import|all] [--quick]`
-`python bench/run.py [partial|precision|prefetch|scaling|ingest|codecs|layout|pstore|peers] [--quick]`
+`python bench/run.py [partial|precision|prefetch|scaling|ingest|codecs|assay|layout|pstore|peers] [--quick]`
 
 `peers` makes .venv-bench with the pinned peers; `all` does so too if it is missing. Without that environment
 the peers that this Python has take part, and the others are reported as absent.
@@ -33,6 +33,7 @@ PSTORE = {
     "scaling": "pstore_scaling",
     "ingest": "pstore_ingest",
     "codecs": "pstore_codecs",
+    "assay": "pstore_assay",
     "layout": "pstore_layout",
 }
 
