@@ -36,8 +36,8 @@ fn fill_element(dtype_json: &str, fill_json: &str) -> PyResult<Vec<u8>> {
 
 /// Numbers of the chunks to measure, in the order of measuring.
 #[pyfunction]
-fn sample_chunks(chunks: u64, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u64> {
-    icecore::chunk::sample(chunks, chunk_bytes, whole, most)
+fn sample_chunks(counts: Vec<u64>, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u64> {
+    icecore::chunk::sample(&counts, chunk_bytes, whole, most)
 }
 
 /// Measures on `blocks` (arrays of one type, each a whole chunk) and chooses for each goal.

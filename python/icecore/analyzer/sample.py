@@ -58,7 +58,7 @@ def take(
 ) -> Sample:
     """Read chunks of an array that stand for all of it.
 
-    The first, the last, and others from all over; at least 8 or one in a hundred, all where they fit into
+    The first, the last, and others from all over, evenly along each axis; at least 8 or one in a hundred, all where they fit into
     ``whole`` bytes, not more than fit into ``most`` bytes (but two).
 
     Args:
@@ -77,8 +77,8 @@ def take(
     result = Sample(of=prod(counts))
     fill = _fill(kind)
     places = held.places(chunk) if held is not None else None
-    of = result.of if places is None else len(places)
-    for flat in _icecore.sample_chunks(of, prod(chunk) * size, whole, most):
+    grid = list(counts) if places is None else [len(places)]
+    for flat in _icecore.sample_chunks(grid, prod(chunk) * size, whole, most):
         index = places[flat] if places is not None else np.unravel_index(flat, counts) if counts else ()
         start = [int(i) * c for i, c in zip(index, chunk, strict=True)]
         region = tuple(slice(s, min(s + c, n)) for s, c, n in zip(start, chunk, shape, strict=True))
