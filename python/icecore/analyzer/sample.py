@@ -58,8 +58,8 @@ def take(
 ) -> Sample:
     """Read chunks of an array that stand for all of it.
 
-    The first, the last, and others from all over, evenly along each axis; at least 8 or one in a hundred, all where they fit into
-    ``whole`` bytes, not more than fit into ``most`` bytes (but two).
+    The first, the last, and others from all over, evenly along each axis; at least 8 or one in a hundred, all
+    where they fit into ``whole`` bytes, not more than fit into ``most`` bytes (but two).
 
     Args:
         kind: of the elements.
