@@ -19,6 +19,7 @@ from icecore import errors
 from icecore.sources.arraymap import ArrayMap
 from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote, local_path
+from icecore.sources.signatures import arrays_in
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
@@ -72,11 +73,23 @@ def open(source: str) -> ArrayMap:
     labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
     tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
-        raise errors.make("format", f"{source} holds no table", "give a label, or text with rows and cells")
+        raise _no_table(source, found)
     result = ArrayMap(source)
     for table, path in zip(tables, _paths(tables), strict=True):
         result.tables[path] = table
     return result
+
+
+def _no_table(source: str, found: Sequence[Member]) -> errors.Error:
+    """Why an archive, or a file that was made smaller, has no rows."""
+    for member in found:
+        with member.open() as file:
+            kind = arrays_in(file.read(16))
+        if kind:
+            what = f"{source} holds {member.name}, which is {kind}"
+            hint = "unpack it first: arrays are read from files that aren't compressed as a whole"
+            return errors.make("format", what, hint)
+    return errors.make("format", f"{source} holds no table", "give a label, or text with rows and cells")
 
 
 def _paths(tables: Sequence[TableFile]) -> list[str]:
