@@ -378,3 +378,17 @@ def test_arrays_in_an_archive_are_named(tmp_path, name, kind, suffix):
     assert caught.value.kind == "format"
     assert name in caught.value.message.removeprefix(path)
     assert caught.value.hint.startswith("unpack it first")
+
+
+def test_arrays_beside_tables_in_an_archive_are_noted(tmp_path):
+    """They were left out without a word."""
+    path = tmp_path / "mixed.zip"
+    h5py.File(tmp_path / "a.h5", "w").close()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("t.csv", "a,b\n1,2\n3,4\n")
+        archive.write(tmp_path / "a.h5", "in/a.h5")
+        archive.writestr("README", "two words")
+    report = pack(path, into="memory://")
+    assert [(note.name, note.message) for note in report.notes] == [
+        (f"{path}:/in/a.h5", "HDF5 or netCDF-4 inside an archive: unpack it first")
+    ]
