@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from icecore import reference
+from icecore import errors, reference
 
 if TYPE_CHECKING:
     from icecore.array import Array
@@ -82,7 +82,15 @@ class Group(Members):
         return {node.name: Group(self._repo, node) for node in self._members() if not node.is_array}
 
     def __getitem__(self, path: str) -> Array | Group:
-        """A member by name or by a path relative to this group (absolute where it starts with ``/``)."""
+        """A member by name or by a path relative to this group (absolute where it starts with ``/``).
+
+        Raises:
+            Error: ``not-found`` (also a ``KeyError``); ``selection`` for what selects elements of an array.
+        """
+        if not isinstance(path, str):
+            name = next(iter(self.arrays), None)
+            hint = "its members have names" if name is None else f"name one of its arrays first: [{name!r}]"
+            raise errors.make("selection", f"{self.path} is a group, not an array: {path!r} has no use", hint)
         return self._repo[path if path.startswith("/") else reference.join(self.path, path)]
 
     def __contains__(self, path: object) -> bool:

@@ -245,6 +245,14 @@ def test_key_errors_name_what_is_near(repo: icecore.Repo) -> None:
         repo["lat"]
 
 
+@pytest.mark.parametrize("key", [..., 0, slice(5), (0, 1)])
+def test_a_group_has_no_elements(repo: icecore.Repo, key: Any) -> None:
+    """The group of a file of one array is easily taken for the array."""
+    with pytest.raises(IndexError, match="/wrf is a group, not an array") as caught:
+        repo["/wrf"][key]
+    assert caught.value.hint == f"name one of its arrays first: [{next(iter(repo['/wrf'].arrays))!r}]"
+
+
 def test_text_and_html(repo: icecore.Repo) -> None:
     text = repr(repo)
     assert "t2m" in text

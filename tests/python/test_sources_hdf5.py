@@ -944,3 +944,13 @@ def test_integers_of_more_than_64_bits_are_left_out_by_name(tmp_path):
     assert "integers of 128 bits" in said["/x"]
     assert "integers of 128 bits" in said["/"]
     assert "type of time" in said["/t"]
+
+
+def test_open_datasets_take_little_memory(tmp_path):
+    """A file of thousands of datasets has them all open while it is linked: each had a table of 64 KiB."""
+    path = tmp_path / "many.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=np.zeros(10), chunks=(5,))
+    with open_file(str(path)) as file:
+        _, slots, _, _ = file.id.get_access_plist().get_cache()
+        assert slots <= 521

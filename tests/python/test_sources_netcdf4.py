@@ -277,6 +277,21 @@ def test_phony_dimensions_are_named_as_h5netcdf_names_them(tmp_path):
             assert amap.arrays[f"/{where}"].dims == file[where].dimensions, where
 
 
+def test_phony_dimensions_beside_an_unlimited_scale_are_numbered_as_h5netcdf_does(tmp_path):
+    path = tmp_path / "granule.h5"
+    with h5py.File(path, "w") as file:
+        for track in ("gt1l", "gt1r"):
+            group = file.create_group(track)
+            group.create_dataset("time", data=np.arange(5.0), maxshape=(None,), chunks=(5,))
+            group["time"].make_scale("time")
+            group["sigma"] = np.zeros((5, 3, 2))  # not attached to the scale
+        file["orbit"] = np.zeros(1)
+    amap = open_source(path)
+    with h5netcdf.File(path, phony_dims="sort") as file:
+        for where in ("gt1l/time", "gt1l/sigma", "gt1r/sigma", "orbit"):
+            assert amap.arrays[f"/{where}"].dims == file[where].dimensions, where
+
+
 def test_scales_of_plain_hdf5(tmp_path):
     """A scale's own NAME is only its label; the dimension is called like the dataset."""
     path = tmp_path / "x.h5"

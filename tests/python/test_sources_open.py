@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import re
 import shutil
+import zipfile
 
 import h5py
 import netCDF4
@@ -349,3 +353,42 @@ def test_a_folder_with_metadata_of_nothing_is_a_folder(tmp_path, metadata):
     np.save(tmp_path / "x" / "a.npy", np.arange(3))
     report = pack(tmp_path / "x", tmp_path / "r.icecore")
     assert [row.path for row in report.rows] == ["/a/a"]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zip"])
+@pytest.mark.parametrize(("name", "kind"), [("a.h5", "HDF5 or netCDF-4"), ("a.nc", "netCDF-3")])
+def test_arrays_in_an_archive_are_named(tmp_path, name, kind, suffix):
+    """They were said to be no tables."""
+    plain = tmp_path / name
+    if name.endswith(".nc"):
+        netCDF4.Dataset(plain, "w", format="NETCDF3_CLASSIC").close()
+    else:
+        h5py.File(plain, "w").close()
+    path = f"{plain}{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(plain, f"in/{name}")
+            archive.writestr("README", b"two words")
+    else:
+        opener = {".gz": gzip, ".bz2": bz2, ".xz": lzma}[suffix].open
+        with opener(path, "wb") as file:
+            file.write(plain.read_bytes())
+    with pytest.raises(errors.Error, match=kind) as caught:
+        open_source(path)
+    assert caught.value.kind == "format"
+    assert name in caught.value.message.removeprefix(path)
+    assert caught.value.hint.startswith("unpack it first")
+
+
+def test_arrays_beside_tables_in_an_archive_are_noted(tmp_path):
+    """They were left out without a word."""
+    path = tmp_path / "mixed.zip"
+    h5py.File(tmp_path / "a.h5", "w").close()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("t.csv", "a,b\n1,2\n3,4\n")
+        archive.write(tmp_path / "a.h5", "in/a.h5")
+        archive.writestr("README", "two words")
+    report = pack(path, into="memory://")
+    assert [(note.name, note.message) for note in report.notes] == [
+        (f"{path}:/in/a.h5", "HDF5 or netCDF-4 inside an archive: unpack it first")
+    ]

@@ -28,6 +28,7 @@ from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
 from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.openfiles import keep_open
+from icecore.sources.signatures import HDF5, NETCDF3, NPY
 from icecore.sources.zipped import ZARR, zarr_folder
 
 __all__ = [
@@ -46,7 +47,6 @@ __all__ = [
     "open_source",
 ]
 
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 _DIRECTORY, _EMPTY = 1 << 16, 32
 #: what reference files begin with: their own words, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
@@ -65,11 +65,11 @@ class Format:
 
 def _is_hdf5(source: ByteSource, start: bytes) -> bool:
     # A user block of 512, 1024, 2048, … bytes may come before the signature.
-    if start.startswith(_HDF5):
+    if start.startswith(HDF5):
         return True
     offset = 512
-    while offset + len(_HDF5) <= source.identity.size:
-        if source.read_at(offset, len(_HDF5)) == _HDF5:
+    while offset + len(HDF5) <= source.identity.size:
+        if source.read_at(offset, len(HDF5)) == HDF5:
             return True
         offset *= 2
     return False
@@ -105,7 +105,7 @@ def _is_table(source: ByteSource, start: bytes) -> bool:
 
 def _is_references(source: ByteSource, start: bytes) -> bool:
     """JSON that is a Zarr store in which chunks are references into other files."""
-    if start.startswith(_HDF5):
+    if start.startswith(HDF5):
         return False  # as most files are: what follows takes longer to import than they to be opened
     from icecore.sources.tables.archives import FAULTS, SMALLER, content
 
@@ -124,8 +124,8 @@ def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
 
 
 FORMATS = [
-    Format("netCDF-3", _starts(b"CDF\x01", b"CDF\x02", b"CDF\x05"), "icecore.sources.netcdf3"),
-    Format("NumPy .npy", _starts(b"\x93NUMPY"), "icecore.sources.npy"),
+    Format("netCDF-3", _starts(*NETCDF3), "icecore.sources.netcdf3"),
+    Format("NumPy .npy", _starts(NPY), "icecore.sources.npy"),
     Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr_store"),
     Format("NumPy .npz", _is_npz, "icecore.sources.npz"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),

@@ -3,7 +3,7 @@
 A dimension scale names the axes that it is attached to; a one-dimensional scale names its own; every other
 axis gets a name ``phony_dim_N`` that equal lengths within a group share. Numbers count up in the order in
 which groups are met (a group before its children), after the labelled dimensions met so far: the names that
-netCDF libraries give.
+h5netcdf gives, which counts as many beside a scale that is unlimited as if it weren't there.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ def name_dimensions(groups: list[str], datasets: dict[str, list[Labels]]) -> dic
     for group in groups:
         members = datasets.get(group, [])
         known: list[tuple[str, int]] = []
+        limited: Counter[int] = Counter()
         for item in members:
             if item.is_scale:
                 known.append((item.name, item.shape[0] if item.shape else 0))
+                limited[known[-1][1]] += not item.unlimited
                 if item.dim_id is not None:
                     ids.setdefault(item.dim_id, item.name)
         labelled += len(known)
-        sizes = Counter(size for _, size in known)
         for size, count in _wanted(members).items():
-            for _ in range(sizes[size], count):
+            for _ in range(limited[size], count):
                 known.append((f"phony_dim_{phony + labelled}", size))
                 phony += 1
         for item in members:

@@ -16,9 +16,10 @@ from itertools import takewhile
 from pathlib import Path
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayMap
+from icecore.sources.arraymap import ArrayMap, Note
 from icecore.sources.bytesource import ByteSource
 from icecore.sources.identity import is_remote, local_path
+from icecore.sources.signatures import arrays_in
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
@@ -63,8 +64,9 @@ def open(source: str) -> ArrayMap:
             "unsupported", f"{source} is a table, which can only be read from a local file", "download it"
         )
     found = members(source)
+    arrays: dict[str, tuple[str, str]] = {}
     try:
-        tables = [table for member in found for table in _tables(member, found, source)]
+        tables = [table for member in found for table in _tables(member, found, source, arrays)]
     except FAULTS as error:
         if isinstance(error, errors.Error):
             raise
@@ -72,11 +74,24 @@ def open(source: str) -> ArrayMap:
     labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
     tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
-        raise errors.make("format", f"{source} holds no table", "give a label, or text with rows and cells")
+        raise _no_table(source, list(arrays.values()))
     result = ArrayMap(source)
+    for place, (name, kind) in arrays.items():
+        if place not in labelled:
+            result.dropped.append(
+                Note(f"/{name}", "unsupported", f"{kind} inside an archive: unpack it first")
+            )
     for table, path in zip(tables, _paths(tables), strict=True):
         result.tables[path] = table
     return result
+
+
+def _no_table(source: str, arrays: Sequence[tuple[str, str]]) -> errors.Error:
+    """Why an archive, or a file that was made smaller, has no rows."""
+    for name, kind in arrays:
+        hint = "unpack it first: arrays are read from files that aren't compressed as a whole"
+        return errors.make("format", f"{source} holds {name}, which is {kind}", hint)
+    return errors.make("format", f"{source} holds no table", "give a label, or text with rows and cells")
 
 
 def _paths(tables: Sequence[TableFile]) -> list[str]:
@@ -105,13 +120,19 @@ def _paths(tables: Sequence[TableFile]) -> list[str]:
     return paths
 
 
-def _tables(member: Member, siblings: Sequence[Member], source: str) -> list[TableFile]:
+def _tables(
+    member: Member, siblings: Sequence[Member], source: str, arrays: dict[str, tuple[str, str]]
+) -> list[TableFile]:
+    """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place."""
     start = _start(member)
     is_label = pds3.is_label(start) or pds4.is_label(start)
     if not is_label and len(siblings) == 1:
         label = _label_beside(source, member)
         if label is not None:
             return label
+    if kind := arrays_in(start):
+        arrays[member.place] = (member.name, kind)
+        return []
     if not is_label:
         if len(siblings) > 1 and not member.name.lower().endswith(_SUFFIXES):
             return []
@@ -189,7 +210,7 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
         if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
         beside = Member(os.path.basename(label), label, partial(plain, label))
-        tables = [t for t in _tables(beside, [beside, member], label) if t.place == member.place]
+        tables = [t for t in _tables(beside, [beside, member], label, {}) if t.place == member.place]
         if tables:
             return tables
     return None

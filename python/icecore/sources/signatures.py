@@ -1,0 +1,16 @@
+"""How files of arrays begin."""
+
+from __future__ import annotations
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+NETCDF3 = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
+NPY = b"\x93NUMPY"
+
+
+def arrays_in(start: bytes) -> str:
+    """What a file is that begins so, if it holds arrays; else ""."""
+    if start.startswith(HDF5):
+        return "HDF5 or netCDF-4"
+    if start.startswith(NETCDF3):
+        return "netCDF-3"
+    return "NumPy's .npy" if start.startswith(NPY) else ""
