@@ -5,6 +5,7 @@
 //! numbers side by side are a word, which is a key again.
 
 mod dealt;
+mod ends;
 mod extremes;
 mod fold;
 mod moments;
@@ -14,6 +15,7 @@ mod texts;
 mod words;
 
 pub use dealt::Rows;
+pub use ends::Ends;
 pub use fold::{Fold, Function, Part};
 pub use texts::Texts;
 pub use words::Words;
