@@ -21,7 +21,7 @@ _BINARY = (
 #: of files of one column, by their suffix
 _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
-#: of so many bytes one may be a control character: damaged text is text
+#: of so many bytes (or fewer) one may be a control character: damaged text is text
 _STRANGE = 100
 _JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
 #: a number with a decimal comma, on its own in a cell
@@ -47,7 +47,7 @@ def is_text(start: bytes, name: str = "") -> bool:
 def is_printable(start: bytes) -> bool:
     """Whether these bytes may begin a text, at whose end DOS has a control character."""
     start = start.rstrip(b"\n").removesuffix(b"\x1a")
-    return bool(start) and len(start.translate(None, _TEXT)) * _STRANGE <= len(start)
+    return bool(start) and len(start.translate(None, _TEXT)) <= max(len(start) // _STRANGE, 1)
 
 
 def is_json(start: bytes) -> bool:
