@@ -4,6 +4,9 @@ use icecore_grid::Result;
 
 use super::texts::texts;
 
+/// Offsets into bytes, as in Arrow's columnar format.
+pub type Column = (Vec<i64>, Vec<u8>);
+
 /// A place for each key; null is left out.
 #[derive(Default)]
 pub struct Ends {
@@ -38,7 +41,7 @@ impl Ends {
 
     /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and where there are any (0:
     /// none, whose text is empty).
-    pub fn finish(self) -> ([(Vec<i64>, Vec<u8>); 2], Vec<u8>) {
+    pub fn finish(self) -> ([Column; 2], Vec<u8>) {
         let column = |which: fn(&[Vec<u8>; 2]) -> &[u8]| {
             let (mut offsets, mut bytes) = (vec![0], Vec::new());
             for place in &self.places {
