@@ -240,6 +240,24 @@ class Texts:
     def finish(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], int | None]: ...
 
 @final
+class Ends:
+    def add(
+        self,
+        codes: npt.NDArray[np.uint32],
+        keys: int,
+        offsets: npt.NDArray[np.int64],
+        bytes: npt.NDArray[np.uint8],
+        valid: npt.NDArray[np.uint8] | None,
+    ) -> None: ...
+    def finish(
+        self,
+    ) -> tuple[
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]],
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]],
+        npt.NDArray[np.uint8],
+    ]: ...
+
+@final
 class Fold:
     def __new__(cls, function: str, dtype: str) -> Fold: ...
     def add(

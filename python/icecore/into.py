@@ -137,17 +137,23 @@ def without_damaged(
     failures: list[Failure],
     keep_going: bool,
 ) -> Report:
-    """What ``attempt`` makes of sources; with ``keep_going`` again without each that is found to be damaged
-    while it is joined to others: rows of all its arrays, or of none.
+    """What ``attempt`` makes of sources; with ``keep_going`` again without those that are found to be damaged
+    while they are joined to others: rows of all its arrays, or of none.
     """
     while True:
         try:
             return attempt(sources, failures)
         except DamagedSource as error:
-            rest = [source for source in sources if source.name != error.source]
+            damaged = {each.source: each for each in (error, *error.others)}
+            rest = [source for source in sources if not damaged.keys() & _places(source)]
             if not keep_going or len(rest) == len(sources):
                 raise (errors.or_rest(error) if rest and not keep_going else error) from error
-            sources, failures = rest, [*failures, Failure.of(error.source, error)]
+            sources, failures = rest, [*failures, *(Failure.of(name, each) for name, each in damaged.items())]
+
+
+def _places(source: Source) -> set[str]:
+    """What a source is called in errors: of an archive's members each has its own name."""
+    return {source.name, *(table.place for table in source.arrays.tables.values())}
 
 
 def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:

@@ -12,6 +12,7 @@ use crate::error::OrRaise;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Words>()?;
     module.add_class::<Texts>()?;
+    module.add_class::<Ends>()?;
     module.add_class::<Fold>()
 }
 
@@ -106,6 +107,47 @@ impl Texts {
     fn finish<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Option<u32>) {
         let (offsets, bytes, null) = std::mem::take(&mut self.texts).finish();
         (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, bytes), null)
+    }
+}
+
+/// The least and the greatest text for each key.
+#[pyclass(module = "icecore._icecore")]
+#[derive(Default)]
+pub struct Ends {
+    ends: group::Ends,
+}
+
+type Column<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>);
+
+#[pymethods]
+impl Ends {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
+    fn add<'py>(
+        &mut self,
+        py: Python<'py>,
+        codes: Codes<'py>,
+        keys: usize,
+        offsets: PyReadonlyArray1<'py, i64>,
+        bytes: Bytes<'py>,
+        valid: Option<Bytes<'py>>,
+    ) -> PyResult<()> {
+        let (codes, offsets, bytes) = (codes.as_slice()?, offsets.as_slice()?, bytes.as_slice()?);
+        let valid = valid.as_ref().map(|v| v.as_slice()).transpose()?;
+        py.detach(|| self.ends.add(keys, codes, offsets, bytes, valid)).or_raise()
+    }
+
+    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and where there are any;
+    /// nothing is left here.
+    #[allow(clippy::type_complexity)]
+    fn finish<'py>(&mut self, py: Python<'py>) -> (Column<'py>, Column<'py>, Bound<'py, PyArray1<u8>>) {
+        let ([least, greatest], valid) = std::mem::take(&mut self.ends).finish();
+        let column = |(offsets, bytes)| (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, bytes));
+        (column(least), column(greatest), PyArray1::from_vec(py, valid))
     }
 }
 

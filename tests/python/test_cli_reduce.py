@@ -188,8 +188,10 @@ def test_texts_that_are_not_null_are_counted(tmp_path: Path, run: Any) -> None:
     keyed = [[0, 3, 2, 3, 3], [1, 2, 1, 2, 2], [2, 1, 1, 1, 1]]
     assert [list(row.values()) for row in table.reduce(f"{what} by key")] == keyed
     assert table.reduce("count:fixed", "key = 0")[0] == {"count:fixed": 2}
-    status, _, err = query(run, path, "min:fixed")
-    assert (status, "error[dtype]" in err, "count:fixed" in err) == (2, True, True)
+    status, _, err = query(run, path, "mean:fixed")
+    assert (status, "error[dtype]" in err, "min:fixed or max:fixed or count:fixed" in err) == (2, True, True)
+    status, out, _ = query(run, path, "max:fixed, min:any by key", "-o", "-")
+    assert (status, out) == (0, '"key","max:fixed","min:any"\n0,"a",""\n1,"b","b"\n2,"a","a"\n')
 
 
 def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:

@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from h5py import h5a, h5d, h5o, h5p, h5s, h5t
-from icecore import errors
+from icecore import errors, packing
 from icecore.sources import open_source
 from icecore.sources.hdf5 import dataset as datasets
 from sources_kit import everything
@@ -275,6 +275,30 @@ def test_a_joined_file_that_turns_out_to_be_damaged_is_left_out(
     assert np.array_equal(icecore.open(into)["/time"][...], [*range(20), *range(40, 60), *range(20)])
     with pytest.raises(errors.Error, match=f"/{hurt}:"):
         verb(files[1], into, "/", concat="time", append=True, keep_going=True)
+
+
+def test_several_damaged_files_are_found_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would have had all that was written before begun anew."""
+    files, attempts = [], []
+    for i in range(9):
+        with h5py.File(tmp_path / f"{i}.h5", "w") as file:
+            v = file.create_dataset(
+                "v", data=np.arange(600.0).reshape(20, 30), chunks=(5, 30), fletcher32=True
+            )
+            file.create_dataset("t", data=np.arange(20.0)).make_scale("t")
+            v.dims[0].attach_scale(file["t"])
+            at = v.id.get_chunk_info(i % 4).byte_offset
+        files.append(str(tmp_path / f"{i}.h5"))
+        if i % 2:
+            with open(files[-1], "r+b") as file:
+                file.seek(at + 3)
+                file.write(b"\xff\x13\x77")
+    begin = packing.begin
+    monkeypatch.setattr(packing, "begin", lambda *given: attempts.append(1) or begin(*given))
+    report = icecore.pack(files, tmp_path / "r.icecore", "/", concat="t", keep_going=True)
+    assert [(each.kind, each.name) for each in report.failures] == [("corrupt", name) for name in files[1::2]]
+    assert np.array_equal(icecore.open(tmp_path / "r.icecore")["/t"][...], [*range(20)] * 5)
+    assert len(attempts) == 2
 
 
 @pytest.mark.parametrize(

@@ -198,3 +198,53 @@ sys.stdout.buffer.write(pickle.dumps([t.reduce("{what} " + key) for key in keys]
     got = np.array([[row[f"{name}:x"] for name in ("sum", "min", "max")] for row in rows], "f8")
     got[np.isnan(wanted[:, 1]), 0] = 0  # where pandas has the sum of no values
     np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_extremes_of_texts_are_pandas(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(4), 20_000
+    words = np.array(["", "b", "bb", "B", "é", "z", "\uffff", "😀", "none"])
+    s = words[rng.integers(0, len(words), n)]
+    k = rng.integers(0, 300, n)
+    s[k == 7] = "none"
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/t/k", "i8", (n,), chunks=(4096,))[...] = k
+        w.array("/t/fixed", "U4", (n,), chunks=(4096,), attrs={"_FillValue": "none"})[...] = s
+        w.array("/t/any", str, (n,), chunks=(4096,))[...] = s
+    t = icecore.open(tmp_path / "r").table("/t")
+    frame = pd.DataFrame({"k": k, "any": s, "fixed": np.where(s == "none", None, s)})
+    for where, rows in ((None, frame), ("k < 8", frame[frame.k < 8]), ("k = 7", frame[frame.k == 7])):
+        wanted = rows.groupby("k").agg(a=("any", "min"), b=("any", "max"))
+        fixed = rows[rows.fixed.notna()].groupby("k").fixed.agg(["min", "max"]).reindex(wanted.index)
+        both = [
+            one + [None if value != value else value for value in two]
+            for one, two in zip(wanted.values.tolist(), fixed.values.tolist(), strict=True)
+        ]
+        what = "min:any, max:any, min:fixed, max:fixed"
+        batches = t.scanning(["k", "any", "fixed"], where, memory=1 << 16)
+        assert len(list(batches.batches())) > 1 or where
+        assert [list(row.values())[1:] for row in t.reduce(f"{what} by k", where)] == both
+        there = rows.fixed.dropna()
+        ends = [there.min(), there.max()] if len(there) else [None, None]
+        assert list(t.reduce(what, where)[0].values()) == [rows["any"].min(), rows["any"].max(), *ends]
+    assert t.reduce("min:any, max:any", "k > 999") == [{"min:any": None, "max:any": None}]
+    assert t.reduce("max:any by any", "k = 7") == [{"any": "none", "max:any": "none"}]
+
+
+def test_reductions_by_columns(tmp_path: Path) -> None:
+    t = table(
+        tmp_path,
+        {"k": np.array([2, 1, 2]), "x": np.array([0.5, np.nan, 1.5]), "s": np.array(["b", "a", "c"])},
+    )
+    what = "count, mean:x, max:s by k"
+    found = t.reducing(what)
+    assert pa.table(found).to_pylist() == found.rows == t.reduce(what)
+    assert pa.table(found).schema.types == [pa.int64(), pa.int64(), pa.float64(), pa.large_string()]
+    arrays = found.to_numpy()
+    assert (arrays["k"].tolist(), arrays["count"].tolist(), arrays["max:s"].tolist()) == (
+        [1, 2],
+        [1, 2],
+        ["a", "c"],
+    )
+    assert np.array_equal(arrays["mean:x"], [np.nan, 1.0], equal_nan=True)
+    assert t.reducing(what, limit=1).rows == found.rows[:1]
+    assert t.reducing(what, "x > 9").rows == []

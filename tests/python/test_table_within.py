@@ -171,6 +171,16 @@ def test_rings_that_cross_themselves(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, expected(of, lobes | other))
 
 
+@pytest.mark.parametrize("name", ["CENTER_LONGITUDE", "lon180", "longitude_20hz", "sub.lon", "clon_deg"])
+def test_longitudes_are_known_by_a_word_of_their_name(tmp_path: Path, name: str) -> None:
+    of = table(tmp_path / "r.icecore", -180, name)
+    area, lon, lat = shapely.box(170, -10, 190, 10), of[name][...], of["lat"][...]
+    wanted = (np.abs(lon) > 170) & (np.abs(lat) < 10)
+    assert wanted.sum() > (lon[wanted] < 0).sum() > 0
+    found = rows(of, area, xy=(name, "lat"))
+    np.testing.assert_array_equal(found, np.flatnonzero(wanted))
+
+
 def test_columns_that_are_no_longitudes_do_not_wrap(tmp_path: Path) -> None:
     plain = table(tmp_path / "x.icecore", 0, "x")
     assert rows(plain, shapely.box(-40, -20, -10, 30)).size == 0

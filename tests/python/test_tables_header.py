@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import icecore
 import pytest
 from icecore.errors import Error
 from icecore.sources.tables.delimited import sniff
@@ -151,3 +152,16 @@ def test_quoted_texts_with_blanks_are_one_cell(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_bytes(b'name age\n"John Smith" 42\n"Jane Doe" 37\n"Bob Jones" 121\n')
     repo, _, _ = round_trip(tmp_path / "t.txt", tmp_path)
     assert repo["/t/name"][...].tolist() == [b"John Smith", b"Jane Doe", b"Bob Jones"]
+
+
+@pytest.mark.parametrize("index", ["", '""'])
+def test_an_empty_file_of_a_series_has_a_header_as_pandas_writes_it(tmp_path: Path, index: str) -> None:
+    """Of which nothing below tells that it is one: it was a row of words, and no column had its name."""
+    for name, rows in {"a": "0,1,2.5\n1,2,3.5\n", "b": "", "c": "0,5,2.25\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(f"{index},t,x\n{rows}")
+    for order in ("abc", "bca"):
+        files, into = [tmp_path / f"{name}.csv" for name in order], tmp_path / order
+        icecore.pack(files, into, "/t", concat="rows")
+        table = icecore.open(into).table("/t")
+        assert list(table) == ["column_1", "t", "x"]
+        assert sorted(table["x"][...].tolist()) == [2.25, 2.5, 3.5]

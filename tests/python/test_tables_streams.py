@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import lzma
 import queue
 import struct
 import threading
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import icecore
+import numpy as np
 import pytest
 from icecore.errors import Error
 from icecore.sources.tables import streams
@@ -92,3 +95,44 @@ def test_the_end_is_not_asked_for_again_and_again(
         blocks.close()
     assert set(waits) <= {None}
     assert not any(thread.name == "icecore-table" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_joined_files_that_are_damaged_far_inside_are_left_out(tmp_path: Path, append: bool) -> None:
+    """Beyond what is looked at before: the whole series was refused, by the name of its first file."""
+    files, rng = [], np.random.default_rng(1)
+    for i in range(5):
+        lines = [b"%d,%.6f\n" % (100_000 * i + row, x) for row, x in enumerate(rng.normal(size=100_000))]
+        packed = bytearray(gzip.compress(b"t,x\n" + b"".join(lines), 1))
+        if i in (1, 3):
+            packed[len(packed) * 3 // 4] ^= 0xFF
+        files.append(tmp_path / f"{i}.csv.gz")
+        files[-1].write_bytes(packed)
+    into = tmp_path / "r.icecore"
+    if append:
+        icecore.pack(files.pop(0), into, "/t", concat="rows")
+    with pytest.raises(Error, match=r"^\S*/1\.csv\.gz: ") as caught:
+        icecore.pack(files, into, "/t", concat="rows", append=append)
+    assert (caught.value.kind, "--keep-going" in caught.value.hint) == ("corrupt", True)
+    report = icecore.pack(files, into, "/t", concat="rows", append=append, keep_going=True)
+    assert [(each.kind, Path(each.name).name) for each in report.failures] == [
+        ("corrupt", "1.csv.gz"),
+        ("corrupt", "3.csv.gz"),
+    ]
+    rows = [*range(100_000), *range(200_000, 300_000), *range(400_000, 500_000)]
+    assert np.array_equal(icecore.open(into).table("/t")["t"][...], rows)
+
+
+def test_an_archive_one_of_whose_joined_members_is_damaged_is_left_out(tmp_path: Path) -> None:
+    text = b"t,x\n" + b"".join(b"%d,%d\n" % (row, row * row % 9973) for row in range(150_000))
+    for i in range(3):
+        with zipfile.ZipFile(tmp_path / f"{i}.zip", "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("a.csv", text)
+            file.writestr("b.csv", text)
+    data = bytearray((tmp_path / "1.zip").read_bytes())
+    data[len(data) * 7 // 8] ^= 0xFF
+    (tmp_path / "1.zip").write_bytes(data)
+    files = [tmp_path / f"{i}.zip" for i in range(3)]
+    report = icecore.pack(files, tmp_path / "r.icecore", "/t", concat="rows", keep_going=True)
+    assert [Path(each.name).name for each in report.failures] == ["1.zip:b.csv"]
+    assert len(icecore.open(tmp_path / "r.icecore").table("/t")) == 600_000

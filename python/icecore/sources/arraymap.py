@@ -264,9 +264,12 @@ def damage(message: str) -> errors.Error:
 
 
 class DamagedSource(errors.StorageError):
-    """One of the files that are joined, ``source``, can't be read: the others may be joined without it."""
+    """One of the files that are joined, ``source``, can't be read, nor can ``others`` that were looked at:
+    the rest may be joined without them.
+    """
 
     source: str
+    others: Sequence[DamagedSource] = ()
 
     @classmethod
     def of(cls, source: str, error: errors.Error) -> DamagedSource:

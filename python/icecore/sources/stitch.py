@@ -98,7 +98,10 @@ class Stitched:
         return np.concatenate(parts, axis=self.axis)
 
     def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
-        """The first file that can't be read, which is looked for; ``shape`` is the joined array's."""
+        """The files that can't be read, which are looked for; ``shape`` is the joined array's. All of them,
+        as each that was met later would have everything written anew.
+        """
+        found: list[DamagedSource] = []
         for reader, source, low, high in zip(
             self.readers, self.sources, self.starts, self.starts[1:], strict=False
         ):
@@ -107,10 +110,12 @@ class Stitched:
                 for region in blocks(own, self.dtype.itemsize):
                     reader(region)
             except errors.Error as error:
-                if error.kind == "corrupt":
-                    return DamagedSource.of(source, error)
-                raise
-        return None
+                if error.kind != "corrupt":
+                    raise
+                found.append(DamagedSource.of(source, error))
+        if found:
+            found[0].others = found[1:]
+        return found[0] if found else None
 
 
 @dataclass

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore.tables.keys import Key, order, stored
+from icecore.tables.keys import Key, is_text, of_texts, order, stored, texts
 from icecore.tables.scan import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from icecore import _icecore
     from icecore.tables.wishes import Wish
 
-Parts = dict[str, np.ndarray]
+#: by name one item a key, texts as Arrow's
+Parts = dict[str, Any]
 
 
 class Grouped:
@@ -43,7 +45,7 @@ class Grouped:
             codes = pairs.pairs(codes, more)
         self._rows += len(codes)
         for name, column in self._columns.items():
-            column.add(codes, len(self), *(stored(batch[name]) if name is not None else (codes, None)))
+            column.add(codes, len(self), None if name is None else batch[name])
 
     def __len__(self) -> int:
         """Keys so far."""
@@ -89,15 +91,23 @@ class _Column:
             wish: np.zeros((0, wish.bins), "i8") for wish in wishes if wish.function == "histogram"
         }
         self._folds: list[Any] = []
+        self._ends: _icecore.Ends | None = None
         self._dtype = np.dtype("u4")
 
-    def add(self, codes: np.ndarray, count: int, values: np.ndarray, valid: np.ndarray | None) -> None:
-        """Take in rows whose keys have the numbers ``codes``, all below ``count``."""
+    def add(self, codes: np.ndarray, count: int, data: pa.Array | None) -> None:
+        """Take in rows whose keys have the numbers ``codes``, all below ``count``; None are rows."""
         from icecore import _icecore
 
+        values, valid = (codes, None) if data is None else stored(data)
+        asked = self._asked
+        if data is not None and is_text(data):
+            if asked & {"min", "max"}:
+                self._ends = self._ends or _icecore.Ends()
+                self._ends.add(codes, count, *texts(data))
+            asked = asked - {"min", "max"}
         if not self._folds:
             self._dtype = values.dtype
-            folds = _folds(self._asked, values.dtype)
+            folds = _folds(asked, values.dtype)
             self._folds = [_icecore.Fold(fold, values.dtype.name) for fold in folds]
         for fold in self._folds:
             fold.add(codes, count, values.view("u1"), valid)
@@ -114,6 +124,9 @@ class _Column:
             parts |= fold.finish()
         for extreme in {"min", "max"} & parts.keys():
             parts[extreme] = parts[extreme].astype(self._dtype)
+        if self._ends is not None:
+            least, greatest, valid = self._ends.finish()
+            parts |= {"min": of_texts(*least, valid), "max": of_texts(*greatest, valid)}
         return parts
 
 
@@ -148,6 +161,8 @@ def _value(wish: Wish, parts: Parts, place: np.ndarray) -> Any:
         low, high = wish.span or (0.0, 1.0)
         counts = parts[wish.label][place]
         return [{"low": low, "high": high, "counts": of.tolist()} for of in counts]
+    if wish.function in parts and not isinstance(parts[wish.function], np.ndarray):
+        return parts[wish.function].take(arrow().array(place))  # texts
     none = parts["count"] == 0
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         values = _FUNCTIONS[wish.function](parts)

@@ -17,6 +17,7 @@ from icecore.sources.tablefile import TableFile
 from icecore.sources.tables.archives import FAULTS
 from icecore.sourcing import Failure, Source
 from icecore.tables import sourcenames
+from icecore.tables.damaged import damaged
 from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.noting import few
 from icecore.tables.pack import pack_table
@@ -179,6 +180,7 @@ def pack_tables(
         that are made already.
 
     Raises:
+        DamagedSource: where files are joined, all but one of which (and its ``others``) may be.
         Error: the first failure, unless ``keep_going``.
     """
     long: list[str] = []
@@ -199,6 +201,8 @@ def pack_tables(
                 long += packed.columns
                 made |= packed.summaries
         except errors.Error as error:
+            if len(job.files) > 1 and (found := damaged(job.files, error, keep_going)) is not None:
+                raise found from error
             if job.append or job.delete:
                 raise  # what was appended or deleted can't be taken back alone
             report.failures.append(Failure.of(job.files[0].place, error))

@@ -29,17 +29,11 @@ class Key:
         """The number of each row's value (u4); it stays the same in later batches."""
         from icecore import _icecore
 
-        pa = arrow()
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if self._type is None:
-            self._type = pa.large_string() if is_text else column.type
-            self._native = _icecore.Texts() if is_text else _icecore.Words()
-        if is_text:
-            column = column.cast(self._type)
-            _, offsets, data = column.buffers()
-            ends = np.frombuffer(offsets, "i8", len(column) + 1, column.offset * 8)
-            text = np.frombuffer(data, "u1") if data is not None and data.size else np.empty(0, "u1")
-            return self._native.add(ends, text, _valid(column))  # type: ignore[arg-type]
+            self._type = arrow().large_string() if is_text(column) else column.type
+            self._native = _icecore.Texts() if is_text(column) else _icecore.Words()
+        if is_text(column):
+            return self._native.add(*texts(column))  # type: ignore[arg-type, call-arg]
         values, valid = stored(column)
         self._dtype = values.dtype
         return self._native.add(values.dtype.name, values.view("u1"), valid)  # type: ignore[arg-type]
@@ -49,13 +43,12 @@ class Key:
         left here.
         """
         pa, count = arrow(), len(self)
+        found: list[Any]
         *found, null = self._native.finish()
-        parts: list[Any] = found
         there = np.arange(count) != null
-        if len(parts) == 2:
-            validity = None if null is None else pa.py_buffer(np.packbits(there, bitorder="little"))
-            return pa.Array.from_buffers(self._type, count, [validity, *map(pa.py_buffer, parts)])
-        [words] = parts
+        if len(found) == 2:
+            return of_texts(found[0], found[1], None if null is None else there)
+        [words] = found
         mask = None if null is None else ~there
         if self._dtype.kind == "f":
             dtype = np.result_type(self._dtype, "f4")
@@ -65,12 +58,35 @@ class Key:
         return pa.array(words.astype(self._dtype), mask=mask)
 
 
+def is_text(column: pa.Array) -> bool:
+    """Whether a column holds texts."""
+    pa = arrow()
+    return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+
+
+def texts(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Offsets (i8) and bytes of a column of texts, and where they are valid (u1; None: all)."""
+    column = column.cast(arrow().large_string())
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, "i8", len(column) + 1, column.offset * 8)
+    text = np.frombuffer(data, "u1") if data is not None and data.size else np.empty(0, "u1")
+    return ends, text, _valid(column)
+
+
+def of_texts(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray | None) -> pa.Array:
+    """A column of texts; null where ``valid`` (None: all) has none."""
+    pa = arrow()
+    validity = None if valid is None else np.packbits(valid, bitorder="little")
+    parts = [None if part is None else pa.py_buffer(part) for part in (validity, offsets, data)]
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, parts)
+
+
 def stored(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
     """The numbers of a column as they are (times as whole ones, of texts none but zeros: they are only
     counted), and where they are valid (u1; None: all).
     """
     pa = arrow()
-    if pa.types.is_large_string(column.type):
+    if is_text(column):
         return np.zeros(len(column), "u1"), _valid(column)
     if pa.types.is_boolean(column.type):
         return column.cast(pa.uint8()).fill_null(0).to_numpy().view("?"), _valid(column)

@@ -11,7 +11,7 @@ import numpy as np
 from icecore import errors
 from icecore.tables import moments, summaries
 from icecore.tables.grouped import Grouped
-from icecore.tables.keys import stored
+from icecore.tables.keys import is_text, stored
 from icecore.tables.moments import Moments
 from icecore.tables.reduced import Reduced
 from icecore.tables.scan import arrow, arrow_type
@@ -33,6 +33,8 @@ class Group:
     rows: int = 0
     moments: dict[str, Moments] = field(default_factory=dict)
     histograms: dict[str, np.ndarray] = field(default_factory=dict)
+    #: by column the least and the greatest text
+    ends: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def reduced(
@@ -176,10 +178,22 @@ def _add(group: Group, part: pa.RecordBatch, wishes: Sequence[Wish]) -> None:
     values = {column: _values(part[column]) for column in {wish.column for wish in wishes if wish.column}}
     for column, data in values.items():
         group.moments.setdefault(column, Moments()).add(moments.of_values(data))
+    for column in {wish.column for wish in wishes if wish.column and wish.function in ("min", "max")}:
+        if is_text(part[column]):
+            _stretch(group, column, part[column])
     for wish in wishes:
         if wish.function == "histogram" and wish.column is not None:
             counts = np.histogram(values[wish.column].astype("f8"), wish.bins, wish.span)[0]
             group.histograms[wish.label] = group.histograms.get(wish.label, 0) + counts
+
+
+def _stretch(group: Group, column: str, texts: pa.Array) -> None:
+    import pyarrow.compute as pc
+
+    low, high = pc.min_max(texts).as_py().values()
+    if low is not None:
+        least, greatest = group.ends.get(column, (low, high))
+        group.ends[column] = min(least, low), max(greatest, high)
 
 
 def _values(column: pa.Array) -> np.ndarray:
@@ -198,6 +212,8 @@ def _row(group: Group, wishes: Sequence[Wish]) -> dict[str, Any]:
             counts = group.histograms.get(wish.label, np.zeros(wish.bins, "i8"))
             low, high = wish.span or (0.0, 1.0)
             row[wish.label] = {"low": low, "high": high, "counts": counts.tolist()}
+        elif wish.column in group.ends and wish.function in ("min", "max"):
+            row[wish.label] = group.ends[wish.column][wish.function == "max"]
         else:
             row[wish.label] = group.moments.get(wish.column, Moments()).value(wish.function)
     return row

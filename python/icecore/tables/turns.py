@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from icecore import errors
 from icecore.array import Array
 
-#: names of columns that hold longitudes
-LONGITUDES = ("lon", "longitude", "clon", "lon_ph")
+#: words in names of columns that hold longitudes: ``lon_ph``, ``CENTER_LONGITUDE``, ``lon180``
+LONGITUDES = ("lon", "longitude", "clon")
 #: turns within which the where-clause's ``wrap`` finds a longitude
 _TURNS = range(-3, 4)
 #: degrees by which a box is widened, more than its sides lose when they are turned
@@ -24,7 +25,8 @@ def is_longitude(name: str, column: Array | None) -> bool:
     units = str(attrs.get("units", attrs.get("unit", ""))).strip().lower()
     if (units.startswith("degree") and units.endswith(("_east", "_e"))) or units in ("degreee", "degreese"):
         return True
-    is_named = name.lower() in LONGITUDES or attrs.get("standard_name") == "longitude"
+    words = re.split(r"[^a-z]+", name.lower())
+    is_named = any(word in LONGITUDES for word in words) or attrs.get("standard_name") == "longitude"
     return is_named and not units.startswith(("rad", "m", "km"))
 
 

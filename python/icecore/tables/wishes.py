@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from icecore.tables.table import Table
 
 _FUNCTIONS = ("count", "sum", "mean", "min", "max", "std", "rms", "histogram")
-#: what columns that are no numbers have too: by their dtype's kind
-_OTHERS = dict.fromkeys("mM", ("min", "max", "count")) | dict.fromkeys("OSU", ("count",))
+#: what columns that are no numbers have too
+_OTHERS = ("min", "max", "count")
 _EXAMPLE = '"count, mean:tb, max:tb by c"; a histogram: "histogram:tb:40" or "histogram:tb:40:0:400"'
 _BINS = 100
 
@@ -41,7 +41,7 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
 
     Raises:
         Error: ``invalid`` for what can't be understood or would have two columns of one name, ``not-found``,
-            ``dtype`` for functions of texts (but ``count``) and columns of several values a row.
+            ``dtype`` for functions that columns of texts and times lack, and columns of several values a row.
     """
     plain, shown = hidden(f" {what} ")
     head, *rest = re.split(r"\sby\s", plain, maxsplit=1, flags=re.IGNORECASE)
@@ -57,8 +57,8 @@ def parse(what: str, table: Table) -> tuple[list[Wish], list[str]]:
     for wish in wishes:
         if wish.column is not None:
             kind = _kind(table, wish.label, wish.column)
-            if kind.kind not in "biuf" and wish.function not in _OTHERS[kind.kind]:
-                hint = " or ".join(f"{name}:{wish.column}" for name in _OTHERS[kind.kind])
+            if kind.kind not in "biuf" and wish.function not in _OTHERS:
+                hint = " or ".join(f"{name}:{wish.column}" for name in _OTHERS)
                 held = table._array_of(wish.column)._node.dtype_label
                 raise errors.make("dtype", f"{wish.label}: {wish.column} holds {held}, no numbers", hint)
     names = [*keys, *(wish.label for wish in wishes)]

@@ -27,15 +27,7 @@ impl Texts {
     /// `internal` for offsets outside of the bytes, `unsupported` for more than 2³² keys.
     pub fn add(&mut self, offsets: &[i64], bytes: &[u8], valid: Option<&[u8]>) -> Result<Vec<u32>> {
         let rows = offsets.len().saturating_sub(1);
-        let texts = |rows: Range<usize>| {
-            let ends = offsets.get(rows.start..=rows.end).unwrap_or_default().windows(2);
-            let mut valid = valid.and_then(|valid| valid.get(rows)).map(|valid| valid.iter());
-            ends.map(move |ends| {
-                let is_valid = valid.as_mut().is_none_or(|valid| valid.next() != Some(&0));
-                let text = ends.first().zip(ends.last()).and_then(|(a, b)| bytes.get(*a as usize..*b as usize));
-                text.map(|text| Some(text).filter(|_| is_valid)).ok_or_else(outside)
-            })
-        };
+        let texts = |rows| texts(offsets, bytes, valid, rows);
         let mut codes = known(rows, |range, codes| {
             let mut last: Option<(&[u8], u32)> = None; // rows that follow each other often have one key
             for (text, code) in texts(range).zip(codes) {
@@ -110,6 +102,22 @@ impl Texts {
         self.ends.push(self.bytes.len());
         Ok(code)
     }
+}
+
+/// The texts of some rows, None where `valid` has 0.
+pub(super) fn texts<'a>(
+    offsets: &[i64],
+    bytes: &'a [u8],
+    valid: Option<&[u8]>,
+    rows: Range<usize>,
+) -> impl Iterator<Item = Result<Option<&'a [u8]>>> {
+    let ends = offsets.get(rows.start..=rows.end).unwrap_or_default().windows(2);
+    let mut valid = valid.and_then(|valid| valid.get(rows)).map(|valid| valid.iter());
+    ends.map(move |ends| {
+        let is_valid = valid.as_mut().is_none_or(|valid| valid.next() != Some(&0));
+        let text = ends.first().zip(ends.last()).and_then(|(a, b)| bytes.get(*a as usize..*b as usize));
+        text.map(|text| Some(text).filter(|_| is_valid)).ok_or_else(outside)
+    })
 }
 
 fn outside() -> Error {

@@ -1,44 +1,24 @@
 //! Keys of up to 64 bits.
 
-use std::hash::BuildHasher;
 use std::ops::Range;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use icecore_chunk::{DType, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
+use super::far::{Asked, Far};
 use super::number::{NONE, known, next};
 
 /// Words from here on are hashed: what is below takes 16 MiB at most.
 const NEAR: u64 = 1 << 22;
 
-/// A word and its number, in 12 bytes.
-struct Entry {
-    high: u32,
-    low: u32,
-    code: u32,
-}
-
-impl Entry {
-    fn new(word: u64, code: u32) -> Self {
-        Self { high: (word >> 32) as u32, low: word as u32, code }
-    }
-
-    fn word(&self) -> u64 {
-        u64::from(self.high) << 32 | u64::from(self.low)
-    }
-}
-
 /// Words by their numbers. NaN is null, and -0.0 is 0.0.
 #[derive(Default)]
 pub struct Words {
-    numbers: HashTable<Entry>,
+    far: Far,
     /// The numbers of small words (`NONE` where there is none), which need no hash.
     near: Vec<u32>,
     words: Vec<u64>,
     null: Option<u32>,
-    hasher: FixedState,
     /// Whether most of the last rows had keys that had not been met before: looking for them first is in vain.
     are_new: bool,
 }
@@ -88,7 +68,7 @@ impl Words {
         (self.words, self.null)
     }
 
-    /// Known keys are looked up on all cores; new ones are numbered row by row.
+    /// Known keys are looked up on all cores, and new large words numbered there, too.
     fn rows<I>(&mut self, rows: usize, words: impl Fn(Range<usize>) -> I + Sync) -> Result<Vec<u32>>
     where
         I: Iterator<Item = Option<u64>>,
@@ -104,12 +84,18 @@ impl Words {
         };
         let before = self.words.len();
         if codes.contains(&NONE) {
-            for (word, code) in words(0..rows).zip(&mut codes).filter(|(_, code)| **code == NONE) {
-                *code = match word {
-                    Some(word) => self.code(word)?,
-                    None => self.code_of_null()?,
-                };
+            let mut asked = Asked::default();
+            for (row, (word, code)) in words(0..rows).zip(&mut codes).enumerate() {
+                if *code == NONE {
+                    match word {
+                        Some(word) if word >= NEAR => self.far.ask(&mut asked, row, word),
+                        Some(word) => *code = self.code_of_near(word as usize)?,
+                        None => *code = self.code_of_null()?,
+                    }
+                }
             }
+            let fresh = self.far.number(&asked, self.words.len(), &mut codes)?;
+            self.words.extend(fresh);
         }
         self.are_new = self.words.len() - before > rows / 2;
         Ok(codes)
@@ -120,20 +106,14 @@ impl Words {
         if word < NEAR {
             return self.near.get(word as usize).copied().unwrap_or(NONE);
         }
-        let known = self.numbers.find(self.hasher.hash_one(word), |entry| entry.word() == word);
-        known.map_or(NONE, |entry| entry.code)
+        self.far.find(word)
     }
 
     #[inline]
-    fn code(&mut self, word: u64) -> Result<u32> {
-        match self.near.get(word as usize) {
-            Some(&code) if code != NONE => Ok(code),
-            _ if word < NEAR => self.code_of_near(word as usize),
-            _ => self.code_of_far(word),
-        }
-    }
-
     fn code_of_near(&mut self, word: usize) -> Result<u32> {
+        if let Some(&code) = self.near.get(word).filter(|code| **code != NONE) {
+            return Ok(code);
+        }
         let code = next(self.words.len())?;
         if word >= self.near.len() {
             self.near.resize((word + 1).next_power_of_two(), NONE);
@@ -142,17 +122,6 @@ impl Words {
             *slot = code;
         }
         self.words.push(word as u64);
-        Ok(code)
-    }
-
-    fn code_of_far(&mut self, word: u64) -> Result<u32> {
-        let hash = self.hasher.hash_one(word);
-        if let Some(entry) = self.numbers.find(hash, |entry| entry.word() == word) {
-            return Ok(entry.code);
-        }
-        let code = next(self.words.len())?;
-        self.words.push(word);
-        self.numbers.insert_unique(hash, Entry::new(word, code), |entry| self.hasher.hash_one(entry.word()));
         Ok(code)
     }
 

@@ -11,6 +11,7 @@ from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
 from icecore.sources.tables.header import is_header, is_measured, names_rows
 from icecore.sources.tables.lines import COMMENTS, cells_of, headed
+from icecore.sources.tables.ruled import ruled
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -21,7 +22,7 @@ _BINARY = (
 #: of files of one column, by their suffix
 _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
-#: of so many bytes one may be a control character: damaged text is text
+#: of so many bytes (or fewer) one may be a control character: damaged text is text
 _STRANGE = 100
 _JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
 #: a number with a decimal comma, on its own in a cell
@@ -47,7 +48,7 @@ def is_text(start: bytes, name: str = "") -> bool:
 def is_printable(start: bytes) -> bool:
     """Whether these bytes may begin a text, at whose end DOS has a control character."""
     start = start.rstrip(b"\n").removesuffix(b"\x1a")
-    return bool(start) and len(start.translate(None, _TEXT)) * _STRANGE <= len(start)
+    return bool(start) and len(start.translate(None, _TEXT)) <= max(len(start) // _STRANGE, 1)
 
 
 def is_json(start: bytes) -> bool:
@@ -98,6 +99,8 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
     whole = _flat(lines)
     body = _body(whole)
+    if (spec := ruled(whole, lines)) is not None:
+        return replace(spec, offset=mark + spec.offset)
     if body and _is_one_with_commas(body):
         return b";"
     separator = _separator(body) if body else None

@@ -35,8 +35,10 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
         return False
     if "" not in line and "number" not in line:
         return True
-    if not rows or _is_counted(bare[0], columns[0]):
-        return bool(rows)
+    if not rows:  # only the first name may be blank, as pandas and R write that of their index
+        return len(line) > 1 and not bare[0] and all(kind == "word" for kind in line[1:])
+    if _is_counted(bare[0], columns[0]):
+        return True
     words = [cell for cell, kind in zip(bare, line, strict=True) if kind == "word"]
     blanks = sum(not kind and bool(under) for kind, under in pairs)
     numbers = [i for i, kind in enumerate(line) if kind == "number"]
