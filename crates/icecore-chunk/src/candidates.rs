@@ -155,7 +155,7 @@ impl List<'_> {
             for (name, class, compressor) in
                 [("zstd-3", Class::Usual, zstd(3)), ("zstd-19", Class::Slow, zstd(19)), ("lzma-6", Class::Slow, lzma())]
             {
-                self.bytes(format!("shuffle parts+{name}"), class, false, &[step.clone(), compressor]);
+                self.bytes(format!("shuffle parts+{name}"), class, name == "zstd-3", &[step.clone(), compressor]);
             }
         }
     }
