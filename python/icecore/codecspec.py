@@ -110,6 +110,26 @@ def check(spec: Spec, portable: bool = False) -> None:
         _icecore.Chain(json.dumps(codecs), '"float32"')
 
 
+def fit(codecs: Sequence[Codec], data_type: Any, dtype: np.dtype[Any], path: str, rank: int) -> None:
+    """Whether the codecs suit an array of so many axes: that they name others would show only when the first
+    chunk is written, with a run's data behind it.
+
+    Raises:
+        Error: ``format``.
+    """
+    from icecore import _icecore
+
+    if dtype.kind in "OT":
+        return
+    chain = _icecore.Chain(json.dumps(codecs), json.dumps(data_type))
+    try:
+        chain.encode(np.zeros(dtype.itemsize, "u1"), (1,) * rank)
+    except errors.Error as error:
+        if error.kind == "format":
+            message = f"the codecs don't suit the {rank} axes of {path}: {error.message}"
+            raise errors.make("format", message, "name axes that the array has") from None
+
+
 def chunk_bytes(spec: Spec, dtype: np.dtype[Any]) -> tuple[int, int] | None:
     """Least and most bytes of a chunk that suit these codecs; None where they don't mind."""
     named = isinstance(spec, str) and spec.strip().split(":")[0] == "planes"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from icecore.tables.table import Table
     from icecore.writer import Writer
 
+#: of a repository to which nothing was committed yet
+_ROOT = Node("/", False, '{"zarr_format": 3, "node_type": "group"}')
+
 
 def open(
     url: str | os.PathLike[str],
@@ -175,7 +178,7 @@ class Repo(Members):
             Error: ``not-found`` (also a ``KeyError``), naming the nearest existing paths.
         """
         absolute = reference.absolute(path)
-        node = self._nodes.get(absolute)
+        node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
         if node is None:
             near = nearest(absolute, (node.path for node in self._visible()))
             hint = f"did you mean {' or '.join(near)}?" if near else f"see `icecore ls {quote(self.url)}`"

@@ -131,7 +131,7 @@ class Writer:
             bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
 
         Raises:
-            Error: ``exists``, ``dtype``, ``codec``, ``invalid``.
+            Error: ``exists``, ``dtype``, ``codec``, ``invalid``; ``format`` (codecs of other axes).
         """
         path, shape = self._path(path), tuple(int(n) for n in shape)
         wished = Goal.of(goal, bandwidth)
@@ -158,6 +158,7 @@ class Writer:
         )
         where = planned(self._commit_every)
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
+        codecspec.fit(codecs, kind, numpy_dtype, path, len(shape))
         ours = adapting.wish(wished, portable) if codec == "auto" else None
         fill = fill_json(fill, numpy_dtype)
         attrs = encoded(attrs or {}, numpy_dtype)

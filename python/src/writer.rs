@@ -240,7 +240,8 @@ impl Writer {
 
     /// From now on chunks of this array that come out the same as what is stored stay where they are; until the commit.
     fn compare(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| self.writing()?.compare(path)).or_raise()
+        let meta = self.meta(path)?;
+        py.detach(|| self.writing()?.compare(path, &meta)).or_raise()
     }
 
     /// The id of the version that changes are made to.

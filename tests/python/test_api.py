@@ -236,6 +236,14 @@ def test_looking_around(repo: icecore.Repo) -> None:
     assert group.get("t2m").path == "/wrf/t2m"
 
 
+def test_nothing_was_committed_yet(repo_path: str) -> None:
+    repo = icecore.create(repo_path)
+    root = repo["/"]
+    assert isinstance(root, icecore.Group)
+    assert (root.arrays, root.groups, root.attrs) == ({}, {}, {})
+    assert list(repo) == []
+
+
 def test_key_errors_name_what_is_near(repo: icecore.Repo) -> None:
     with pytest.raises(KeyError) as caught:
         repo["/wrf/t2n"]

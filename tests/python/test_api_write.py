@@ -465,6 +465,22 @@ def test_small_chunks_have_a_small_index(tmp_path: Path, shape: tuple[int, ...])
     assert a.nbytes_stored < 100_000
 
 
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        [{"name": "icecore.fpc", "configuration": {"axis": 2}}],
+        [{"name": "transpose", "configuration": {"order": [1, 0, 2]}}, {"name": "bytes"}],
+    ],
+)
+def test_codecs_of_other_axes_are_refused_at_once(codecs: list[dict[str, object]]) -> None:
+    with (
+        icecore.create("memory://").writer() as w,
+        pytest.raises(icecore.Error, match="don't suit the 2 axes of /a") as caught,
+    ):
+        w.array("/a", "f4", (0, 4), codec=codecs)
+    assert caught.value.kind == "format"
+
+
 def test_what_fails_behind_the_scenes_names_its_array(tmp_path: Path) -> None:
     decimal = {"name": "icecore.decimal", "configuration": {"scale": 1, "dtype": "int32"}}
 

@@ -74,3 +74,21 @@ def test_text(commits: bool) -> None:
             if commits:
                 w.commit()
     assert repo.at("main")["/x"].read().tolist() == ["a", "b", "c", "none", "none"]
+
+
+@pytest.mark.parametrize("less", [(4, 6), (6, 0), (0, 6), (3, 3)])
+def test_what_was_cut_off_stays_gone_where_something_is_written_in_between(less: tuple[int, int]) -> None:
+    """Chunks behind the edge of what is compared with are not what they come out as: nothing."""
+    repo = icecore.create("memory://")
+    with repo.writer() as w:
+        w.array("/x", "i4", (6, 6), chunks=(2, 2), shards=(2, 2), fill=FILL)[...] = expected = RNG.integers(
+            10, 99, (6, 6), "i4"
+        )
+    with repo.at("main").writer() as w:
+        a = w["/x"]
+        a.resize(less)
+        a[:1] = 5
+        expected = resized(expected, less)
+        expected[:1] = 5
+        a.resize((6, 6))
+    np.testing.assert_array_equal(repo.at("main")["/x"].read(), resized(expected, (6, 6)))

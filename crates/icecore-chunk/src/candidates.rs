@@ -46,6 +46,7 @@ struct List<'a> {
 fn kin(label: &str) -> Option<&'static str> {
     let arranged = [
         ("shuffle+", "shuffle+zstd-3"),
+        ("shuffle parts", "shuffle parts+zstd-3"),
         ("blosc shuffle", "shuffle+zstd-3"),
         ("blosc bitshuffle", "blosc bitshuffle zstd-3"),
         ("pco", "pco-8"),
@@ -147,6 +148,15 @@ impl List<'_> {
         ];
         for (name, class, compressor) in steps {
             self.bytes(format!("shuffle+{name}"), class, false, &[step.clone(), compressor]);
+        }
+        // The two parts of complex numbers may be as different as two arrays: then their bytes are better apart, too.
+        if matches!(self.dtype, DType::Complex64 | DType::Complex128) {
+            let step = codec("numcodecs.shuffle", json!({"elementsize": self.dtype.size()}));
+            for (name, class, compressor) in
+                [("zstd-3", Class::Usual, zstd(3)), ("zstd-19", Class::Slow, zstd(19)), ("lzma-6", Class::Slow, lzma())]
+            {
+                self.bytes(format!("shuffle parts+{name}"), class, name == "zstd-3", &[step.clone(), compressor]);
+            }
         }
     }
 

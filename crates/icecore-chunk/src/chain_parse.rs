@@ -15,6 +15,10 @@ use crate::refuse::bad_config;
 /// More codecs than any sane chain has.
 const MAX_CODECS: usize = 16;
 
+/// Codecs inside of codecs. Those of `icecore.predict` are parsed for two kinds of residuals, so that each one inside of
+/// another doubles the work.
+const MAX_DEPTH: usize = 8;
+
 impl Chain {
     /// Parses a `codecs` list. `fill` is the fill value of the array, one element in native order.
     ///
@@ -23,6 +27,9 @@ impl Chain {
         let list = codecs.as_array().filter(|l| !l.is_empty() && l.len() <= MAX_CODECS).ok_or_else(|| {
             Error::new(ErrorKind::Format, format!("`codecs` is not a list of 1 to {MAX_CODECS} codecs"))
         })?;
+        if depth(codecs) > MAX_DEPTH {
+            return Err(Error::new(ErrorKind::Unsupported, format!("codecs nested more than {MAX_DEPTH} deep")));
+        }
         if let Some(at) = list.iter().position(converts) {
             return parse_converting(codecs, list, at, dtype, fill);
         }
@@ -46,6 +53,15 @@ impl Chain {
         let (arrays, serializer) = parse_front(&front, dtype, fill)?;
         check_vlen(dtype, &arrays, &serializer, &bytes)?;
         Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes, codecs: codecs.clone(), names })
+    }
+}
+
+/// How many codecs lie inside of each other at most.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => usize::from(map.contains_key("name")) + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 

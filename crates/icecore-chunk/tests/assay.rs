@@ -50,6 +50,19 @@ fn noise(len: usize) -> Vec<u8> {
     (0..len).map(step).collect()
 }
 
+/// Complex numbers whose parts are alike along the axis but not with each other.
+#[test]
+fn the_parts_of_complex_numbers_are_told_apart() {
+    let parts = (0..20_000).map(|i| f64::from(i) * 1e-3);
+    let numbers: Vec<u8> = parts
+        .flat_map(|x| [(x.sin() + 3.0) as f32, (x * 1.3).cos() as f32 * 1e-6])
+        .flat_map(f32::to_ne_bytes)
+        .collect();
+    let measured = run(&DType::Complex64, &fixed(&numbers, &[20_000]), false);
+    let best = choose(&measured, Goal::Archive, false).unwrap();
+    assert!(best.label.starts_with("shuffle parts"), "{}", best.label);
+}
+
 #[test]
 fn a_cancelled_measurement_begins_nothing() {
     let numbers = vec![0; 16_000];

@@ -154,6 +154,11 @@ fn hostile_sizes_are_refused_before_anything_is_allocated() {
     assert_eq!(kind(&[("data_type", nested)]), "unsupported");
     let codecs: Vec<Value> = (0..100).map(|_| json!("crc32c")).collect();
     assert_eq!(kind(&[("codecs", json!(codecs))]), "format");
+    let mut within = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    for _ in 0..25 {
+        within = json!([{"name": "icecore.predict", "configuration": {"codecs": [within]}}]);
+    }
+    assert_eq!(kind(&[("codecs", within)]), "unsupported");
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(ArrayMeta::parse(deep.as_bytes()).unwrap_err().kind.code(), "format");
 }

@@ -18,14 +18,17 @@ pub(crate) struct Keeper {
 
 struct Kept {
     table: Arc<ChunkTable>,
+    /// Chunks of the grid that the table is for. Behind them, where an array was cut off and grows again, may lie references
+    /// that no table names.
+    chunks: u64,
     /// Chunks that have a new place since: the table no longer says where they are.
     moved: HashSet<u64>,
 }
 
 impl Keeper {
-    /// Compares what is written to `path` from now on with what `table` refers to.
-    pub fn watch(&self, path: &str, table: Arc<ChunkTable>) {
-        let kept = Kept { table, moved: HashSet::new() };
+    /// Compares what is written to `path` from now on with what `table` refers to, in a grid of so many `chunks`.
+    pub fn watch(&self, path: &str, table: Arc<ChunkTable>, chunks: u64) {
+        let kept = Kept { table, chunks, moved: HashSet::new() };
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), kept);
     }
 
@@ -33,7 +36,8 @@ impl Keeper {
     pub fn holds(&self, writer: &Writer, target: &Target, encoded: Option<&[u8]>) -> bool {
         let table = {
             let arrays = self.arrays.read().unwrap_or_else(PoisonError::into_inner);
-            match arrays.get(&target.path).filter(|kept| !kept.moved.contains(&target.chunk)) {
+            let known = |kept: &&Kept| target.chunk < kept.chunks && !kept.moved.contains(&target.chunk);
+            match arrays.get(&target.path).filter(known) {
                 Some(kept) => Arc::clone(&kept.table),
                 None => return false,
             }

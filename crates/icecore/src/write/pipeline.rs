@@ -181,9 +181,9 @@ impl Writing {
     ///
     /// # Errors
     /// What reading the array's references may bring.
-    pub fn compare(&self, path: &str) -> Result<()> {
+    pub fn compare(&self, path: &str, meta: &ArrayMeta) -> Result<()> {
         let table = self.shared.writer.snapshot()?.table(path)?;
-        self.shared.keeper.watch(path, table);
+        self.shared.keeper.watch(path, table, meta.grid.len()?);
         Ok(())
     }
 
