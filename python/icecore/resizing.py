@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 Shape = tuple[int, ...]
 #: first element and number of elements along each axis
@@ -21,21 +24,21 @@ def edges(old: Shape, new: Shape, unit: Shape) -> Iterator[Box]:
             yield _slab(new, axis, now // step * step, now)
 
 
-class Cut:
-    """What was cut off since the last commit, whose chunks come back where the array grows over them."""
+def reaching(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[Box]:
+    """Those of the shards (by flat number, in C order) that reach into what is new of an array."""
+    counts = tuple(-(-n // u) for n, u in zip(new, unit, strict=True))
+    low = np.stack(np.unravel_index(flat.astype(np.int64), counts), axis=-1) * unit
+    for first in low[((low + unit > old) & (np.asarray(new) > old)).any(axis=-1)].tolist():
+        yield tuple(first), tuple(min(u, n - a) for a, u, n in zip(first, unit, new, strict=True))
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, int]] = []
 
-    def shortened(self, old: Shape, new: Shape) -> None:
-        """Remember it: axis, and how far it reached."""
-        self._parts += [(axis, a) for axis, (a, b) in enumerate(zip(old, new, strict=True)) if b < a]
-
-    def regrown(self, old: Shape, new: Shape) -> Iterator[Box]:
-        """The boxes in which old chunks may lie."""
-        for axis, end in self._parts:
-            if (stop := min(end, new[axis])) > old[axis]:
-                yield _slab(new, axis, old[axis], stop)
+def refilled(block: np.ndarray, start: Shape, old: Shape, fill: Any) -> np.ndarray | None:
+    """``block``, which begins at ``start``, with the fill value in what is new; None where that is so."""
+    kept = tuple(slice(0, max(n - a, 0)) for n, a in zip(old, start, strict=True))
+    fresh = np.full_like(block, fill)
+    fresh[kept] = block[kept]
+    same = np.array_equal(fresh, block) if block.dtype.hasobject else fresh.tobytes() == block.tobytes()
+    return None if same else fresh
 
 
 def _slab(shape: Shape, axis: int, start: int, stop: int) -> Box:
