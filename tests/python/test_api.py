@@ -184,6 +184,14 @@ def test_many_arrays_in_one_read(repo: icecore.Repo) -> None:
     assert len(plan.arrays) == 2
 
 
+@pytest.mark.parametrize("items", ["/wrf/t2m", ["/wrf/t2m"]])
+def test_many_arrays_are_given_with_their_selections(repo: icecore.Repo, items: Any) -> None:
+    for read in (repo.read, repo.plan):
+        with pytest.raises(ValueError, match="no dictionary") as caught:
+            read(items)
+        assert caught.value.kind == "invalid"
+
+
 def test_plan(repo: icecore.Repo) -> None:
     plan = repo["/wrf/t2m"].plan((0, slice(0, 5), slice(0, 7)))
     assert plan.chunks == 1
