@@ -127,11 +127,11 @@ class ArrayWriter:
         """
         found = self._writer._pending().array(self.path).held()
         fill = self._writer._view()._array(self.path).fill
-        for low, extent in resizing.reaching(found[1], self.unit, before, self._stored) if found else ():
-            block = self._block(low, tuple(a + n for a, n in zip(low, extent, strict=True)))
-            fresh = resizing.refilled(block, low, before, fill)
-            if fresh is not None:
-                self._writer._native.write(self.path, low, fresh)
+        for start, extent in resizing.exposed(found[1], self.unit, before, self._stored) if found else ():
+            part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
+            fresh = np.full_like(part, fill)
+            if not resizing.same(part, fresh):
+                self.write(start, fresh)
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:

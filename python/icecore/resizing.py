@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -24,21 +23,23 @@ def edges(old: Shape, new: Shape, unit: Shape) -> Iterator[Box]:
             yield _slab(new, axis, now // step * step, now)
 
 
-def reaching(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[Box]:
-    """Those of the shards (by flat number, in C order) that reach into what is new of an array."""
+def exposed(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[Box]:
+    """The parts of stored shards (by flat number, in C order) that lie in what is new of an array; of each
+    shard one for each axis that got longer.
+    """
     counts = tuple(-(-n // u) for n, u in zip(new, unit, strict=True))
     low = np.stack(np.unravel_index(flat.astype(np.int64), counts), axis=-1) * unit
-    for first in low[((low + unit > old) & (np.asarray(new) > old)).any(axis=-1)].tolist():
-        yield tuple(first), tuple(min(u, n - a) for a, u, n in zip(first, unit, new, strict=True))
+    for axis, (before, now) in enumerate(zip(old, new, strict=True)):
+        reaching = low[low[:, axis] + unit[axis] > before] if now > before else low[:0]
+        for start in reaching.tolist():
+            stop = [a + u for a, u in zip(start, unit, strict=True)]
+            start[axis] = max(start[axis], before)
+            yield tuple(start), tuple(min(b, n) - a for a, b, n in zip(start, stop, new, strict=True))
 
 
-def refilled(block: np.ndarray, start: Shape, old: Shape, fill: Any) -> np.ndarray | None:
-    """``block``, which begins at ``start``, with the fill value in what is new; None where that is so."""
-    kept = tuple(slice(0, max(n - a, 0)) for n, a in zip(old, start, strict=True))
-    fresh = np.full_like(block, fill)
-    fresh[kept] = block[kept]
-    same = np.array_equal(fresh, block) if block.dtype.hasobject else fresh.tobytes() == block.tobytes()
-    return None if same else fresh
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Bit for bit."""
+    return np.array_equal(one, other) if one.dtype.hasobject else one.tobytes() == other.tobytes()
 
 
 def _slab(shape: Shape, axis: int, start: int, stop: int) -> Box:
