@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +55,6 @@ class ArrayWriter:
         self.is_deleted = False
         self._seen = writer._commits
         self._bare = _bare(node)
-        self._cut = resizing.Cut()
         self._compared = writer._commits if new else None
 
     def __repr__(self) -> str:
@@ -106,19 +104,34 @@ class ArrayWriter:
     @in_turn
     def resize(self, shape: tuple[int, ...]) -> None:
         """Change the array's shape; new elements hold the fill value, also where others were cut off."""
-        self._settle()
-        if self._adapting is not None:
-            self._adapting.settled()
+        self._settle()  # before anything is said of what there was
         before = self._stored
-        self._resize(shape)
+        self.reach(shape)
         for start, extent in resizing.edges(before, self._stored, self.unit):
             for low, high in self._blocks(start, extent) if 0 not in extent else ():
                 self._writer._native.write(self.path, low, self._block(low, high))
-        regrown = list(self._cut.regrown(before, self._stored))
-        fill = self._writer._view()._array(self.path).fill if regrown else None
-        for start, extent in regrown:
-            self.write_from(start, extent, partial(_full, fill, self.dtype))
-        self._cut.shortened(before, self._stored)
+        if any(now > n for n, now in zip(before, self._stored, strict=True)):
+            self._refill(before)
+
+    @in_turn
+    def reach(self, shape: tuple[int, ...]) -> None:
+        """Change the array's shape, where all that is new is written by the caller, or was behind the end."""
+        self._settle()
+        if self._adapting is not None:
+            self._adapting.settled()
+        self._resize(shape)
+
+    def _refill(self, before: tuple[int, ...]) -> None:
+        """Put the fill value where old chunks reach into what is new: cut off since the last commit, or by
+        another program, which may have left them.
+        """
+        found = self._writer._pending().array(self.path).held()
+        fill = self._writer._view()._array(self.path).fill
+        for start, extent in resizing.exposed(found[1], self.unit, before, self._stored) if found else ():
+            part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
+            fresh = np.full_like(part, fill)
+            if not resizing.same(part, fresh):
+                self.write(start, fresh)
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
@@ -323,7 +336,6 @@ class ArrayWriter:
         if self._seen == self._writer._commits:
             return
         self._seen = self._writer._commits
-        self._cut = resizing.Cut()
         if self._writer._native.base() == self._writer.snapshot_id:
             return
         text = self._writer._native.document(self.path)
@@ -421,10 +433,6 @@ def _bare(node: Node) -> list[Codec]:
         and all(0 < n <= c for n, c in zip(node.shape, chunk, strict=True))
     )
     return node.codecs if one and is_bare(node.codecs, node.ours.get("codec")) else []
-
-
-def _full(fill: Any, dtype: np.dtype[Any], region: tuple[slice, ...]) -> np.ndarray:
-    return np.full([part.stop - part.start for part in region], fill, dtype)
 
 
 def _split(

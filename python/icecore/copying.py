@@ -110,7 +110,6 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
     assert step.old is not None
     step.entry.check()
     array = ArrayWriter(writer, step.old, step.entry.dtype)
-    array.resize(step.shape)
 
     def reading(region: tuple[slice, ...]) -> np.ndarray:
         data = read(region)
@@ -119,8 +118,10 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
 
     held = step.entry.sparse()
     if held is None or step.entry.fill_value != step.old.document["fill_value"]:
+        array.reach(step.shape)
         array.write_from(step.origin, step.entry.shape, reading)
         return
+    array.resize(step.shape)
     for start, extent in held.boxes(step.shape, array.unit, None, 1, _APPENDED, step.origin):
         low = tuple(max(a, b) for a, b in zip(start, step.origin, strict=True))
         part = tuple(s + n - a for s, n, a in zip(start, extent, low, strict=True))

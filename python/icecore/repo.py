@@ -248,7 +248,7 @@ class Repo(Members):
 
         Raises:
             Error: as :meth:`Array.read`; ``unsupported`` where ``rtol`` or ``bytes`` is given and any of the
-                arrays is not of floating-point numbers.
+                arrays is not of floating-point numbers; ``invalid`` where ``items`` or ``out`` is no mapping.
         """
         asked = self._items(items, out)
         found = self._native.read_many([item for item, _ in asked], False, precision(rtol, bytes))
@@ -260,6 +260,13 @@ class Repo(Members):
         return Plan(**self._native.plan_many(asked, False, precision(rtol, bytes)))
 
     def _items(self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:
+        for given in (items, {} if out is None else out):
+            if not isinstance(given, Mapping):
+                raise errors.make(
+                    "invalid",
+                    f"{given!r:.60} for many arrays at once, which is no dictionary",
+                    "path → selection: repo.read({'/a': None, …}); one array: repo['/a'][...]",
+                )
         arrays = [self._array(path) for path in items]
         asked: list[Any] = []
         for array, (path, sel) in zip(arrays, items.items(), strict=True):

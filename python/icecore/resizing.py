@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 Shape = tuple[int, ...]
 #: first element and number of elements along each axis
 Box = tuple[Shape, Shape]
@@ -21,21 +23,23 @@ def edges(old: Shape, new: Shape, unit: Shape) -> Iterator[Box]:
             yield _slab(new, axis, now // step * step, now)
 
 
-class Cut:
-    """What was cut off since the last commit, whose chunks come back where the array grows over them."""
+def exposed(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[Box]:
+    """The parts of stored shards (by flat number, in C order) that lie in what is new of an array; of each
+    shard one for each axis that got longer.
+    """
+    counts = tuple(-(-n // u) for n, u in zip(new, unit, strict=True))
+    low = np.stack(np.unravel_index(flat.astype(np.int64), counts), axis=-1) * unit
+    for axis, (before, now) in enumerate(zip(old, new, strict=True)):
+        reaching = low[low[:, axis] + unit[axis] > before] if now > before else low[:0]
+        for start in reaching.tolist():
+            stop = [a + u for a, u in zip(start, unit, strict=True)]
+            start[axis] = max(start[axis], before)
+            yield tuple(start), tuple(min(b, n) - a for a, b, n in zip(start, stop, new, strict=True))
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, int]] = []
 
-    def shortened(self, old: Shape, new: Shape) -> None:
-        """Remember it: axis, and how far it reached."""
-        self._parts += [(axis, a) for axis, (a, b) in enumerate(zip(old, new, strict=True)) if b < a]
-
-    def regrown(self, old: Shape, new: Shape) -> Iterator[Box]:
-        """The boxes in which old chunks may lie."""
-        for axis, end in self._parts:
-            if (stop := min(end, new[axis])) > old[axis]:
-                yield _slab(new, axis, old[axis], stop)
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Bit for bit."""
+    return np.array_equal(one, other) if one.dtype.hasobject else one.tobytes() == other.tobytes()
 
 
 def _slab(shape: Shape, axis: int, start: int, stop: int) -> Box:

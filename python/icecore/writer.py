@@ -139,7 +139,7 @@ class Writer:
             raise errors.make(
                 "exists", f"{path} exists already", "use w[path] to write to it, or w.delete(path) first"
             )
-        named = np.dtype("O") if dtype is str else np.dtype(dtype)
+        named = _dtype(dtype, path)
         numpy_dtype = np.dtype("O") if named.kind == "T" else named.newbyteorder("=")
         if dims is not None and len(dims) != len(shape):
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
@@ -311,6 +311,14 @@ class Writer:
     def _view(self) -> Repo:
         """What would be read now, the uncommitted included."""
         return self._repo._over(self._pending())
+
+
+def _dtype(given: Any, path: str) -> np.dtype[Any]:
+    try:
+        return np.dtype("O") if given is str else np.dtype(given)
+    except (TypeError, ValueError) as error:
+        hint = "NumPy's names: 'f4', 'int16', 'datetime64[s]', …, or str for text"
+        raise errors.make("dtype", f"{given!r:.60} is no type for {path}: {error}", hint) from None
 
 
 def _reads(

@@ -311,6 +311,38 @@ def test_attributes_names_and_versions(repo_path: str) -> None:
     assert [entry["message"] for entry in now.log()][:2] == ["two", "one"]
 
 
+@pytest.mark.parametrize("shards", [None, (6, 4)])
+@pytest.mark.parametrize("fill", [7.0, np.nan])
+def test_what_zarr_python_cut_off_does_not_come_back(
+    repo_path: str, shards: tuple[int, ...] | None, fill: float
+) -> None:
+    """It leaves the chunks that a shortened array ends in as they were, and those behind them in places."""
+    values = np.arange(100.0).reshape(10, 10)
+    with icecore.create(repo_path).writer() as w:
+        a = w.array("/a", "f8", (10, 10), chunks=(3, 2), shards=shards, codec="zstd", fill=fill)
+        a[...] = values
+    with Peer(repo_path).writing() as root:
+        root["a"].resize((5, 3))
+    with icecore.open(repo_path).writer() as w:
+        w["/a"].resize((9, 12))
+    expected = np.full((9, 12), fill)
+    expected[:5, :3] = values[:5, :3]
+    np.testing.assert_array_equal(icecore.open(repo_path)["/a"][...], expected)
+    compare(repo_path)
+
+
+def test_a_longer_array_leaves_its_last_chunks_as_they_are(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        w.array("/a", "f4", (5, 3), chunks=(3, 2), codec="zstd", fill=np.nan)[...] = 1
+    repo = icecore.open(repo_path)
+    with repo.writer() as w:
+        w["/a"].resize((50, 9))
+    now = repo.at("main")
+    assert now.diff(repo.snapshot_id)["chunks"] == {}
+    assert np.isnan(now["/a"][5:]).all()
+    assert (now["/a"][:5, :3] == 1).all()
+
+
 @examples(60)
 @given(st.data())
 def test_any_selection_of_what_zarr_python_wrote(data: st.DataObject) -> None:

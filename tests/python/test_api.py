@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -182,6 +184,14 @@ def test_many_arrays_in_one_read(repo: icecore.Repo) -> None:
     assert got["names"].tolist() == ["ä", "longer text"]
     plan = repo.plan({"/wrf/t2m": 0, "/wrf/lat": None})
     assert len(plan.arrays) == 2
+
+
+@pytest.mark.parametrize("items", ["/wrf/t2m", ["/wrf/t2m"]])
+def test_many_arrays_are_given_with_their_selections(repo: icecore.Repo, items: Any) -> None:
+    for read in (repo.read, repo.plan):
+        with pytest.raises(ValueError, match="no dictionary") as caught:
+            read(items)
+        assert caught.value.kind == "invalid"
 
 
 def test_plan(repo: icecore.Repo) -> None:
@@ -368,6 +378,21 @@ def test_kinds_are_exceptions_that_users_catch() -> None:
     assert issubclass(KINDS["permission"], PermissionError)
     assert issubclass(KINDS["io"], OSError)
     assert type(make("something new", "x")) is icecore.Error
+
+
+def test_kinds_are_documented() -> None:
+    """Each with what it is caught as, as docs/glossary.md says."""
+    from icecore.errors import KINDS
+
+    page = Path(__file__).parents[2] / "docs" / "glossary.md"
+    lines = page.read_text(encoding="utf-8").partition("## Kinds of errors")[2].splitlines()
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")
+    ]
+    assert [kind.strip("`") for kind, _, _ in cells] == list(KINDS)
+    for kind, _, also in cells:
+        for name in re.findall("`([A-Za-z]+Error|KeyboardInterrupt)`", also.partition(";")[0]):
+            assert issubclass(KINDS[kind.strip("`")], getattr(builtins, name)), (kind, name)
 
 
 RECORD = np.dtype(

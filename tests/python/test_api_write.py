@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -166,6 +167,16 @@ CHANGED = [
     ("M8[ns]", np.array(["2500-01-01"], "M8[D]")),
     (np.dtype([("a", "i4"), ("b", "f4")]), BIG),
 ]
+
+
+@pytest.mark.parametrize("dtype", ["foo", "M8[banana]", 3])
+def test_what_names_no_dtype_is_said(tmp_path: Path, dtype: Any) -> None:
+    with (
+        icecore.create(tmp_path / "a").writer() as w,
+        pytest.raises(icecore.Error, match="no type for /x") as caught,
+    ):
+        w.array("/x", dtype, (3,))
+    assert caught.value.kind == "dtype"
 
 
 @pytest.mark.parametrize(("dtype", "data"), CHANGED, ids=[f"{i}" for i in range(len(CHANGED))])

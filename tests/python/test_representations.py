@@ -48,6 +48,28 @@ def test_html_is_whole_and_escaped(repo: icecore.Repo) -> None:
         assert not set(page) & set("\n\x1b")
 
 
+def test_a_tree_has_a_line_for_each_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/a/b/x", "f4", (3, 2), dims=("t", None))
+        w.array("/a/yy", "i8", ())
+        w.group("/z")
+    repo = icecore.open(tmp_path / "r")
+    assert repr(repo).splitlines()[1:] == [
+        "├── a/",
+        "│   ├── b/",
+        "│   │   └── x  float32  (t: 3, 2)",
+        "│   └── yy     int64    ()",
+        "└── z/",
+    ]
+    page = repo._repr_html_()
+    assert page.count("<details open ") == 2  # /a and /z: what lies deeper is folded
+    assert page.count("<details ") == 3
+    assert "more</div>" not in page
+    monkeypatch.setattr("icecore.html._LIMIT", 3)
+    assert page != repo._repr_html_()
+    assert "… and 3 more</div>" in repo._repr_html_()
+
+
 def test_text_is_short_and_steers_nothing(repo: icecore.Repo) -> None:
     table = repo.table(f"/{ODD}")
     for thing in (repo, *repo.groups.values(), *repo.arrays.values(), table, table.scanning()):

@@ -9,6 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
+from icecore.tables import summaries
 from icecore.tables.export import export
 
 pytest.importorskip("pyarrow")
@@ -34,7 +35,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) 
             attrs = {"_FillValue": 2} if name == "kind" else {}
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=unit, attrs=attrs)[...] = values
         w.array("/t/map", "f4", (5, 3))[...] = 1
-        icecore.tables.summaries.write(w, "/t")
+        summaries.write(w, "/t")
     return icecore.open(path)
 
 

@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::terms::selection_error;
 
+const EXAMPLES: &str = "examples: 3, -1, 0:10, ::4, [1,5,9], ..., or by name: time=0:10, places counted from 0; \
+                        what coordinates say (lat=52.5, a date) is selected in xarray: .sel() of engine=\"icecore\"";
+
 /// Reads a selection. Entries are separated by commas: an integer, a slice `start:stop:step`, a list `[1, 5, 9]`, a mask
 /// `[true, false]`, or `...`. With names (`dims` are the array's, `None` where an axis has none) the order is free and
 /// axes that are not named are whole. An empty text selects everything.
@@ -163,7 +166,7 @@ impl Entry<'_> {
     fn integer(&self, text: &str) -> Result<i64> {
         text.parse().map_err(|_| {
             let what = format!("has '{text}' where an integer should be");
-            self.error(&what, "examples: 3, -1, 0:10, ::4, [1,5,9], ..., or by name: time=0:10")
+            self.error(&what, EXAMPLES)
         })
     }
 }
@@ -214,6 +217,7 @@ mod tests {
             ("::0", "has step 0", "step"),
             ("np.newaxis, 0", "would add an axis", "select first"),
             ("[1, 2.5]", "has '2.5' where an integer", "examples"),
+            ("lat=52.5", "has '52.5' where an integer", "in xarray: .sel()"),
             ("[[1]]", "has '[1]' where an integer", "examples"),
             ("99999999999999999999", "where an integer", "examples"),
             ("[1, True]", "has 'True' where", "examples"),

@@ -35,7 +35,7 @@ pub struct Column {
     /// Of numbers: values are multiples of 10^-scale. 0: integers. Of times: ticks are 10^-scale seconds; 0: what the pattern has.
     #[serde(default)]
     pub scale: u8,
-    /// Of integers: bits of the array's elements; of text: bytes, [`LONGEST`] where it is strings of any length.
+    /// Of integers: bits of the array's elements; of text: bytes, `LONGEST` where it is strings of any length.
     #[serde(default)]
     pub size: u32,
     /// Of numbers with a scale: those that are no multiples of 10^-scale are taken as the nearest doubles.

@@ -84,7 +84,7 @@ class Extending:
         """
         growing = self._parse() if self.by_text else self._convert()
         for i in self._fresh:
-            self._arrays[i].resize((self._stored.rows,))
+            self._arrays[i].reach((self._stored.rows,))
         growing.sums()
         return self._arrays, growing, self._escapes
 
@@ -130,7 +130,7 @@ class Extending:
         """Undo what was written, of columns of so many rows."""
         native, fresh = self._writer._native, set(self._fresh)
         for array in self._arrays:
-            array.resize((rows,))
+            array.reach((rows,))
         if self._escapes is not None:
             self._escapes.finish()
         native.flush()  # what is on its way finds its place while there is one

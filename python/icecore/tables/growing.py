@@ -68,5 +68,5 @@ class Growing:
     def finish(self, rows: int) -> None:
         """Write what still waits: the arrays have so many rows now."""
         for array in self._arrays:
-            array.resize((rows,))
+            array.reach((rows,))
         self._native.finish()
