@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from icecore.array import Array
 
 Sel = tuple[Any, ...]
+
+#: a row group of Parquet, as pyarrow makes them
+_ROWS = 1 << 20
 
 
 def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
@@ -55,15 +59,22 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
     return data
 
 
-def columns(array: Array, sel: Sel, data: np.ndarray) -> dict[str, np.ndarray]:
-    """A selection as columns of one length: the index along each axis, and the value."""
+def columns(array: Array, sel: Sel, data: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+    """A selection as columns of one length, in blocks of ``_ROWS`` rows: the index along each axis, and the
+    value. One block, of no rows, where nothing is selected.
+    """
     names = [dim or f"dim_{axis}" for axis, dim in enumerate(array.dims)]
     names = [name if names.count(name) == 1 else f"{name}_{axis}" for axis, name in enumerate(names)]
-    indexes = [index.reshape(-1) for index in axis_indexes(array.shape, sel)]
+    indexes = axis_indexes(array.shape, sel)
     value = array.name if array.name not in names else "value"
-    result = dict(zip(names, indexes, strict=True))
-    result[value] = data.reshape(-1)
-    return result
+    values = data.reshape(-1)
+    for start in range(0, max(values.size, 1), _ROWS):
+        part = slice(start, start + _ROWS)
+        # Indexes are broadcast views: all of them at once would take more than the data.
+        yield {
+            **{name: index.flat[part] for name, index in zip(names, indexes, strict=True)},
+            value: values[part],
+        }
 
 
 def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
@@ -82,20 +93,25 @@ def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
 
 
 def _csv(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
-    table = columns(array, sel, _scalars(array, data))
+    blocks = columns(array, sel, _scalars(array, data))
     is_file = path != "-"
     target = path if is_file else sys.stdout.fileno()
     with open(target, "w", newline="", encoding="utf-8", closefd=is_file) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*(_text(column) for column in table.values()), strict=True))
+        for number, block in enumerate(blocks):
+            if number == 0:
+                writer.writerow(block)
+            writer.writerows(zip(*(_text(column) for column in block.values()), strict=True))
 
 
 def _text(column: np.ndarray) -> list[Any]:
     if column.dtype.kind == "S":
         return [item.decode("utf-8", "replace") for item in column.tolist()]
-    # NumPy's shortest text that reads back as the same number; Python's own would widen float32 first.
-    return [str(item) for item in column] if column.dtype.kind in "fcmM" else column.tolist()
+    # NumPy's shortest text that reads back as the same number. Python's own is made sooner, and the same of
+    # float64, but would widen float32 first.
+    if column.dtype.kind in "fcmM" and column.dtype != "f8":
+        return [str(item) for item in column]
+    return column.tolist()
 
 
 def _parquet(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
@@ -104,10 +120,12 @@ def _parquet(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
         raise errors.make("unsupported", "Parquet needs pyarrow", "pip install 'icecore[table]'") from None
-    table = columns(array, sel, _scalars(array, data))
+    tables = map(pa.table, columns(array, sel, _scalars(array, data)))
     try:
-        # A broadcast index column is not contiguous; Arrow wants it so.
-        pq.write_table(pa.table({name: np.ascontiguousarray(column) for name, column in table.items()}), path)
+        first = next(tables)
+        with pq.ParquetWriter(path, first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise errors.make(
             "dtype", f"{array.path}: Parquet can't hold {array.dtype}: {error}", "-o out.npy"

@@ -14,6 +14,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
+from icecore import export, selection
 
 RNG = np.random.default_rng(17)
 T = RNG.normal(280, 5, (20, 6, 8)).astype("f4")
@@ -188,6 +189,27 @@ def test_read_to_csv(run: Any, repo: str, tmp_path: Path) -> None:
         assert np.float32(value) == T[int(time_), int(lat), int(lon)]
     assert run("read", repo, "/names", "-o", tmp_path / "n.csv")[0] == 0
     assert [row[1] for row in csv.reader((tmp_path / "n.csv").open())] == ["names", "a", "b,c", 'd"']
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("sel", ["4:6, :, 1", "3, [0, 2], ::-1", "0:0", "1, 2, 0"])
+def test_read_to_a_file_block_by_block(
+    repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, sel: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    array = icecore.open(repo)["/g/t"]
+    index = selection.parse(sel, array.dims)
+    export.save(array, index, str(tmp_path / f"one.{suffix}"))
+    monkeypatch.setattr(export, "_ROWS", 7)
+    blocks = [len(block["t"]) for block in export.columns(array, index, array.read(index))]
+    assert sum(blocks) == array.read(index).size
+    assert max(blocks) <= 7
+    export.save(array, index, str(tmp_path / f"many.{suffix}"))
+    if suffix == "csv":
+        assert (tmp_path / "many.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
+    else:
+        pq = pytest.importorskip("pyarrow.parquet")
+        assert pq.read_table(tmp_path / "many.parquet") == pq.read_table(tmp_path / "one.parquet")
 
 
 def test_read_to_parquet(run: Any, repo: str, tmp_path: Path) -> None:

@@ -224,3 +224,25 @@ def test_large_results_in_used_memory(pool: None, tmp_path: Path) -> None:
         before = _icecore.memory_info()["reused"]
         np.testing.assert_array_equal(array[sel], values[sel])
         assert _icecore.memory_info()["reused"] == before + 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's account of memory")
+@pytest.mark.parametrize("index", ["ones.nonzero()[0]", "ones"])
+def test_long_ascending_lists_are_not_copied_to_be_sorted(tmp_path: Path, index: str) -> None:
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/x", "u1", (8_000_000,), chunks=(1 << 20,))
+    script = f"""
+import icecore, numpy as np, re
+def kb(name):
+    return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+x = icecore.open({str(tmp_path / "r.icecore")!r})["/x"]
+ones = np.random.default_rng(1).random(8_000_000) > 0.5
+index, count = {index}, int(ones.sum())
+x[:10], x[[1, 5, 6]]
+open("/proc/self/clear_refs", "w").write("5")
+before = kb("VmRSS")
+x[index]
+print((kb("VmHWM") - before) * 1024 / count)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert float(ran.stdout) < 32, "8 bytes for an index, 16 for where it goes, and what is read"

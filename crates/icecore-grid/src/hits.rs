@@ -133,23 +133,29 @@ fn walk_range(axis: &Axis, range: Even) -> Vec<Hit> {
 }
 
 fn walk_list(number: usize, axis: &Axis, values: &[u64], dst_step: u64) -> Hits {
-    let mut order: Vec<(u64, u64)> = values.iter().copied().zip(0_u64..).collect();
-    if !order.is_sorted() {
+    // Long lists are ascending mostly, and then are not copied: their pages cost more than the walk.
+    let mut order: Vec<(u64, u64)> = vec![];
+    if !values.is_sorted() {
+        order.extend(values.iter().copied().zip(0_u64..));
         order.sort_unstable();
     }
-    let mut table =
-        Scatter { axes: vec![number], index: Vec::with_capacity(order.len()), dst: Vec::with_capacity(order.len()) };
+    let at = |k: usize| if order.is_empty() { (values[k], k as u64) } else { order[k] };
+    let count = values.len();
+    let mut table = Scatter { axes: vec![number], index: Vec::with_capacity(count), dst: Vec::with_capacity(count) };
     let mut hits = Vec::new();
-    let mut rest = &order[..];
-    while let Some(&(index, _)) = rest.first() {
-        let (chunk, start, full) = axis.find(index);
-        let n = rest.partition_point(|&(index, _)| index - start < full).max(1);
-        let lo = table.dst.len();
-        table.index.extend(rest[..n].iter().map(|&(index, _)| index - start));
-        table.dst.extend(rest[..n].iter().map(|&(_, position)| position * dst_step));
+    let mut lo = 0;
+    while lo < count {
+        let (chunk, start, full) = axis.find(at(lo).0);
+        let mut hi = lo;
+        while hi < count && (hi == lo || at(hi).0 - start < full) {
+            let (index, position) = at(hi);
+            table.index.push(index - start);
+            table.dst.push(position * dst_step);
+            hi += 1;
+        }
         let taken = as_step(&table.index[lo..], &table.dst[lo..]).unwrap_or(Taken::Scatter { lo });
-        hits.push(Hit { chunk, full, n: n as u64, taken });
-        rest = &rest[n..];
+        hits.push(Hit { chunk, full, n: (hi - lo) as u64, taken });
+        lo = hi;
     }
     Hits::Listed { hits, table: Some(Arc::new(table)) }
 }

@@ -1,5 +1,7 @@
 //! A selection that has met an array's shape: what is read, and where each element goes in a C-order output.
 
+use std::borrow::Cow;
+
 use crate::broadcast::{broadcast_shape, spread};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Index, Mode};
@@ -140,10 +142,10 @@ fn orthogonal(shape: &[u64], terms: Terms<'_>) -> Result<Selection> {
     let mut next = strides.iter().copied();
     let mut stride = || next.next().unwrap_or(1);
     let mut picks = Vec::with_capacity(shape.len());
-    for (axis, term) in terms.axes.iter().enumerate() {
+    for (axis, term) in terms.axes.into_iter().enumerate() {
         picks.push(Some(match term {
-            Term::At(index) => Pick::range(Progression::one(*index), 0),
-            Term::Slice(range) => Pick::range(*range, stride()),
+            Term::At(index) => Pick::range(Progression::one(index), 0),
+            Term::Slice(range) => Pick::range(range, stride()),
             Term::List { values, .. } => Pick::list(wrapped(values, shape[axis], axis)?, stride()),
         }));
     }
@@ -197,7 +199,7 @@ fn numpy(shape: &[u64], terms: Terms<'_>) -> Result<Selection> {
             // NumPy does not look at lists that broadcast to nothing, and neither may we.
             Term::List { .. } if lists.shape.contains(&0) => Some(Pick::range(Progression::EMPTY, 0)),
             Term::List { shape: of, values } => {
-                columns.push((axis, of, wrapped(&values, shape[axis], axis)?));
+                columns.push((axis, of, wrapped(values, shape[axis], axis)?));
                 None
             }
         });
@@ -216,14 +218,14 @@ fn place_lists(
     common: &[u64],
     strides: &[u64],
 ) -> Result<Option<Joint>> {
-    let (constant, varying): (Vec<Column>, Vec<Column>) =
+    let (constant, mut varying): (Vec<Column>, Vec<Column>) =
         columns.into_iter().partition(|(_, _, values)| values.len() == 1);
     for (axis, _, values) in constant {
         picks[axis] = Some(Pick::list(values, 0));
     }
     let innermost = strides.last().copied().unwrap_or(1);
-    if let [(axis, _, values)] = &varying[..] {
-        picks[*axis] = Some(Pick::list(values.clone(), innermost));
+    if let [(axis, _, values)] = &mut varying[..] {
+        picks[*axis] = Some(Pick::list(std::mem::take(values), innermost));
         return Ok(None);
     }
     let along: Option<Vec<usize>> = varying.iter().map(|(_, shape, _)| only_axis(shape, common.len())).collect();
@@ -246,8 +248,12 @@ fn only_axis(shape: &[u64], rank: usize) -> Option<usize> {
     long.next().is_none().then_some(rank - shape.len() + axis)
 }
 
-fn wrapped(values: &[i64], len: u64, axis: usize) -> Result<Vec<u64>> {
-    values.iter().map(|&index| wrap(index, len, axis)).collect()
+fn wrapped(values: Cow<'_, [i64]>, len: u64, axis: usize) -> Result<Vec<u64>> {
+    match values {
+        Cow::Borrowed(values) => values.iter().map(|&index| wrap(index, len, axis)).collect(),
+        // in the memory that it has
+        Cow::Owned(values) => values.into_iter().map(|index| wrap(index, len, axis)).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.dtypes import copy_codecs, data_type, fill_json
 from icecore.sources.identity import Identity, identity, unchanged
 from icecore.sources.npy import raw_entry, read_header
+from icecore.sources.openfiles import shared
 from icecore.sources.structs import pack, packed_struct, subarrays
 from icecore.sources.zipped import FAULTS, check_member
 
@@ -80,7 +81,7 @@ def _member(
             shape, dtype, fortran, offset = read_header(data, start, member.file_size, label)
             available = start + member.file_size - offset
             entry = raw_entry(path, source, ident, offset, available, shape, dtype, fortran)
-            entry.check = partial(_intact, source, member.filename)
+            entry.check = partial(_intact, source, ident, member.filename)
         else:
             entry = _compressed(path, source, ident, archive, member, label)
     except errors.Error as error:
@@ -169,17 +170,14 @@ class MemberReader:
         )
 
     def _bytes(self, offset: int, length: int) -> bytes:
-        data = open_bytes(self.source)
         try:
-            with _archive(data, self.source).open(self.member) as file:
+            with shared(self.source, self.identity, _opened) as archive, archive.open(self.member) as file:
                 file.seek(offset)
                 block = file.read(length)
         except FAULTS as error:
             raise errors.make(
                 "corrupt", f"{self.source}:{self.member}: {error}", "test it with unzip -t"
             ) from error
-        finally:
-            data.close()
         if len(block) != length:
             raise errors.make(
                 "corrupt", f"{self.source}:{self.member} ends {length - len(block)} bytes early"
@@ -187,14 +185,12 @@ class MemberReader:
         return block
 
 
-def _intact(source: str, member: str) -> None:
-    data = open_bytes(source)
+def _intact(source: str, ident: Identity, member: str) -> None:
     try:
-        check_member(_archive(data, source), member)
+        with shared(source, ident, _opened) as archive:
+            check_member(archive, member)
     except FAULTS as error:
         raise errors.make("corrupt", f"{source}:{member}: {error}", "test it with unzip -t") from error
-    finally:
-        data.close()
 
 
 class _Prefix:
@@ -239,9 +235,18 @@ class _Seekable(io.RawIOBase):
         self.position += len(block)
         return len(block)
 
+    def close(self) -> None:
+        self.data.close()
+        super().close()
+
 
 def _archive(data: ByteSource, source: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BufferedReader(_Seekable(data)))
     except FAULTS as error:
         raise errors.make("corrupt", f"{source}: {error}", "test it with unzip -t") from error
+
+
+def _opened(source: str) -> zipfile.ZipFile:
+    """An archive that is shared by the reads of many members: each would look through its whole directory."""
+    return _archive(open_bytes(source), source)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
@@ -23,6 +24,8 @@ from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Region, damage,
 from icecore.sources.attributes import fill_attribute, to_json
 from icecore.sources.dtypes import ZSTD, copy_codecs, data_type, fill_json
 from icecore.sources.held import Held
+from icecore.sources.identity import identity
+from icecore.sources.openfiles import shared
 
 _STAMPS = count()
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
@@ -45,19 +48,18 @@ def open(source: str) -> ArrayMap:
             there is; ``corrupt`` where it can't make sense of the store's root.
     """
     zarr = _zarr()
-    top = ""
+    top, stamp = "", next(_STAMPS)
     try:
         if os.path.isfile(source):
             with ZipFile(source) as archive:
                 zipped.check_directory(archive)
                 top = zipped.zarr_folder(archive) or ""
-        root, members, unknown, failed = _members(source, top)
+        root, members, unknown, failed = _members(source, top, stamp)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if is_unknown(error):
             hint = "install the package that has it"
             raise errors.make("unsupported", f"{source}: {reason(error)}", hint) from error
         raise _broken(source, error) from error
-    stamp = next(_STAMPS)
     result = ArrayMap(source, dropped=unknown, failed=failed)
     result.groups["/"] = to_json(dict(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
@@ -78,14 +80,17 @@ def open(source: str) -> ArrayMap:
     return result
 
 
-def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[Note], list[errors.Error]]:
+def _members(
+    source: str, top: str, stamp: Hashable
+) -> tuple[Any, list[tuple[str, Any]], list[Note], list[errors.Error]]:
     """The node at ``top``, those below it by name, those that are left out (what zarr-python has nothing for,
     names that icecore keeps for itself), and those that are damaged.
 
     The store's files count: its consolidated metadata may be older.
     """
     zarr = _zarr()
-    root = node_at(_store(source), top, use_consolidated=False)
+    store = _store(source, stamp)
+    root = node_at(store, top, use_consolidated=False)
     if not isinstance(root, zarr.Group):
         return root, [], [], []
     try:
@@ -95,13 +100,13 @@ def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[No
     except Exception:  # one bad node costs zarr-python the list of all
         found = {}
     members, unknown, failed = [], [], []
-    for name in sorted({*found, *_folders(source, top), *_consolidated(source, top)}):
+    for name in sorted({*found, *_folders(source, top), *_consolidated(store, top)}):
         try:
             if hidden(name):
                 unknown.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
                 continue
             path = f"{top}/{name}".lstrip("/")
-            node = found[name] if name in found else node_at(_store(source), path, use_consolidated=False)
+            node = found[name] if name in found else node_at(store, path, use_consolidated=False)
             members.append((name, node))
         except Exception as error:
             if is_unknown(error):
@@ -111,10 +116,10 @@ def _members(source: str, top: str) -> tuple[Any, list[tuple[str, Any]], list[No
     return root, members, unknown, failed
 
 
-def _consolidated(source: str, top: str) -> list[str]:
+def _consolidated(store: Any, top: str) -> list[str]:
     """The arrays that the store's consolidated metadata name: they should be there."""
     try:
-        metadata = node_at(_store(source), top).metadata.consolidated_metadata.flattened_metadata
+        metadata = node_at(store, top).metadata.consolidated_metadata.flattened_metadata
     except Exception:  # none, or such as can't be read: then they can't be missed
         return []
     return [name for name, each in metadata.items() if hasattr(each, "shape")]
@@ -206,8 +211,9 @@ def _chunks(array: Any) -> tuple[int, ...]:
     return tuple(max(n, 1) for n in chunks)
 
 
-def _store(source: str, _stamp: Hashable = None) -> Any:
-    """What zarr-python opens for a folder or archive."""
+@lru_cache(maxsize=8)
+def _store(source: str, _stamp: Hashable) -> Any:
+    """What zarr-python opens for a folder or archive, whose directory is read once for all arrays."""
     return _zarr().storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
 
 
@@ -257,20 +263,23 @@ def _held(reader: ZarrReader, array: Any) -> Held | None:
 def _check_members(source: str, path: str) -> None:
     """Zarr-python asks for parts of shards, of which an archive has no checksum."""
     try:
-        with ZipFile(source) as archive:
-            for name in archive.namelist():
-                if name.startswith(f"{path}/" if path else ""):
-                    zipped.check_member(archive, name)
+        with _archive(source) as archive:
+            for name in archive.below(path):
+                zipped.check_member(archive, name)
     except zipped.FAULTS as error:
         raise errors.make("corrupt", f"{source}:{path}: {error}", "test it with unzip -t") from error
+
+
+def _archive(source: str) -> AbstractContextManager[zipped.Archive]:
+    return shared(source, identity(source), zipped.Archive)
 
 
 def _names(source: str, path: str) -> Iterator[str]:
     """Names of objects below an array, relative to it."""
     if os.path.isfile(source):
-        with ZipFile(source) as archive:
-            below = f"{path}/" if path else ""
-            yield from (name[len(below) :] for name in archive.namelist() if name.startswith(below))
+        below = f"{path}/" if path else ""
+        with _archive(source) as archive:
+            yield from (name[len(below) :] for name in archive.below(path))
         return
     top = os.path.join(source, path) if path else source
     for folder, _, files in os.walk(top):

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from bisect import bisect_left
+
+from icecore.cached import cached_property
 
 #: what :mod:`zipfile` raises on damaged archives
 FAULTS = (
@@ -24,6 +27,22 @@ _BLOCK = 1 << 20
 #: of the record at the end, and where in it the number of members stands
 _END, _COUNT = 22, slice(10, 12)
 _ZIP64 = 0xFFFF
+
+
+class Archive(zipfile.ZipFile):
+    """An archive that is asked for the members of many folders, one after the other."""
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self.namelist())
+
+    def below(self, path: str) -> list[str]:
+        """The names below a folder, sorted; all of them for ``""``."""
+        if not path:
+            return self._sorted
+        first = bisect_left(self._sorted, f"{path}/")
+        # "0" is the character that follows "/"
+        return self._sorted[first : bisect_left(self._sorted, f"{path}0", first)]
 
 
 def check_directory(archive: zipfile.ZipFile) -> None:
