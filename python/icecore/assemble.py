@@ -82,6 +82,8 @@ class Assembly:
     steps: list[Step] = field(default_factory=list)
     skipped: list[tuple[str, ArrayEntry, str]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    #: on arrays whose numbers aren't those of the files
+    notes: list[Failure] = field(default_factory=list)
 
     def anything(self, repo: Repo | None) -> bool:
         """Whether there is something to write: arrays, or groups (with attributes) without any."""
@@ -97,6 +99,7 @@ def assemble(
     concat: str | None,
     repo: Repo | None,
     existing: Existing,
+    unpack: bool = False,
 ) -> Assembly:
     """Give every array of every source its path, join along ``concat`` where one is named, and compare with
     what exists.
@@ -110,6 +113,7 @@ def assemble(
         concat: the dimension to join along.
         repo: the repository, or None where it is yet to be made.
         existing: what to do about arrays that exist.
+        unpack: join numbers of several scales as the floats that they stand for.
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
@@ -125,7 +129,12 @@ def assemble(
         try:
             if existing.append:
                 maps.insert(0, _stored(maps, root, repo, concat))
-            joined = join(maps, concat)
+            joined = join(maps, concat, unpack)
+            result.notes = [
+                Failure(reference.join(root, note.path), note.kind, note.message)
+                for note in joined.dropped
+                if note.kind == "unpacked"
+            ]
             _place(result, sources[0].name, joined, root, nodes, existing, concat)
             if existing.append and repo is not None:
                 _left_behind(result, sources[0].name, joined, root, repo, concat)
@@ -190,7 +199,9 @@ def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: N
         result.skipped.append((path, entry, f"it does not grow along {concat!r}"))
     elif entry.data_type != node.document["data_type"]:
         message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
-        result.failures.append(Failure(source, "mismatch", message, "link or pack it into another group"))
+        unpacked = path in {note.name for note in result.notes}
+        hint = "link or pack it into another group" + (", or all of its files in one go" if unpacked else "")
+        result.failures.append(Failure(source, "mismatch", message, hint))
     else:
         result.steps.append(Step(path, source, entry, old=node, axis=entry.dims.index(concat)))
 

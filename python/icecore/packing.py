@@ -158,14 +158,15 @@ def pack(
         # of which half may be on its way to the encoders
         repo, writer = begin(into, storage, why, 2 * budget)
         tables = plan_tables(indexed, group, concat, repo, existing)
-        assembly = assemble([s for s in indexed if not s.arrays.tables], group, concat, repo, existing)
+        arrays = [s for s in indexed if not s.arrays.tables]
+        assembly = assemble(arrays, group, concat, repo, existing, unpack=True)
         assembly.failures += tables.failures
         if assembly.steps:
             longer = concat if append else grows
             check(asked.access, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
             entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
             _check_names({"chunk": chunk, "shard": shard}, entries)
-        report = Report(failures=failures + assembly.failures, notes=notes(indexed))
+        report = Report(failures=failures + assembly.failures, notes=notes(indexed) + assembly.notes)
         if tables.jobs:
             report.notes += _unheeded(tables.jobs[0].path, arrays_only)
         report.rows = [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]

@@ -121,7 +121,8 @@ def pack(
 
     Packs arrays of HDF5, NetCDF and NumPy files, Zarr folders, or repositories (REPO or REPO:/path) into
     sharded and compressed Zarr; tables of text (PDS labels, CSV; also zipped) into columns that `icecore
-    restore` prints again byte for byte.
+    restore` prints again byte for byte. Of files that --concat joins, numbers packed with different scales
+    become the floats that they stand for.
 
     With --follow files are taken as they are completed: when two looks find the same size and time, or
     NAME.done lies beside NAME. Those that begin with a dot or end in .tmp, .part or .partial wait for their

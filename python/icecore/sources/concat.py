@@ -10,19 +10,20 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.alike import alike
-from icecore.sources.arraymap import ArrayEntry, ArrayMap, Reader
+from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, Reader
 from icecore.sources.attributes import fill_attribute, fill_of_attribute
 from icecore.sources.dtypes import copy_codecs, data_type
 from icecore.sources.held import Held
 from icecore.sources.meaning import Sourced, compare, sourced
 from icecore.sources.stitch import Converted, Part, decodes_alike, join
 from icecore.sources.timeunits import Conversion
+from icecore.sources.unpack import told, unpacked
 
 # Reasons that are spelled out.
 _SAID = 2
 
 
-def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
+def concat(maps: list[ArrayMap], dim: str, unpack: bool = False) -> ArrayMap:
     """Join sources along dimension ``dim``, in the given order.
 
     Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
@@ -31,7 +32,9 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     Arrays of several types become one that holds all exactly; 64-bit integers beside floats become float64,
     and reading one that it doesn't hold is an error. Times in other units than the first source's, and the
     bounds of their cells, are converted and copied: no float32 or integer is rounded, a float64 is the one
-    nearest to the exact time.
+    nearest to the exact time. With ``unpack`` numbers that are packed with other scales or offsets than the
+    first source's become the floats that they stand for, in all sources, and a note in ``dropped`` says so
+    (``kind`` is ``"unpacked"``).
 
     Raises:
         Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
@@ -53,7 +56,11 @@ def concat(maps: list[ArrayMap], dim: str) -> ArrayMap:
     for path in dict.fromkeys(path for each in maps for path in each.arrays):
         arrays = [each[path] for each in members if path in each]
         if dim in arrays[0].entry.dims:
-            result.add(_joined(arrays, dim))
+            plain = unpacked(arrays) if unpack else arrays
+            joined = _joined(plain, dim)
+            result.add(joined)
+            if plain[0] is not arrays[0]:
+                result.dropped.append(Note(path, "unpacked", told(arrays, joined.dtype)))
         else:
             everywhere.append(arrays)
             result.add(arrays[0].entry)

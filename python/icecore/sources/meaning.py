@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,10 @@ _NUMBERS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "mi
 _CODES = ("enum", "flag_values", "flag_masks", "flag_meanings")
 _MEANING = _NUMBERS + _CODES
 # Limits are in the units of the stored numbers.
-_LIMITS = ("valid_min", "valid_max", "valid_range")
+LIMITS = ("valid_min", "valid_max", "valid_range")
+SCALE = ("scale_factor", "add_offset")
+# What a float that stands for itself has no use for.
+PACKED = (*SCALE, "_FillValue", "missing_value", "_Unsigned", *LIMITS)
 # What the bounds of cells take over from the variable that names them, where they don't say it (CF, 7.1).
 _INHERITED = ("units", "calendar")
 _BOUNDS = ("bounds", "climatology")
@@ -45,11 +48,17 @@ class Sourced:
     @property
     def marks(self) -> np.ndarray:
         """The values, in the array's dtype, that stand for no number: they are never converted."""
+        dtype, given = self.entry.dtype, self.explicit_marks
+        unsaid = fill_of_attribute(self.attrs.get("_FillValue"), dtype) is None and dtype.itemsize > 1
+        default = default_fill(dtype) if unsaid else None  # netCDF's, of records that were never written
+        return given if default is None else np.array([default, *given], dtype)
+
+    @property
+    def explicit_marks(self) -> np.ndarray:
+        """Those of them that the attributes name."""
         dtype = self.entry.dtype
-        own = fill_of_attribute(self.attrs.get("_FillValue"), dtype)
-        if own is None and dtype.itemsize > 1:
-            own = default_fill(dtype)  # netCDF's, of records that were never written
         missing = self.attrs.get("missing_value")
+        own = fill_of_attribute(self.attrs.get("_FillValue"), dtype)
         given = [own, *(missing if isinstance(missing, list) else [missing])]
         return np.array([value for item in given if (value := _element(item, dtype)) is not None], dtype)
 
@@ -106,22 +115,29 @@ def compare(first: Sourced, other: Sourced) -> Conversion | None:
     Raises:
         Error: ``mismatch``, that names what differs.
     """
-    differing = _differing(first, other)
-    if not differing:
+    differ = _differing(first, other)
+    if not differ:
         return None
-    if differing == ["units"]:
+    if differ == ["units"]:
         times = _times(first, other)
         if times is not None:
             _same_limits(first, other, times)
             return times
-    raise _mismatch(first, other, differing[0])
+    raise _mismatch(first, other, differ[0])
 
 
 def same(first: Sourced, other: Sourced) -> None:
     """Raise ``mismatch`` where anything differs, be it units that could be converted."""
-    differing = _differing(first, other)
-    if differing:
-        raise _mismatch(first, other, differing[0])
+    differ = _differing(first, other)
+    if differ:
+        raise _mismatch(first, other, differ[0])
+
+
+def unlike_scales(arrays: Sequence[Sourced]) -> bool:
+    """Whether arrays of numbers differ in scale or offset, and in nothing else that doesn't belong to it."""
+    differ = {name for array in arrays[1:] for name in _differing(arrays[0], array)}
+    plain = all(array.entry.dtype.kind in "iuf" and not set(_CODES) & set(array.attrs) for array in arrays)
+    return bool(differ & set(SCALE)) and differ <= set(PACKED) and plain
 
 
 def _differing(first: Sourced, other: Sourced) -> list[str]:
@@ -141,7 +157,7 @@ def _times(first: Sourced, other: Sourced) -> Conversion | None:
 
 def _same_limits(first: Sourced, other: Sourced, times: Conversion) -> None:
     """The joined array has the first one's limits: the others' must be the same moments."""
-    for name in _LIMITS:
+    for name in LIMITS:
         ours, theirs = first.attrs.get(name), other.attrs.get(name)
         if ours is None and theirs is None:
             continue
@@ -169,11 +185,15 @@ def _mismatch(first: Sourced, other: Sourced, name: str) -> errors.Error:
             f"{other.entry.dtype} with {name} {theirs!r} in {other.source}, "
             f"{first.entry.dtype} with {ours!r} in {first.source}"
         )
+    remedy = (
+        "`icecore pack` joins such files as floats"
+        if unlike_scales([first, other])
+        else f"give them one {name} first"
+    )
     return errors.make(
         "mismatch",
         f"{first.entry.path}: {what}",
-        f"values would be silently wrong: keep these files in groups of their own, or give them one {name} "
-        "first",
+        f"values would be silently wrong: keep these files in groups of their own, or {remedy}",
     )
 
 
