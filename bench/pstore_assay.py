@@ -20,7 +20,8 @@ ABOUT = (
     "272 x 35 x 138 x 195 float32 (1.02 GB) in a .npy file: the smooth field with noise in all bits, and the "
     "same in steps of 0.01 as 16-bit integers give it back, one grid point in three missing (NaN). `assay`: "
     "`icecore.assay` with its defaults. Then the file is packed for each goal, once, and the ratio that "
-    "`assay` said stands beside the one of what was stored."
+    "`assay` said stands beside the one of what was stored; for `archive`, which writes 1 to 2 MB a second, "
+    "of the first 32 steps (121 MB)."
 )
 REPS = 3
 GOALS_OF_PACK = ("archive", "balanced", "speed")
@@ -28,7 +29,7 @@ LABELS = {"assay": "assay", **{goal: f"pack, {goal}" for goal in GOALS_OF_PACK}}
 EXTRAS = {goal: ["predicted", "achieved", "off %"] for goal in GOALS_OF_PACK}
 KINDS = {"noise": "smooth with noise", "steps": "steps of 0.01, a third missing"}
 SIDES = [Side(name, "assay", args={"kind": kind}) for kind, name in KINDS.items()]
-STEPS = 272
+STEPS, FEW = 272, 32
 VERSION = "1"
 
 
@@ -55,13 +56,18 @@ def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
     """The two files."""
     here = folder(params["quick"]) / "assay"
     here.mkdir(exist_ok=True)
-    steps = fields.SHARD[0] * 2 if params["quick"] else STEPS
     files = {}
     for kind in KINDS:
-        path = here / f"{kind}.npy"
-        built(path, f"{VERSION} {steps}", partial(write, kind=kind, steps=steps))
-        files[kind] = str(path)
-    return {"files": files, "warm": list(files.values()), "here": str(here), "touch_gb": 2.0}
+        for steps in (FEW,) if params["quick"] else (FEW, STEPS):
+            path = here / f"{kind}-{steps}.npy"
+            built(path, VERSION, partial(write, kind=kind, steps=steps))
+            files.setdefault(kind, []).append(str(path))
+    return {
+        "files": files,
+        "warm": [path for paths in files.values() for path in paths],
+        "here": str(here),
+        "touch_gb": 2.0,
+    }
 
 
 def write(path: Path, kind: str, steps: int) -> dict[str, Any]:
@@ -82,17 +88,20 @@ def assay(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     """Measures each time, packs once."""
     import icecore
 
-    source = params["files"][params["kind"]]
+    few, *more = params["files"][params["kind"]]
+    source = more[0] if more else few
     with meter("assay"):
         found = icecore.assay(source).arrays[0]
     if params["rep"]:
         return {}
     for goal in GOALS_OF_PACK:
+        packed = few if goal == "archive" else source
+        said = (found if packed == source else icecore.assay(packed).arrays[0]).choices[goal].ratio
         with tempfile.TemporaryDirectory(dir=params["here"]) as place:
             with meter(goal):
-                icecore.pack(source, Path(place) / "r", goal=goal)
+                icecore.pack(packed, Path(place) / "r", goal=goal)
             repo = icecore.open(Path(place) / "r")
             (array,) = repo.arrays.values()
-            said, achieved = found.choices[goal].ratio, array.nbytes / array.nbytes_stored
+            achieved = array.nbytes / array.nbytes_stored
         meter.extra[goal] = {"predicted": said, "achieved": achieved, "off %": 100 * (said / achieved - 1)}
     return {}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from icecore import cli, utilities
 from icecore.analyzer import spread
-from icecore.analyzer.measure import Candidate, Measurement
+from icecore.analyzer.measure import Candidate, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, take
 
 RNG = np.random.default_rng(29)
@@ -130,6 +130,24 @@ def test_what_is_too_slow_for_all_is_told_by_what_is_quick() -> None:
     assert gain(1.0) == default[0] / default[1], "none is quick: as the type's default"
     stored = [whole._ratio(sample, codecs) for sample in (whole._wide, part)]
     assert gain(100.0) == stored[0] / stored[1] > 1.05, "longer runs of neighbours"
+
+
+def test_what_was_seen_is_not_measured_again() -> None:
+    data = smooth((24, 60, 70))
+    kind = Kind("float32", data.dtype, 0)
+    whole = spread.Spread(kind, data.shape, (6, 30, 35), data.__getitem__)
+    seen, both = spread._first(whole._wide, 3), spread._first(whole._wide, 6)
+    only = [
+        {"label": "quick", "codecs": [{"name": "icecore.predict", "configuration": {"modes": ["lorenzo"]}}]}
+    ]
+    choice = measure(kind, seen, [Goal("archive")], only=only).choices["archive"]
+    rest = whole._behind(seen)
+    assert [len(part.blocks) for part in (seen, rest)] == [3, 13]
+    wider = whole._chosen(choice, seen, rest, seconds=0)
+    assert wider.blocks == 6, "three at least"
+    assert wider.ratio == pytest.approx(whole._ratio(both, choice.codecs) * whole._factor(both))
+    other = take(kind, data.shape, (6, 15, 18), data.__getitem__, 1 << 14, 1 << 14)
+    assert whole._behind(other) is whole._wide
 
 
 def test_files(found: icecore.Assay, tmp_path: Path) -> None:

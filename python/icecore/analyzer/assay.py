@@ -170,7 +170,7 @@ def _array(
         measured,
         sample.chunks,
         sample.of,
-        sum(sample.raw) + sample.empty,
+        sample.nbytes,
         sorted(found.candidates, key=lambda candidate: -candidate.ratio),
         found.choices,
         time.perf_counter() - began,

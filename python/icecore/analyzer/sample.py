@@ -46,6 +46,11 @@ class Sample:
     chunks: int = 0
     of: int = 0
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array in the chunks that were read."""
+        return sum(self.raw) + self.empty
+
 
 def take(
     kind: Kind,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import log
 
+import numpy as np
+
 from icecore import codecspec
 from icecore.analyzer.measure import Choice, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, Reader, Sample, take
@@ -60,13 +62,24 @@ class Spread:
         whole = sample.chunks == sample.of == self._wide.chunks
         if choice.blocks and whole and len(part.blocks) == len(sample.blocks):
             return choice  # it has seen everything
-        if choice.blocks and self._too_slow(choice, seconds):
+        seen = _first(sample, choice.blocks)
+        rest = self._behind(seen)
+        if choice.blocks and self._too_slow(choice, rest, seconds):
             return replace(choice, ratio=choice.ratio * self._relative(found, part))
-        return self._chosen(choice, seconds)
+        return self._chosen(choice, seen, rest, seconds)
 
-    def _too_slow(self, choice: Choice, seconds: float) -> bool:
+    def _behind(self, seen: Sample) -> Sample:
+        """The blocks of the wide sample behind those that were seen; all where it doesn't begin with them."""
+        wide, count = self._wide, len(seen.blocks)
+        if not all(map(_same, seen.blocks, wide.blocks)) or count >= len(wide.blocks):
+            return wide
+        first = _first(wide, count)
+        empty, chunks = wide.empty - first.empty, wide.chunks - first.chunks
+        return Sample(wide.blocks[count:], wide.raw[count:], empty, chunks, wide.of)
+
+    def _too_slow(self, choice: Choice, rest: Sample, seconds: float) -> bool:
         """Whether whole chunks are too much for a choice that has figures already."""
-        nbytes = sum(self._wide.raw[:_LEAST])
+        nbytes = sum(rest.raw[:_LEAST])
         return nbytes > _FEW and nbytes / 1e6 > choice.write * seconds
 
     def _relative(self, found: Measurement, part: Sample) -> float:
@@ -79,14 +92,19 @@ class Spread:
         ratios = [self._ratio(blocks, codecs) for blocks in (self._wide, part)]
         return ratios[0] / ratios[1] if all(ratios) else 1.0
 
-    def _chosen(self, choice: Choice, seconds: float) -> Choice:
+    def _chosen(self, choice: Choice, seen: Sample, rest: Sample, seconds: float) -> Choice:
+        """With its ratio on ``rest``, and on the blocks that were ``seen`` where it lies behind them."""
         only = [{"label": choice.label, "codecs": choice.codecs}]
-        again = measure(self._kind, self._wide, [choice.goal], only=only, seconds=seconds).choices
+        again = measure(self._kind, rest, [choice.goal], only=only, seconds=seconds).choices
         if choice.goal.name not in again:
             return choice
         found = again[choice.goal.name]
-        part = _first(self._wide, found.blocks)
-        return replace(choice, ratio=found.ratio * self._factor(part), blocks=found.blocks)
+        ratio, blocks = found.ratio, found.blocks
+        if rest is not self._wide:
+            before, now = seen.nbytes, _first(rest, blocks).nbytes
+            ratio = (before + now) / (before / choice.ratio + now / ratio)
+            blocks += len(seen.blocks)
+        return replace(choice, ratio=ratio * self._factor(_first(self._wide, blocks)), blocks=blocks)
 
     def _factor(self, part: Sample) -> float:
         if len(part.blocks) == len(self._wide.blocks):
@@ -113,6 +131,10 @@ def _scaled(ratio: float, part: float, whole: float) -> float:
     if 1 < ratio < part:
         return float(ratio ** (log(whole) / log(part))) if whole > 1 else ratio
     return ratio * whole / part if ratio >= part else ratio
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def _first(sample: Sample, blocks: int) -> Sample:
