@@ -73,8 +73,8 @@ def test_somebody_is_quicker(
         verb(files[0], repo_path, "/run", "time")
     plan = packing.assemble
 
-    def slow(*given: Any) -> Any:
-        planned = plan(*given)
+    def slow(*given: Any, **options: Any) -> Any:
+        planned = plan(*given, **options)
         monkeypatch.undo()
         verb(files[2], repo_path, "/run", "time", append=not first)
         return planned
@@ -92,10 +92,10 @@ def test_two_make_a_repository_for_different_groups(
 ) -> None:
     plan = packing.assemble
 
-    def slow(*given: Any) -> Any:
+    def slow(*given: Any, **options: Any) -> Any:
         monkeypatch.undo()
         icecore.pack(files[2], repo_path, "/other")
-        return plan(*given)
+        return plan(*given, **options)
 
     monkeypatch.setattr(packing, "assemble", slow)
     icecore.pack(files[1], repo_path, "/run")
