@@ -16,6 +16,7 @@ from icecore.appending import Tail, tail
 from icecore.attributes import fill
 from icecore.codecspec import Codec
 from icecore.elements import elements
+from icecore.halving import halved
 from icecore.inturn import in_turn
 from icecore.nodes import OURS, Node
 from icecore.selection import is_int
@@ -316,7 +317,7 @@ class ArrayWriter:
             min(-(-(s + n) // u) * u, full)
             for s, n, u, full in zip(start, shape, self.unit, self._stored, strict=True)
         )
-        yield from _split(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._box)
+        yield from halved(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._box)
 
     def _misfit(self, given: tuple[int, ...]) -> errors.Error:
         row = ", ".join(map(str, self._stored[1:]))
@@ -433,21 +434,3 @@ def _bare(node: Node) -> list[Codec]:
         and all(0 < n <= c for n, c in zip(node.shape, chunk, strict=True))
     )
     return node.codecs if one and is_bare(node.codecs, node.ours.get("codec")) else []
-
-
-def _split(
-    low: tuple[int, ...], high: tuple[int, ...], unit: tuple[int, ...], itemsize: int, most: int
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Halve a box of whole shards along an axis until it has ``most`` bytes or is a single shard."""
-    counts = [-(-(b - a) // u) for a, b, u in zip(low, high, unit, strict=True)]
-    if prod(b - a for a, b in zip(low, high, strict=True)) * itemsize <= most or all(n == 1 for n in counts):
-        yield low, high
-        return
-    axis = next(i for i, n in enumerate(counts) if n > 1)
-    middle = low[axis] + counts[axis] // 2 * unit[axis]
-    yield from _split(
-        low, tuple(middle if i == axis else b for i, b in enumerate(high)), unit, itemsize, most
-    )
-    yield from _split(
-        tuple(middle if i == axis else a for i, a in enumerate(low)), high, unit, itemsize, most
-    )

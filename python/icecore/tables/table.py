@@ -251,22 +251,14 @@ class Table:
         return self.reducing(what, where, within=within, xy=xy, source=source, prune=prune).rows
 
     def reducing(
-        self,
-        what: str,
-        where: str | None = None,
-        *,
-        within: Any = None,
-        xy: tuple[str, str] | None = None,
-        source: str | None = None,
-        limit: int | None = None,
-        prune: bool = True,
+        self, what: str, where: str | None = None, *, limit: int | None = None, **options: Any
     ) -> Reduced:
         """:meth:`reduce` by columns, for many keys: ``pyarrow.table(t.reducing("mean:tb by c"))``,
-        ``polars.DataFrame(…)``, ``t.reducing(…).to_numpy()``. ``limit``: at most so many of the first keys.
+        ``polars.DataFrame(…)``, ``t.reducing(…).to_numpy()``. ``limit``: at most so many of the first keys;
+        ``options`` are those of :meth:`reduce`.
         """
         from icecore.tables.reduce import reduced
 
-        options = {"within": within, "xy": xy, "source": source, "prune": prune}
         return reduced(self, what, where, limit=limit, **options)
 
     def to_polars(self) -> polars.LazyFrame:
