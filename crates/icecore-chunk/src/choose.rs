@@ -240,6 +240,7 @@ mod tests {
             stored: *stored,
             encode: *encode,
             decode: *decode,
+            first: 0,
         });
         Measured { candidate, figures: figures.collect(), state: State::Measured }
     }

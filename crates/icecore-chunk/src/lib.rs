@@ -29,6 +29,7 @@ mod intervals;
 mod measure;
 mod measured;
 mod meta;
+mod narrow;
 mod number;
 #[cfg(target_arch = "x86_64")]
 mod processor;

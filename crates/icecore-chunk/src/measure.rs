@@ -15,6 +15,7 @@ use crate::class::Class;
 use crate::clock::timed;
 use crate::dtype::DType;
 use crate::measured::{Figure, Measured, State};
+use crate::narrow::narrowed;
 use crate::scratch::Scratch;
 
 /// Anything that takes longer than this is timed once; shorter things several times, and the least counts: whatever else the
@@ -57,7 +58,8 @@ impl Options {
 /// Runs the candidates over the blocks, one block after another; within a block, `threads` at a time.
 ///
 /// All that are still in the running were measured on the same blocks. After each block those that are hopeless for
-/// every goal drop out.
+/// every goal drop out. For `Archive` searches among many lists of codecs come once more at the end, without the lists that no
+/// block took.
 ///
 /// Errors: `Mismatch` for a block that does not hold what its shape and type say, `Interrupted` once it was cancelled.
 pub fn measure(
@@ -89,7 +91,36 @@ pub fn measure(
         }
         prune(&mut runs, options);
     }
-    Ok(runs.into_iter().map(|run| run.into_inner().unwrap_or_else(PoisonError::into_inner).measured).collect())
+    let mut found: Vec<Measured> =
+        runs.into_iter().map(|run| run.into_inner().unwrap_or_else(PoisonError::into_inner).measured).collect();
+    if options.goals.contains(&Goal::Archive) {
+        let lean =
+            found.iter().filter_map(|m| lean(m, &found, blocks.first()?, (dtype, fill), &mut workers[0])).collect();
+        found.extend::<Vec<_>>(lean);
+    }
+    Ok(found)
+}
+
+/// A slow candidate without the lists that no block took: it stores the same, and is read the same; what it takes to write shows
+/// on the first block.
+fn lean(
+    measured: &Measured,
+    others: &[Measured],
+    block: &Block<'_>,
+    (dtype, fill): (&DType, &[u8]),
+    worker: &mut Worker,
+) -> Option<Measured> {
+    let (first, class) = (measured.figures.first()?, measured.candidate.class);
+    let candidate = narrowed(measured).filter(|_| measured.state == State::Measured && class == Class::Slow)?;
+    if others.iter().any(|other| other.candidate.codecs == candidate.codecs) {
+        return None;
+    }
+    let mut run = Run::new(&candidate, dtype, fill);
+    run.on(block, worker);
+    let again = run.measured.figures.first().filter(|again| again.stored == first.stored)?;
+    let less = again.encode / first.encode.max(f64::MIN_POSITIVE);
+    let figures = measured.figures.iter().map(|figure| Figure { encode: figure.encode * less, ..*figure }).collect();
+    Some(Measured { candidate, figures, state: State::Measured })
 }
 
 struct Run {
@@ -168,7 +199,8 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     result?;
     let decodings = if *alone { DECODINGS_ALONE } else { DECODINGS };
     let decode = repeated(first, ONCE_DECODED, decodings, || block.decode(chain, &stored, decoded, scratch))?;
-    Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode })
+    let first = stored.first().copied().unwrap_or_default();
+    Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode, first })
 }
 
 /// The least of `first` and others, so many times in all, unless it takes longer than `once`.

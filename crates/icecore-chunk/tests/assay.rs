@@ -205,6 +205,27 @@ fn the_hopeless_leave_early_and_all_others_see_the_same_blocks() {
     assert!(least.stored <= best);
 }
 
+/// A search among many lists of codecs is offered again without those that no block took: shorter by no byte, written sooner.
+#[test]
+fn lists_that_no_block_takes_are_left_out() {
+    let days: Vec<u8> = noise(6 * 1024 * 4);
+    let blocks: Vec<Block> = (0..3)
+        .map(|nth| {
+            fixed(&(0..48).flat_map(|i| days[(i + nth) % 6 * 4096..][..4096].to_vec()).collect::<Vec<_>>(), &[48, 1024])
+        })
+        .collect();
+    let measured =
+        measure(&candidates(&DType::UInt32, 2, false), &blocks, &DType::UInt32, &[0; 4], &keep_all()).unwrap();
+    let lists = |m: &Measured| m.candidate.codecs[0]["configuration"]["codecs"].as_array().map_or(0, Vec::len);
+    let all = measured.iter().find(|m| m.candidate.label == "predict auto+pco|zstd|lzma").unwrap();
+    let lean = measured.last().unwrap();
+    assert!(lean.candidate.label.starts_with("predict auto+pco-8|"), "{}", lean.candidate.label);
+    assert!((2..lists(all)).contains(&lists(lean)));
+    let again = measure(std::slice::from_ref(&lean.candidate), &blocks, &DType::UInt32, &[0; 4], &options()).unwrap();
+    let stored = |m: &Measured| m.figures.iter().map(|f| f.stored).collect::<Vec<_>>();
+    assert_eq!((stored(all), stored(&again[0])), (stored(lean), stored(lean)));
+}
+
 #[test]
 fn a_budget_ends_it_after_three_blocks() {
     let blocks: Vec<Block> = (0..6).map(|_| fixed(&noise(1000), &[1000])).collect();
