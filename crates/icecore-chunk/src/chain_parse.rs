@@ -28,7 +28,8 @@ impl Chain {
             Error::new(ErrorKind::Format, format!("`codecs` is not a list of 1 to {MAX_CODECS} codecs"))
         })?;
         if depth(codecs) > MAX_DEPTH {
-            return Err(Error::new(ErrorKind::Unsupported, format!("codecs nested more than {MAX_DEPTH} deep")));
+            return Err(Error::new(ErrorKind::Unsupported, format!("codecs nested more than {MAX_DEPTH} deep"))
+                .hint("write the array again with fewer codecs inside of codecs"));
         }
         if let Some(at) = list.iter().position(converts) {
             return parse_converting(codecs, list, at, dtype, fill);
