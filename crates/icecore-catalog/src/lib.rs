@@ -61,7 +61,7 @@ pub use log::Commit;
 pub use native::{ChunkPlace, ObjectId};
 pub use node::{HIDDEN_GROUP, Node, is_within};
 pub use options::allows_http;
-pub use process::{Mine, PerProcess, forks};
+pub use process::{Mine, PerProcess};
 pub use repo::Repo;
 pub use runtime::runtime;
 pub use shared::Native;
