@@ -53,7 +53,7 @@ mod writer;
 
 pub use audit::Damage;
 pub use diff::Diff;
-pub use error::{is_gone, lacks_keys};
+pub use error::{causes, is_gone, lacks_keys};
 pub use gc::GcReport;
 pub use http::{Patiently, http_client, http_store, retries};
 pub use identity::LinkIdentity;
