@@ -19,7 +19,7 @@ from icecore.elements import elements
 from icecore.halving import halved
 from icecore.inturn import in_turn
 from icecore.nodes import OURS, Node
-from icecore.selection import is_int
+from icecore.selection import box
 from icecore.suiting import Suiting
 from icecore.text import label
 
@@ -143,7 +143,7 @@ class ArrayWriter:
             Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.
         """
         self._settle()
-        start, stop, kept = self._box(sel)
+        start, stop, kept = box(sel, self.shape, self.path)
         shape = tuple(b - a for a, b in zip(start, stop, strict=True))
         target = tuple(shape[axis] for axis in kept)
         found = self._elements(data)
@@ -397,32 +397,6 @@ class ArrayWriter:
                 self._writer._native.flush()  # what is on its way has its chunk's number in the old grid
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape
-
-    def _box(self, sel: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
-        items = list(sel) if isinstance(sel, tuple) else [sel]
-        if sum(item is Ellipsis for item in items) > 1 or len(items) > len(self.shape) + any(
-            item is Ellipsis for item in items
-        ):
-            raise errors.make("selection", f"{sel!r} for {self.path} of shape {self.shape}")
-        where = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
-        rest = items[where + 1 :]
-        items = items[:where] + [slice(None)] * (len(self.shape) - where - len(rest)) + rest
-        start, stop, kept = [], [], []
-        for axis, (item, n) in enumerate(zip(items, self.shape, strict=True)):
-            if is_int(item) and -n <= item < n:
-                begin, end = int(item) % n, int(item) % n + 1
-            elif isinstance(item, slice) and item.step in (None, 1):
-                begin, end, _ = item.indices(n)
-                kept.append(axis)
-            else:
-                raise errors.make(
-                    "selection",
-                    f"can't write to {item!r} along axis {axis} (length {n}) of {self.path}",
-                    "write to ints and slices with step 1 inside the array",
-                )
-            start.append(begin)
-            stop.append(max(begin, end))
-        return tuple(start), tuple(stop), kept
 
 
 def _bare(node: Node) -> list[Codec]:

@@ -74,7 +74,7 @@ def resolve(
     if text.startswith(("[", "{")):
         return _checked(_parse(text))
     if text in ("auto", "default"):
-        return json.loads(_default(data_type, chunk, portable))
+        return _default(data_type, chunk)
     if text == "none":
         return [bytes_codec(dtype)]
     match = _NAME.fullmatch(text)
@@ -84,7 +84,7 @@ def resolve(
                 "codec", "planes are no codec that other Zarr readers have", "leave portable out"
             )
         level = int(match["level"] or _TOP_LEVEL)
-        return _planes(level, dtype) or json.loads(_default(data_type, chunk, portable))
+        return _planes(level, dtype) or _default(data_type, chunk)
     if match is None or match["name"] not in _COMPRESSORS:
         known = ", ".join(["auto", "default", "none", "planes", *_COMPRESSORS])
         raise errors.make(
@@ -154,10 +154,11 @@ def _planes(level: int, dtype: np.dtype[Any]) -> list[Codec]:
     return [_named("icecore.byteplanes", planes=planes)]
 
 
-def _default(data_type: Any, chunk: Sequence[int], portable: bool) -> str:
+def _default(data_type: Any, chunk: Sequence[int]) -> list[Codec]:
     from icecore import _icecore
 
-    return _icecore.default_codecs(json.dumps(data_type), list(chunk), portable)
+    found: list[Codec] = json.loads(_icecore.default_codecs(json.dumps(data_type), list(chunk)))
+    return found
 
 
 def _parse(text: str) -> list[Any]:

@@ -20,9 +20,23 @@ from icecore.sources.held import Held
 from icecore.sourcing import held_of, ours
 from icecore.writer import Writer
 
+#: called with (path, bytes just done)
 Progress = Callable[[str, int], None]
 #: elements of a sparse array that are appended at once
 _APPENDED = 8 << 20
+
+
+def counted(total: int, progress: Callable[[str, int, int], None] | None) -> Progress:
+    """A progress that adds up: ``progress`` is called with (path, bytes done, bytes in all)."""
+    done = 0
+
+    def count(path: str, nbytes: int) -> None:
+        nonlocal done
+        done += nbytes
+        if progress is not None:
+            progress(path, done, total)
+
+    return count
 
 
 def copy_new(

@@ -126,10 +126,9 @@ class _Linking:
     ) -> None:
         self._writer = writer
         self._plans = plans
-        self._report = progress
         self._failures = failures
-        self._done = 0
-        self._total = sum(plan.step.entry.nbytes for plan in plans if plan.how == "copied")
+        total = sum(plan.step.entry.nbytes for plan in plans if plan.how == "copied")
+        self._progress = copying.counted(total, progress)
 
     def write(self) -> None:
         """Write every array."""
@@ -144,11 +143,6 @@ class _Linking:
                     self._extend(plan)
                 else:
                     self._link(plan)
-
-    def _progress(self, path: str, nbytes: int) -> None:
-        self._done += nbytes
-        if self._report is not None:
-            self._report(path, self._done, self._total)
 
     def _copy(self, plan: LinkPlan) -> None:
         step = plan.step

@@ -9,33 +9,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
-from math import prod
 
 from icecore import codecspec, errors, layout, reference, text
-from icecore.access import EXAMPLE, Pattern, check, parse, queries
+from icecore.access import EXAMPLE, Pattern, check, parse
 from icecore.access import Spec as Access
-from icecore.analyzer import plan
 from icecore.analyzer.measure import Goal
-from icecore.analyzer.sample import Kind
 from icecore.assemble import Existing, Step, assemble
 from icecore.into import apart, begin, groups, may_commit, notes, summary, without_damaged, writing
-from icecore.layout import Layout
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources import keep_open
-from icecore.sources.arraymap import ArrayEntry, Reader
-from icecore.sources.held import Held
+from icecore.sources.arraymap import Reader
 from icecore.sourcing import Failure, Source, gather
-from icecore.tables.choice import CHUNK
 from icecore.tables.job import TableOptions
 from icecore.tables.jobs import pack_tables, plan_tables
 from icecore.tables.summaries import write_for
+from icecore.wanted import Shape, Wanted, check_names, to_be
 from icecore.writer import Writer
-
-#: how much more than 32 MiB of data a shard of compressed chunks may hold; what is worth a second plan
-_MOST_GATHERED, _WORTH_GATHERING = 4.0, 1.5
-#: lengths per axis, or dimension name → length
-Shape = Sequence[int] | Mapping[str, int]
 
 
 def pack(
@@ -149,7 +139,7 @@ def pack(
                 path: headed(table, header) for path, table in source.arrays.tables.items()
             }
 
-    wanted = _Wanted(chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries)
+    wanted = Wanted(chunk, shard, codec, portable, asked.goal, asked.access, measure, grows, summaries)
     named = {"chunk": chunk, "shard": shard, "access": access, "codec": None if codec == "auto" else codec}
     arrays_only = [name for name, how in named.items() if how is not None]
 
@@ -163,9 +153,9 @@ def pack(
         assembly.failures += tables.failures
         if assembly.steps:
             longer = concat if append else grows
-            check(asked.access, [(s.path, _to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
+            check(asked.access, [(s.path, to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
             entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
-            _check_names({"chunk": chunk, "shard": shard}, entries)
+            check_names({"chunk": chunk, "shard": shard}, entries)
         report = Report(failures=failures + assembly.failures, notes=notes(indexed) + assembly.notes)
         if tables.jobs:
             report.notes += _unheeded(tables.jobs[0].path, arrays_only)
@@ -235,72 +225,6 @@ def checked(
     return Asked(wished, patterns, budget)
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """How arrays shall be stored, as far as the caller cares."""
-
-    chunk: Shape | None
-    shard: Shape | None
-    codec: codecspec.Spec
-    portable: bool
-    goal: Goal
-    access: Sequence[Pattern] = ()
-    measure: bool = False
-    grows: str | None = None
-    tables: bool = False
-    sources: int = 1
-
-    def layout(self, entry: ArrayEntry, read: Reader, budget: int) -> Layout:
-        """Chunk and shard of an array."""
-        source = entry.chunks if isinstance(entry.chunks, tuple) else None
-        chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
-        shape = _to_be(entry, self.grows)
-        # The next commits may bring one source each.
-        rows = max(entry.shape[0] // self.sources, 1) if shape != tuple(entry.shape) else None
-        reads = queries(self.access, shape, entry.dims)
-        if self.measure and reads and chunk is None and shard is None:
-            from icecore import trial
-
-            codec = "default" if self.codec == "auto" else self.codec
-            return trial.fastest(entry, read, reads, codec, rows, budget)
-        if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
-            chunk = (CHUNK,)
-        itemsize, room = layout.itemsize(entry.dtype), codecspec.chunk_bytes(self.codec, entry.dtype)
-        return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
-
-    def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
-        """The same chunks in shards that hold more of them, as far as compression makes room (rho of PStore's
-        Eq. 5), memory allows, and they are not to grow in small steps.
-        """
-        ratio = min(ratio, _MOST_GATHERED, budget / max(prod(where.unit) * layout.itemsize(entry.dtype), 1))
-        if self.shard is not None or self.grows is not None or not entry.shape or ratio < _WORTH_GATHERING:
-            return where
-        source = entry.chunks if isinstance(entry.chunks, tuple) else None
-        reads = queries(self.access, entry.shape, entry.dims)
-        itemsize = layout.itemsize(entry.dtype)
-        return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
-
-    def codecs(self, step: Step, read: Reader, where: Layout, budget: int, held: Held | None) -> plan.Planned:
-        """The codecs of its chunks: measured, or as they were named."""
-        entry = step.entry
-        if self.codec == "auto":
-            before = None
-            if not self.portable:
-                from icecore import replacing
-
-                before = replacing.as_before(
-                    step, where.chunk, lambda ratio: self.gathered(entry, where, ratio, budget), self.goal
-                )
-            kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
-            grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
-            alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
-            return before or plan.plan(
-                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone, held
-            )
-        codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
-        return plan.Planned(codecs)
-
-
 class _Packing:
     def __init__(
         self,
@@ -313,11 +237,9 @@ class _Packing:
         self._writer, self._steps = writer, steps
         self._budget = budget
         self._failures = failures
-        self._report = progress
-        self._done = 0
-        self._total = sum(step.entry.nbytes for step in steps)
+        self._progress = progress
 
-    def pack(self, wanted: _Wanted) -> None:
+    def pack(self, wanted: Wanted) -> None:
         """Write every array."""
         if not self._steps:
             return
@@ -325,14 +247,15 @@ class _Packing:
         from icecore.linkedread import linked_readers
 
         readers = linked_readers([step.entry for step in self._steps])
+        progress = copying.counted(sum(step.entry.nbytes for step in self._steps), self._progress)
         for step, read in zip(self._steps, readers, strict=True):
             with apart(self._writer, step, self._failures):
                 if step.old is not None:
-                    copying.copy_after(self._writer, step, read, self._progress)
+                    copying.copy_after(self._writer, step, read, progress)
                 else:
-                    self._new(step, read, wanted)
+                    self._new(step, read, wanted, progress)
 
-    def _new(self, step: Step, read: Reader, wanted: _Wanted) -> None:
+    def _new(self, step: Step, read: Reader, wanted: Wanted, progress: Callable[[str, int], None]) -> None:
         from icecore import copying
 
         if step.entry.nbytes <= self._budget:
@@ -341,7 +264,7 @@ class _Packing:
         where = wanted.layout(step.entry, read, self._budget)
         planned = wanted.codecs(step, read, where, self._budget, held)
         where = wanted.gathered(step.entry, where, planned.ratio, self._budget)
-        copying.copy_new(self._writer, step, read, where, planned, self._budget, self._progress, held)
+        copying.copy_new(self._writer, step, read, where, planned, self._budget, progress, held)
 
     def rows(self) -> list[Row]:
         """What became of each array."""
@@ -353,11 +276,6 @@ class _Packing:
             why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
             rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))
         return rows
-
-    def _progress(self, path: str, nbytes: int) -> None:
-        self._done += nbytes
-        if self._report is not None:
-            self._report(path, self._done, self._total)
 
 
 def _unheeded(table: str, options: list[str]) -> Iterator[Failure]:
@@ -373,41 +291,3 @@ def _patterns(access: Access | None, measure: bool) -> tuple[Pattern, ...]:
         message = "measure tries layouts for the reads that access names, and none are"
         raise errors.make("invalid", message, f"--access {EXAMPLE}")
     return parse(access)
-
-
-def _to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:
-    """Its shape, with 0 along a first axis that others' rows go on ``longer``."""
-    shape = tuple(entry.shape)
-    return (0, *shape[1:]) if shape and longer is not None and entry.dims[0] == longer else shape
-
-
-def _check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
-    """Whether some array has each of the dimensions that lengths are given for, or as many of them."""
-    axes = sorted({len(entry.shape) for entry in entries})
-    known = {dim for entry in entries for dim in entry.dims if dim is not None}
-    for what, shape in given.items():
-        unknown = [dim for dim in shape if dim not in known] if isinstance(shape, Mapping) else []
-        if unknown:
-            names = ", ".join(sorted(known)) or "none has a name: give lengths by position, 16,64,64"
-            message = f"no array has the dimension {unknown[0]!r} of {what}"
-            raise errors.make("invalid", message, f"known: {names}")
-        if entries and shape is not None and not isinstance(shape, Mapping) and len(shape) not in axes:
-            dimensions = text.plural(len(shape), "dimension")
-            message = f"{what} {tuple(shape)} is for arrays of {dimensions}, and there is none"
-            raise errors.make(
-                "invalid", message, f"arrays have {' or '.join(map(str, axes))}; or name them: x=64"
-            )
-
-
-def _shape_for(wanted: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:
-    """The chunk or shard shape that was asked for, where it is about this array."""
-    if wanted is None or not entry.shape:
-        return None
-    if isinstance(wanted, Mapping):
-        if not any(dim in wanted for dim in entry.dims):
-            return None
-        return tuple(
-            min(int(wanted[dim]), max(n, 1)) if dim is not None and dim in wanted else max(n, 1)
-            for dim, n in zip(entry.dims, entry.shape, strict=True)
-        )
-    return tuple(wanted) if len(wanted) == len(entry.shape) else None

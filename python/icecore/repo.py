@@ -147,7 +147,11 @@ class Repo(Members):
         return list(self._native.link_prefixes)
 
     def at(self, ref: str) -> Repo:
-        """The same repository at another branch, tag, snapshot id or ISO time."""
+        """The same repository at another branch, tag, snapshot id or ISO time.
+
+        Raises:
+            Error: ``not-found``.
+        """
         return self._over(self._native.at(ref))
 
     def _over(self, native: _icecore.Repo) -> Repo:
@@ -330,19 +334,36 @@ class Repo(Members):
         return self._native.tags()
 
     def tag(self, name: str, ref: str | None = None) -> None:
-        """Give a version (this one by default) a name that never moves."""
+        """Give a version (this one by default) a name that never moves.
+
+        Raises:
+            Error: ``exists`` where a branch or tag has that name, or a tag once had it; ``not-found`` for
+                ``ref``; ``invalid`` for what can be no name; ``read-only``.
+        """
         self._native.create_tag(name, ref if ref is not None else self.snapshot_id)
 
     def branch(self, name: str, ref: str | None = None) -> None:
-        """Start a branch at a version (this one by default)."""
+        """Start a branch at a version (this one by default).
+
+        Raises:
+            Error: ``exists`` where a branch or tag has that name; else as :meth:`tag`.
+        """
         self._native.create_branch(name, ref if ref is not None else self.snapshot_id)
 
     def delete_tag(self, name: str) -> None:
-        """Forget a tag; its name can't be used again."""
+        """Forget a tag; its name can't be used again.
+
+        Raises:
+            Error: ``not-found``, ``read-only``.
+        """
         self._native.delete_tag(name)
 
     def delete_branch(self, name: str) -> None:
-        """Forget a branch; snapshots that only it reached go at the next :meth:`gc`."""
+        """Forget a branch; snapshots that only it reached go at the next :meth:`gc`.
+
+        Raises:
+            Error: ``not-found``, ``read-only``; ``invalid`` for ``main``.
+        """
         self._native.delete_branch(name)
 
     def gc(self, older_than_us: int | None = None, dry_run: bool = False) -> dict[str, Any]:

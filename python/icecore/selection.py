@@ -116,3 +116,32 @@ def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]
         # A broadcast view costs no memory, and NumPy itself says where each element goes.
         indexes.append(np.broadcast_to(column, shape)[sel])
     return indexes
+
+
+def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
+    """The box that ints and slices with step 1 make of an array: its first element, one behind the last along
+    each axis, and the axes that stay.
+
+    Raises:
+        Error: ``selection`` for anything else, or an int outside the array.
+    """
+    given = sel if isinstance(sel, tuple) else (sel,)
+    dots = sum(item is Ellipsis for item in given)
+    if dots > 1 or len(given) - dots > len(shape):
+        raise errors.make("selection", f"{sel!r} for {path} of shape {shape}")
+    start, stop, kept = [], [], []
+    for axis, (item, n) in enumerate(zip(per_axis(given, len(shape)), shape, strict=True)):
+        if is_int(item) and -n <= item < n:
+            begin, end = int(item) % n, int(item) % n + 1
+        elif isinstance(item, slice) and item.step in (None, 1):
+            begin, end, _ = item.indices(n)
+            kept.append(axis)
+        else:
+            raise errors.make(
+                "selection",
+                f"can't write to {item!r} along axis {axis} (length {n}) of {path}",
+                "write to ints and slices with step 1 inside the array",
+            )
+        start.append(begin)
+        stop.append(max(begin, end))
+    return tuple(start), tuple(stop), kept

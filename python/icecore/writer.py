@@ -84,7 +84,11 @@ class Writer:
 
     @in_turn
     def group(self, path: str, attrs: Mapping[str, Any] | None = None) -> None:
-        """Make a group, and those above it; set its attributes where it exists."""
+        """Make a group, and those above it; set its attributes where it exists.
+
+        Raises:
+            Error: ``exists`` where something above it is an array.
+        """
         path = self._path(path)
         if self._native.exists(path):
             if attrs is not None:
@@ -188,7 +192,11 @@ class Writer:
 
     @in_turn
     def attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
-        """Replace the attributes of a group or array."""
+        """Replace the attributes of a group or array.
+
+        Raises:
+            Error: ``not-found``.
+        """
         path = self._path(path)
         if "_FillValue" in attrs and self._native.document(path) is not None:
             attrs = encoded(attrs, self._view()._array(path).dtype)
@@ -198,7 +206,11 @@ class Writer:
 
     @in_turn
     def delete(self, path: str) -> None:
-        """Remove an array, or a group and everything below it, a table's summaries too."""
+        """Remove an array, or a group and everything below it, a table's summaries too.
+
+        Raises:
+            Error: ``not-found``.
+        """
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
             self._arrays.pop(known).is_deleted = True
@@ -214,6 +226,10 @@ class Writer:
 
         Returns:
             The snapshot's id; the branch's newest where nothing was written since.
+
+        Raises:
+            Error: ``conflict``, naming the paths, where someone else changed the same nodes meanwhile;
+                ``io``, ``permission``, ``network``. What was written is still there after an error.
         """
         self._path("/")
         return self._commit(message)

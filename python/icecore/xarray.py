@@ -113,40 +113,9 @@ class IcecoreBackend(BackendEntrypoint):
                 datasets[name] = _dataset(below, rtol, drop_variables=drop_variables, **decoding)
         return datasets
 
-    def open_datatree(
-        self,
-        filename_or_obj: Any,
-        *,
-        mask_and_scale: bool = True,
-        decode_times: bool = True,
-        concat_characters: bool = True,
-        decode_coords: bool = True,
-        drop_variables: str | Iterable[str] | None = None,
-        use_cftime: bool | None = None,
-        decode_timedelta: bool | None = None,
-        group: str | None = None,
-        ref: str | None = None,
-        storage: Mapping[str, str] | None = None,
-        allow_links: list[str] | None = None,
-        rtol: float | None = None,
-    ) -> xr.DataTree:
-        """All groups as a tree; the arguments are those of :meth:`open_dataset`."""
-        groups = self.open_groups_as_dict(
-            filename_or_obj,
-            drop_variables=drop_variables,
-            group=group,
-            ref=ref,
-            storage=storage,
-            allow_links=allow_links,
-            rtol=rtol,
-            mask_and_scale=mask_and_scale,
-            decode_times=decode_times,
-            concat_characters=concat_characters,
-            decode_coords=decode_coords,
-            use_cftime=use_cftime,
-            decode_timedelta=decode_timedelta,
-        )
-        return xr.DataTree.from_dict(groups)
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
+        """All groups as a tree; the options are those of :meth:`open_dataset`."""
+        return xr.DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
 
 
 def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:

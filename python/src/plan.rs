@@ -79,10 +79,10 @@ fn gather_regions(
 }
 
 #[pyfunction]
-fn default_codecs(dtype_json: &str, chunk: Vec<u64>, portable: bool) -> PyResult<String> {
+fn default_codecs(dtype_json: &str, chunk: Vec<u64>) -> PyResult<String> {
     let value: Value = serde_json::from_str(dtype_json).unwrap_or_else(|_| Value::from(dtype_json));
     let dtype = DType::parse(&value).or_raise()?;
-    Ok(icecore::chunk::default_codecs(&dtype, &chunk, portable).to_string())
+    Ok(icecore::chunk::default_codecs(&dtype, &chunk).to_string())
 }
 
 /// `"0:10, :, ::4"` or `"time=0:10, lat=3"` → what `Array.read` takes.

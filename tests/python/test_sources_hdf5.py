@@ -634,9 +634,6 @@ def test_attributes_of_every_type(tmp_path):
             attrs["compound"] = compound
             attrs["ref"] = file.ref
             attrs["nan"] = np.array([np.nan, np.inf])
-            attrs.create(
-                "vlen", np.array([1, 2, 3]), dtype=h5py.vlen_dtype("i4"), shape=()
-            ) if False else None
             attrs.create("enum", 1, dtype=h5py.enum_dtype({"A": 0, "B": 1}))
 
     _path, amap = indexed(tmp_path, fill)

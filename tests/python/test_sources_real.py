@@ -16,7 +16,6 @@ pytestmark = needs_data
 FILES = [Path(path) for path in expand(DATA)] if DATA.is_dir() else []
 HDF5 = [path for path in FILES if "HDF5" in format_of(str(path)).name]
 NETCDF3 = [path for path in FILES if format_of(str(path)).name == "netCDF-3"]
-CLIMATE = [path for path in FILES if path.parent.name == "climate"]
 NETCDF4 = [path for path in HDF5 if path.suffix in (".nc", ".nc4")]
 
 

@@ -66,11 +66,12 @@ pub(crate) fn gc(error: GCError) -> Error {
 }
 
 fn new(kind: ErrorKind, error: &dyn StdError) -> Error {
-    Error::new(kind, chain(error))
+    Error::new(kind, causes(error))
 }
 
 /// The error and what caused it, without the repetitions that transparent wrappers bring.
-fn chain(error: &dyn StdError) -> String {
+#[must_use]
+pub fn causes(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -267,7 +268,7 @@ pub fn is_gone(message: &str) -> bool {
 
 /// What an object store or the operating system below it said; None if the error is neither's.
 fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
-    if lacks_keys(&chain(error)) {
+    if lacks_keys(&causes(error)) {
         return Some(
             Error::new(ErrorKind::Permission, "no credentials were given, and the environment has none").hint(KEYS),
         );
@@ -276,12 +277,12 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     while let Some(error) = cause {
         match error.downcast_ref::<object_store::Error>() {
             Some(e @ object_store::Error::NotFound { .. }) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
-            Some(e) if is_gone(&chain(e)) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
+            Some(e) if is_gone(&causes(e)) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
             Some(e @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
                 return Some(new(ErrorKind::Permission, e).hint(KEYS));
             }
             Some(e @ (object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. })) => {
-                return Some(conflict(chain(e)));
+                return Some(conflict(causes(e)));
             }
             Some(e @ object_store::Error::Generic { store: "LocalFileSystem", source })
                 if root_io(source.as_ref()).is_none() =>

@@ -53,7 +53,7 @@ mod writer;
 
 pub use audit::Damage;
 pub use diff::Diff;
-pub use error::{is_gone, lacks_keys};
+pub use error::{causes, is_gone, lacks_keys};
 pub use gc::GcReport;
 pub use http::{Patiently, http_client, http_store, retries};
 pub use identity::LinkIdentity;
@@ -61,7 +61,7 @@ pub use log::Commit;
 pub use native::{ChunkPlace, ObjectId};
 pub use node::{HIDDEN_GROUP, Node, is_within};
 pub use options::allows_http;
-pub use process::{Mine, PerProcess, forks};
+pub use process::{Mine, PerProcess};
 pub use repo::Repo;
 pub use runtime::runtime;
 pub use shared::Native;

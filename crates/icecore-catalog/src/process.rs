@@ -14,7 +14,7 @@ static FORKS: AtomicU64 = AtomicU64::new(0);
 
 /// Tells a process from its parent: a number that grows in the child of each fork.
 #[must_use]
-pub fn forks() -> u64 {
+fn forks() -> u64 {
     static IS_WATCHED: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHED.load(Ordering::Acquire) {
         // Two threads may come here at once; a fork that counts twice does no harm.

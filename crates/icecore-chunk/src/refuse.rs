@@ -16,6 +16,11 @@ pub(crate) fn wrong_length(codec: &str, found: impl std::fmt::Display, expected:
     corrupt(codec, format!("decodes to {found} bytes, expected {expected}"))
 }
 
+/// A header that says it decodes to more than there can be: it must not make us take memory.
+pub(crate) fn overstated(codec: &str, len: impl std::fmt::Display, stored: usize) -> Error {
+    corrupt(codec, format!("the header claims {len} bytes from {stored} stored"))
+}
+
 /// A value of the configuration outside what the codec defines.
 pub(crate) fn bad_config(ext: &Extension, key: &str, allowed: &str) -> Error {
     let found = ext.get(key).map_or("nothing".to_string(), |v| v.to_string().chars().take(60).collect());

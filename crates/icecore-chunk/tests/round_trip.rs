@@ -245,16 +245,14 @@ fn strings_of_any_length() {
 fn default_codecs_suit_every_type() {
     let mut scratch = Scratch::new();
     for dtype in fixed_types() {
-        for portable in [false, true] {
-            for count in [1, 5000] {
-                let codecs = default_codecs(&dtype, &[count], portable);
-                let chain = Chain::parse(&codecs, &dtype, &vec![0; dtype.size()]).unwrap();
-                check(&chain, &sample(&dtype, count as usize), &[count], &mut scratch);
-            }
+        for count in [1, 5000] {
+            let codecs = default_codecs(&dtype, &[count]);
+            let chain = Chain::parse(&codecs, &dtype, &vec![0; dtype.size()]).unwrap();
+            check(&chain, &sample(&dtype, count as usize), &[count], &mut scratch);
         }
     }
     for dtype in [DType::VlenUtf8, DType::VlenBytes] {
-        let chain = Chain::parse(&default_codecs(&dtype, &[9], false), &dtype, &[]).unwrap();
+        let chain = Chain::parse(&default_codecs(&dtype, &[9]), &dtype, &[]).unwrap();
         assert!(chain.encode_vlen(&[b"ab", b""], &mut scratch).is_ok());
     }
 }

@@ -232,7 +232,7 @@ impl ChunkGrid {
 const MAX_CHUNK_ELEMENTS: u64 = 1 << 62;
 
 /// Most bounds written down for one rectilinear axis (128 MiB of them).
-pub const MAX_BOUNDS: usize = 1 << 24;
+const MAX_BOUNDS: usize = 1 << 24;
 
 fn same_rank(shape: &[u64], rank: usize, what: &str) -> Result<()> {
     if shape.len() == rank {

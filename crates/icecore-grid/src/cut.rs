@@ -193,20 +193,6 @@ impl Cuts {
         flat
     }
 
-    /// Number of elements that the i-th cut takes; cheaper than the cut.
-    ///
-    /// # Panics
-    /// As [`get`](Self::get).
-    #[must_use]
-    pub fn elements(&self, i: usize) -> u64 {
-        let i = self.checked(i);
-        let taken = self.factors.iter().map(|factor| match &factor.source {
-            Source::Axis(hits) => hits.get(factor.at(i)).n,
-            Source::Joint(groups) => groups.window(factor.at(i)).1 as u64,
-        });
-        taken.product()
-    }
-
     fn checked(&self, i: usize) -> u64 {
         assert!(i < self.len, "cut {i} of {}", self.len);
         i as u64

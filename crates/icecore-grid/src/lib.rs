@@ -28,7 +28,7 @@ mod terms;
 
 pub use access::{Pattern, touched};
 pub use boxes::join_boxes;
-pub use chunk_grid::{Axis, ChunkGrid, MAX_BOUNDS};
+pub use chunk_grid::{Axis, ChunkGrid};
 pub use copy::Copy;
 pub use cut::{Cut, Cuts};
 pub use error::{Error, ErrorKind, Result};

@@ -38,7 +38,6 @@ pub use format::{Format, Layout};
 pub use frame::Frame;
 pub use infer::{Hint, infer_style, valueless};
 pub use lag::best_lag;
-pub use loose::{Loose, loose};
 pub use number::NumberStyle;
 pub use parse::{parse, parse_apart, parse_checked};
 pub use parsed::{Misfits, Parsed};

@@ -23,4 +23,3 @@ pub use icecore_catalog as catalog;
 pub use icecore_chunk as chunk;
 pub use icecore_grid as grid;
 pub use icecore_text as text;
-pub use icecore_where as clause;

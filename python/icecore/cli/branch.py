@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from icecore import errors
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo, talk
+from icecore.cli.console import Json, RepoArgument, StorageOption, examples, open_repo
+from icecore.cli.naming import name_version
 
 
 def branch(
@@ -21,21 +21,7 @@ def branch(
 
     At the version REPO@REF; or lists the branches.
     """
-    opened = open_repo(repo, storage)
-    if name is None:
-        if delete:
-            raise errors.make("invalid", "--delete needs a name", "icecore branch REPO NAME --delete")
-        names = opened.branches
-        emit(names, json, "\n".join(f"{snapshot}  {known}" for known, snapshot in names.items()) or "none")
-    elif delete:
-        opened.delete_branch(name)
-        if json:
-            emit({"branch": name, "deleted": True}, json, "")
-        else:
-            talk(f"deleted branch {name}")
-    else:
-        opened.branch(name)
-        emit({"branch": name, "snapshot": opened.snapshot_id}, json, f"{opened.snapshot_id}  {name}")
+    name_version(open_repo(repo, storage), "branch", name, delete, json)
 
 
 def register(app: typer.Typer) -> None:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from icecore import errors
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo, talk
+from icecore.cli.console import Json, RepoArgument, StorageOption, examples, open_repo
+from icecore.cli.naming import name_version
 
 
 def tag(
@@ -23,21 +23,7 @@ def tag(
 
     Gives the version REPO@REF a name that never moves, or lists these names.
     """
-    opened = open_repo(repo, storage)
-    if name is None:
-        if delete:
-            raise errors.make("invalid", "--delete needs a name", "icecore tag REPO NAME --delete")
-        names = opened.tags
-        emit(names, json, "\n".join(f"{snapshot}  {known}" for known, snapshot in names.items()) or "none")
-    elif delete:
-        opened.delete_tag(name)
-        if json:
-            emit({"tag": name, "deleted": True}, json, "")
-        else:
-            talk(f"deleted tag {name}")
-    else:
-        opened.tag(name)
-        emit({"tag": name, "snapshot": opened.snapshot_id}, json, f"{opened.snapshot_id}  {name}")
+    name_version(open_repo(repo, storage), "tag", name, delete, json)
 
 
 def register(app: typer.Typer) -> None:

@@ -20,6 +20,8 @@ from icecore.sources.tablefile import TableFile
 
 Region = tuple[slice, ...]
 Reader = Callable[[Region], np.ndarray]
+#: bytes of a chunk that is chosen here
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,6 @@ class ArrayEntry:
         return None if found is None or found.full else found
 
     @property
-    def regular(self) -> bool:
-        """Whether the chunk grid is regular."""
-        return isinstance(self.chunks, tuple)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of the whole array, decoded; variable-length strings count as their 8-byte handles."""
         return prod(self.shape) * self.dtype.itemsize
@@ -310,15 +307,13 @@ def blocks(shape: Sequence[int], itemsize: int, most: int = 16 << 20) -> list[Re
     return [(slice(low, min(low + rows, shape[0])), *rest) for low in range(0, shape[0], rows)]
 
 
-def default_chunks(shape: Sequence[int], itemsize: int, target: int = 1 << 20) -> tuple[int, ...]:
-    """A chunk shape of about ``target`` bytes that keeps the last axes whole, for arrays that come without
-    one.
-    """
+def default_chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """A chunk shape of about 1 MiB that keeps the last axes whole, for arrays that come without one."""
     chunk = [max(int(n), 1) for n in shape]
     for axis in range(len(chunk)):
         size = prod(chunk) * max(itemsize, 1)
-        if size <= target:
+        if size <= _CHUNK:
             break
         row = size // chunk[axis]
-        chunk[axis] = max(target // row, 1)
+        chunk[axis] = max(_CHUNK // row, 1)
     return tuple(chunk)

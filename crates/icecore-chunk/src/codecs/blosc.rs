@@ -15,7 +15,7 @@ use super::{blosclz, lz4};
 use crate::buffer::{Buffer, append};
 use crate::contexts::Framing;
 use crate::extension::{Extension, config_i64_or, config_str};
-use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::refuse::{bad_config, corrupt, overstated, wrong_length};
 use crate::scratch::Scratch;
 
 /// The largest buffer that blosc 1 takes.
@@ -91,7 +91,7 @@ impl BytesCodec for Blosc {
         let frame = Frame::parse(input)?;
         // zstd repeats a byte 128 KiB long from 4 bytes; nothing grows more.
         if frame.len > cap || frame.len > input.len().saturating_mul(1 << 16) {
-            return Err(corrupt("blosc", format!("the header claims {} bytes from {} stored", frame.len, input.len())));
+            return Err(overstated("blosc", frame.len, input.len()));
         }
         decode(&frame, input, out.sized(frame.len)?, 0..frame.len, scratch)?;
         Ok(frame.len)

@@ -5,11 +5,12 @@ use std::ops::Range;
 use icecore_grid::Result;
 
 use super::codec::BytesCodec;
+use super::whole::{exactly, into_room};
 use super::zlib::deflate_level;
-use crate::buffer::{Buffer, first_guess};
+use crate::buffer::Buffer;
 use crate::contexts::{Deflated, Framing, InflateError};
 use crate::extension::Extension;
-use crate::refuse::{corrupt, wrong_length};
+use crate::refuse::corrupt;
 use crate::scratch::Scratch;
 
 #[derive(Debug)]
@@ -25,22 +26,11 @@ impl Gzip {
 
 impl BytesCodec for Gzip {
     fn decode_into(&self, input: &[u8], out: &mut [u8], _: Range<usize>, scratch: &mut Scratch) -> Result<()> {
-        match members(input, out, scratch)? {
-            Some(written) if written == out.len() => Ok(()),
-            Some(written) => Err(wrong_length("gzip", written, out.len())),
-            None => Err(wrong_length("gzip", "more", out.len())),
-        }
+        exactly("gzip", out.len(), members(input, out, scratch)?)
     }
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize> {
-        let mut room = first_guess(input.len(), cap);
-        loop {
-            match members(input, out.sized(room)?, scratch)? {
-                Some(written) => return Ok(written),
-                None if room < cap => room = room.saturating_mul(2).min(cap),
-                None => return Err(corrupt("gzip", format!("decodes to more than {cap} bytes"))),
-            }
-        }
+        into_room("gzip", input.len(), out, cap, |out| members(input, out, scratch))
     }
 
     fn is_deflate(&self) -> bool {

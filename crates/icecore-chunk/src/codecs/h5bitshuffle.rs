@@ -13,7 +13,7 @@ use super::codec::BytesCodec;
 use super::lz4;
 use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or, config_str, only_keys};
-use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::refuse::{bad_config, corrupt, overstated, wrong_length};
 use crate::scratch::Scratch;
 
 const NAME: &str = "icecore.h5bitshuffle";
@@ -157,7 +157,7 @@ impl BytesCodec for H5BitShuffle {
         let (len, block, rest) = self.header(input)?;
         // zstd repeats a byte 128 KiB long from 4 bytes; nothing grows more.
         if len > cap as u64 || len > (rest.len() as u64).saturating_mul(1 << 16) {
-            return Err(corrupt(NAME, format!("the header claims {len} bytes from {} stored", rest.len())));
+            return Err(overstated(NAME, len, rest.len()));
         }
         let len = len as usize;
         self.decode(rest, block, out.sized(len)?, &(0..len), scratch)?;

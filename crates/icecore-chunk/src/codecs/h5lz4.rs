@@ -8,7 +8,7 @@ use super::codec::BytesCodec;
 use super::lz4;
 use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or, only_keys};
-use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::refuse::{bad_config, corrupt, overstated, wrong_length};
 use crate::scratch::Scratch;
 
 /// The block length of the HDF5 plugin where none is asked for.
@@ -76,7 +76,7 @@ impl BytesCodec for H5Lz4 {
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, _: &mut Scratch) -> Result<usize> {
         let (len, block, rest) = header(input)?;
         if len > cap as u64 || len > (rest.len() as u64).saturating_mul(256) {
-            return Err(corrupt(NAME, format!("the header claims {len} bytes from {} stored", rest.len())));
+            return Err(overstated(NAME, len, rest.len()));
         }
         let len = len as usize;
         decode(rest, block, out.sized(len)?, &(0..len))?;

@@ -9,7 +9,7 @@ use super::codec::BytesCodec;
 use super::lz4_runs;
 use crate::buffer::{Buffer, append};
 use crate::extension::{Extension, config_i64_or};
-use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::refuse::{bad_config, corrupt, overstated, wrong_length};
 use crate::scratch::Scratch;
 
 /// The largest block that LZ4 compresses.
@@ -119,9 +119,9 @@ impl BytesCodec for Lz4 {
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, _: &mut Scratch) -> Result<usize> {
         let (len, block) = split(input)?;
-        // A block grows at most 255-fold: a header that claims more lies, and must not make us allocate.
+        // A block grows at most 255-fold.
         if len > cap || len > block.len().saturating_mul(256) {
-            return Err(corrupt("lz4", format!("the header claims {len} bytes from {} stored", block.len())));
+            return Err(overstated("lz4", len, block.len()));
         }
         decode_block("lz4", block, out.sized(len)?)?;
         Ok(len)

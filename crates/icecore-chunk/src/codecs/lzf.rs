@@ -8,9 +8,10 @@ use std::ops::Range;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::codec::BytesCodec;
-use crate::buffer::{Buffer, first_guess, grow};
+use super::whole::{exactly, into_room, length};
+use crate::buffer::{Buffer, grow};
+use crate::contexts::InflateError;
 use crate::extension::{Extension, config_bool_or, only_keys};
-use crate::refuse::{corrupt, wrong_length};
 use crate::scratch::Scratch;
 
 const NAME: &str = "lzf";
@@ -36,35 +37,30 @@ impl Lzf {
     }
 }
 
-enum Failure {
-    Damaged,
-    TooLong,
-}
-
-fn decode(input: &[u8], out: &mut [u8]) -> std::result::Result<usize, Failure> {
+fn decode(input: &[u8], out: &mut [u8]) -> std::result::Result<usize, InflateError> {
     let (mut at, mut done) = (0, 0);
     while let Some(control) = input.get(at) {
         let control = usize::from(*control);
         at += 1;
         if control < MAX_LITERALS {
-            let run = input.get(at..at + control + 1).ok_or(Failure::Damaged)?;
-            out.get_mut(done..done + run.len()).ok_or(Failure::TooLong)?.copy_from_slice(run);
+            let run = input.get(at..at + control + 1).ok_or(InflateError::BadData)?;
+            out.get_mut(done..done + run.len()).ok_or(InflateError::TooLong)?.copy_from_slice(run);
             at += run.len();
             done += run.len();
             continue;
         }
         let mut byte = || {
             at += 1;
-            input.get(at - 1).map(|b| usize::from(*b)).ok_or(Failure::Damaged)
+            input.get(at - 1).map(|b| usize::from(*b)).ok_or(InflateError::BadData)
         };
         let length = 2 + match control >> 5 {
             7 => 7 + byte()?,
             n => n,
         };
         let distance = ((control & 31) << 8 | byte()?) + 1;
-        let from = done.checked_sub(distance).ok_or(Failure::Damaged)?;
+        let from = done.checked_sub(distance).ok_or(InflateError::BadData)?;
         if done + length > out.len() {
-            return Err(Failure::TooLong);
+            return Err(InflateError::TooLong);
         }
         if distance >= length {
             out.copy_within(from..from + length, done);
@@ -81,24 +77,11 @@ fn decode(input: &[u8], out: &mut [u8]) -> std::result::Result<usize, Failure> {
 
 impl BytesCodec for Lzf {
     fn decode_into(&self, input: &[u8], out: &mut [u8], _: Range<usize>, _: &mut Scratch) -> Result<()> {
-        match decode(input, out) {
-            Ok(n) if n == out.len() => Ok(()),
-            Ok(n) => Err(wrong_length(NAME, n, out.len())),
-            Err(Failure::TooLong) => Err(wrong_length(NAME, "more", out.len())),
-            Err(Failure::Damaged) => Err(corrupt(NAME, "the stream is damaged")),
-        }
+        exactly(NAME, out.len(), length(NAME, decode(input, out))?)
     }
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, _: &mut Scratch) -> Result<usize> {
-        let mut room = first_guess(input.len(), cap);
-        loop {
-            match decode(input, out.sized(room)?) {
-                Ok(n) => return Ok(n),
-                Err(Failure::TooLong) if room < cap => room = room.saturating_mul(2).min(cap),
-                Err(Failure::TooLong) => return Err(corrupt(NAME, format!("decodes to more than {cap} bytes"))),
-                Err(Failure::Damaged) => return Err(corrupt(NAME, "the stream is damaged")),
-            }
-        }
+        into_room(NAME, input.len(), out, cap, |out| length(NAME, decode(input, out)))
     }
 
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, _: &mut Scratch) -> Result<()> {

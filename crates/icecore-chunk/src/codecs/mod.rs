@@ -57,6 +57,7 @@ mod table;
 mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod unshuffle_x86;
+mod whole;
 mod word;
 mod zlib;
 mod zstd;

@@ -5,10 +5,11 @@ use std::ops::Range;
 use icecore_grid::Result;
 
 use super::codec::BytesCodec;
-use crate::buffer::{Buffer, first_guess};
-use crate::contexts::{Deflated, Framing, InflateError};
+use super::whole::{exactly, into_room, length};
+use crate::buffer::Buffer;
+use crate::contexts::{Deflated, Framing};
 use crate::extension::{Extension, config_i64_or};
-use crate::refuse::{bad_config, corrupt, wrong_length};
+use crate::refuse::bad_config;
 use crate::scratch::Scratch;
 
 #[derive(Debug)]
@@ -33,25 +34,11 @@ pub(super) fn deflate_level(ext: &Extension) -> Result<i32> {
 
 impl BytesCodec for Zlib {
     fn decode_into(&self, input: &[u8], out: &mut [u8], _: Range<usize>, scratch: &mut Scratch) -> Result<()> {
-        match scratch.inflater()?.inflate(Framing::Zlib, input, out) {
-            // Bytes after the stream are ignored, as zlib itself does: HDF5 files with such padding exist.
-            Ok((_, written)) if written == out.len() => Ok(()),
-            Ok((_, written)) => Err(wrong_length("zlib", written, out.len())),
-            Err(InflateError::TooLong) => Err(wrong_length("zlib", "more", out.len())),
-            Err(InflateError::BadData) => Err(corrupt("zlib", "the stream is damaged")),
-        }
+        exactly("zlib", out.len(), decode(input, out, scratch)?)
     }
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize> {
-        let mut room = first_guess(input.len(), cap);
-        loop {
-            match scratch.inflater()?.inflate(Framing::Zlib, input, out.sized(room)?) {
-                Ok((_, written)) => return Ok(written),
-                Err(InflateError::TooLong) if room < cap => room = room.saturating_mul(2).min(cap),
-                Err(InflateError::TooLong) => return Err(corrupt("zlib", format!("decodes to more than {cap} bytes"))),
-                Err(InflateError::BadData) => return Err(corrupt("zlib", "the stream is damaged")),
-            }
-        }
+        into_room("zlib", input.len(), out, cap, |out| decode(input, out, scratch))
     }
 
     fn is_deflate(&self) -> bool {
@@ -65,4 +52,10 @@ impl BytesCodec for Zlib {
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         scratch.deflater(self.level)?.deflate(Framing::Zlib, input, out)
     }
+}
+
+/// Bytes after the stream are ignored, as zlib itself does: HDF5 files with such padding exist.
+fn decode(input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<Option<usize>> {
+    let decoded = scratch.inflater()?.inflate(Framing::Zlib, input, out);
+    length("zlib", decoded.map(|(_, written)| written))
 }

@@ -26,4 +26,3 @@ pub use options::{ScanOptions, ScanReport};
 pub use stream::Scan;
 pub use summarise::{ColumnSummary, summarise};
 pub use table::Table;
-pub use zones::SUMMARY_GROUP;

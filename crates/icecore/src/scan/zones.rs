@@ -13,7 +13,7 @@ use super::identity::{check_sources, digest};
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, read};
 
 /// The hidden group that summaries are in: `/__summary__/<path of the group>/r<rows of a zone>/{whole,real,moments,count}`.
-pub const SUMMARY_GROUP: &str = "/__summary__";
+const SUMMARY_GROUP: &str = "/__summary__";
 
 /// What is known about each zone of a column.
 pub(crate) struct Zones {

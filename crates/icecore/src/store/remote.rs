@@ -167,7 +167,7 @@ fn difference(was: &LinkIdentity, now: &ObjectMeta) -> Option<String> {
 /// The error of an object store in our words.
 pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) -> Error {
     use object_store::Error as E;
-    let cause = root_cause(error);
+    let cause = icecore_catalog::causes(error);
     let is_missing = matches!(error, E::NotFound { .. }) || icecore_catalog::is_gone(&cause);
     let (kind, hint) = match error {
         _ if icecore_catalog::lacks_keys(&cause) => {
@@ -194,22 +194,8 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
 /// A server answers 416 when the range lies behind the end.
 fn out_of_range(error: &object_store::Error) -> bool {
     // Not the bare number: addresses and durations have digits too.
-    let text = root_cause(error);
+    let text = icecore_catalog::causes(error);
     text.contains("416 Range Not Satisfiable") || text.contains("InvalidGetRange")
-}
-
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(inner) = next {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        next = inner.source();
-    }
-    text.truncate(text.trim_end_matches([' ', ':']).len()); // where a server says nothing more
-    text
 }
 
 /// A client for all objects below `base` (see [`split`]).

@@ -1,4 +1,4 @@
-//! Sources that count, delay, cut or corrupt what passes through them: for tests and for `explain --run`.
+//! Sources that count, delay, cut or corrupt what passes through them: for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
