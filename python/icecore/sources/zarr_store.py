@@ -168,7 +168,7 @@ def _check(node: Any) -> None:
 
 
 def _check_codec(codec: Any) -> None:
-    """In version 3 zarr-python looks for numcodecs' codecs when it reads a chunk, and then none can be left out."""
+    """In version 3 zarr-python looks for codecs of numcodecs only when it reads a chunk."""
     getattr(codec, "_codec", None)
     for inner in getattr(codec, "codecs", ()):  # of a shard
         _check_codec(inner)
