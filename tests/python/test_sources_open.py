@@ -233,6 +233,13 @@ def test_an_array_that_zarr_has_no_codec_for_does_not_hold_up_the_others(
         assert caught.value.kind == "unsupported"
 
 
+def test_hdf4_is_told_from_hdf5(tmp_path):
+    (tmp_path / "MOD11.hdf").write_bytes(b"\x0e\x03\x13\x01" + bytes(600))
+    with pytest.raises(errors.Error, match="is HDF4: no known format") as caught:
+        open_source(tmp_path / "MOD11.hdf")
+    assert "h4toh5" in caught.value.hint
+
+
 @pytest.mark.parametrize("shards", [None, (6,)], ids=["plain", "sharded"])
 def test_a_codec_that_zarr_looks_for_late_does_not_hold_up_the_others_either(tmp_path, monkeypatch, shards):
     root = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=3)
