@@ -72,6 +72,15 @@ def _icechunk(repo: Repo) -> Any:
     storage = icechunk.local_filesystem_storage(path)
     config = icechunk.Repository.fetch_config(storage)
     containers = (config.virtual_chunk_containers or {}) if config is not None else {}
-    allowed: Any = {prefix: None for prefix in containers if prefix.startswith(tuple(repo.link_prefixes))}
+    prefixes = [prefix for prefix in containers if prefix.startswith(tuple(repo.link_prefixes))]
+    allowed: Any = {prefix: _access(icechunk.credentials, prefix) for prefix in prefixes}
     opened = icechunk.Repository.open(storage, authorize_virtual_chunk_access=allowed)
     return opened.readonly_session(snapshot_id=repo.snapshot_id).store
+
+
+def _access(credentials: Any, prefix: str) -> Any:
+    """Icechunk's leave to read linked files without credentials; None, which later versions of it refuse, in
+    those that have no word for it.
+    """
+    names = {"file": "LocalFileSystemAccess", "http": "HttpAccess", "https": "HttpAccess"}
+    return getattr(credentials, names.get(prefix.partition(":")[0], ""), None)

@@ -62,6 +62,14 @@ def test_icechunk_that_knows_an_older_format_is_passed_over(
     assert refused.value.kind == "unsupported"
 
 
+def test_linked_files_are_allowed_in_a_way_that_icechunk_keeps(
+    repo: icecore.Repo, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("icechunk")
+    assert np.array_equal(zarr.open_group(repo.store("icechunk"), mode="r")["linked/x"][...], DATA)
+    assert "DEPRECATED" not in "".join(capfd.readouterr())
+
+
 def test_listing(group: object) -> None:
     assert {"packed", "names", "scalar", "linked"} <= set(group)
     assert set(group["linked"].array_keys()) == {"x"}

@@ -13,6 +13,7 @@ import zipfile
 
 import h5py
 import netCDF4
+import numcodecs
 import numpy as np
 import pytest
 import zarr
@@ -230,6 +231,32 @@ def test_an_array_that_zarr_has_no_codec_for_does_not_hold_up_the_others(
         with pytest.raises(errors.Error, match="'odd'") as caught:
             open_source(source / "bad")
         assert caught.value.kind == "unsupported"
+
+
+def test_hdf4_is_told_from_hdf5(tmp_path):
+    (tmp_path / "MOD11.hdf").write_bytes(b"\x0e\x03\x13\x01" + bytes(600))
+    with pytest.raises(errors.Error, match="is HDF4: no known format") as caught:
+        open_source(tmp_path / "MOD11.hdf")
+    assert "h4toh5" in caught.value.hint
+
+
+@pytest.mark.parametrize("shards", [None, (6,)], ids=["plain", "sharded"])
+def test_a_codec_that_zarr_looks_for_late_does_not_hold_up_the_others_either(tmp_path, monkeypatch, shards):
+    root = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=3)
+    root.create_array("good", data=np.arange(5))
+    root.create_array("bad", data=np.arange(6.0), chunks=(3,), shards=shards)
+    file = tmp_path / "x.zarr" / "bad" / "zarr.json"
+    lz4 = '{"name": "numcodecs.lz4", "configuration": {"acceleration": 1}}'
+    text, count = re.subn(r'\{\s*"name": "zstd",\s*"configuration": \{[^}]*\}\s*\}', lz4, file.read_text())
+    assert count == 1
+    file.write_text(text)
+    monkeypatch.delitem(numcodecs.registry.codec_registry, "lz4")
+    report = pack(tmp_path / "x.zarr", tmp_path / "r.icecore")
+    assert [row.path for row in report.rows] == ["/x/good"]
+    assert [(note.name, note.kind) for note in report.notes] == [(f"{tmp_path}/x.zarr:/bad", "unsupported")]
+    with pytest.raises(errors.Error, match="lz4") as caught:
+        open_source(tmp_path / "x.zarr" / "bad")
+    assert caught.value.kind == "unsupported"
 
 
 def store_with_a_changed_array(path, change, consolidated=False):

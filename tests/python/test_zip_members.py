@@ -69,3 +69,16 @@ def test_a_path_that_an_archive_holds_twice(tmp_path: Path) -> None:
     with pytest.raises(Error, match=r"a\.zip holds a\.csv 2 times") as refused:
         icecore.pack(path, into=tmp_path / "r")
     assert refused.value.kind == "corrupt"
+
+
+def test_a_method_that_python_lacks_is_no_damage(tmp_path: Path) -> None:
+    """Windows takes Deflate64 for files above 2 GB."""
+    path = archive(tmp_path, {"a.csv": TEXT})
+    data = bytearray(path.read_bytes())
+    for place in (8, data.index(b"PK\x01\x02") + 10):  # in the member's own header, and in the directory
+        data[place : place + 2] = (9).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.raises(Error, match=r"a\.csv is compressed by zip's method 9") as caught:
+        icecore.pack(path, tmp_path / "r.icecore")
+    assert caught.value.kind == "unsupported"
+    assert "unpack" in caught.value.hint

@@ -28,7 +28,7 @@ from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
 from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.openfiles import keep_open
-from icecore.sources.signatures import HDF5, NETCDF3, NPY
+from icecore.sources.signatures import HDF4, HDF5, NETCDF3, NPY
 from icecore.sources.zipped import ZARR, zarr_folder
 
 __all__ = [
@@ -309,6 +309,8 @@ def _unknown(source: str) -> errors.Error:
     hint = f"known: {_known()}"
     if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         hint = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
+    elif start.startswith(HDF4):
+        found, hint = "is HDF4", "make HDF5 of it: h4toh5convert, of the HDF Group's H4toH5 tools"
     elif start.startswith(b"PK") and is_remote(source):
         hint = "download it: of zip archives on a server only .npz is read"
     elif is_printable(start):

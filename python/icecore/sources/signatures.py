@@ -5,6 +5,8 @@ from __future__ import annotations
 HDF5 = b"\x89HDF\r\n\x1a\n"
 NETCDF3 = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 NPY = b"\x93NUMPY"
+#: another format than HDF5, though its files are called .hdf too
+HDF4 = b"\x0e\x03\x13\x01"
 
 
 def arrays_in(start: bytes) -> str:

@@ -37,6 +37,9 @@ _NUMBER = re.compile(r"\d+")
 #: what zarr-python says of data types, chunk grids, key encodings and extensions that it doesn't know
 _UNKNOWN = re.compile(r"No Zarr data type found|^Unknown |storage transformers|disallowed extra fields")
 
+#: where zarr-python names what brings a codec
+_PACKAGE = re.compile(r"Known packages supporting this codec: ([\w.\[\]-]+\w\]?)")
+
 
 def open(source: str) -> ArrayMap:
     """Index a Zarr folder or zip archive: every group and array below it.
@@ -57,7 +60,8 @@ def open(source: str) -> ArrayMap:
         root, members, unknown, failed = _members(source, top, stamp)
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if is_unknown(error):
-            hint = "install the package that has it"
+            package = _PACKAGE.search(str(error))
+            hint = f"pip install '{package[1]}'" if package else "install the package that has it"
             raise errors.make("unsupported", f"{source}: {reason(error)}", hint) from error
         raise _broken(source, error) from error
     result = ArrayMap(source, dropped=unknown, failed=failed)
@@ -159,6 +163,15 @@ def _check(node: Any) -> None:
         raise ValueError("storage transformers")
     if not isinstance(node.metadata.attributes, dict):
         raise TypeError(f"attributes that are {node.metadata.attributes!r}, not names and values")
+    for codec in getattr(node.metadata, "codecs", ()):
+        _check_codec(codec)
+
+
+def _check_codec(codec: Any) -> None:
+    """In version 3 zarr-python looks for codecs of numcodecs only when it reads a chunk."""
+    getattr(codec, "_codec", None)
+    for inner in getattr(codec, "codecs", ()):  # of a shard
+        _check_codec(inner)
 
 
 def dtype_of(array: Any) -> np.dtype:

@@ -86,10 +86,9 @@ def _add(
     result: ArrayMap, raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None
 ) -> None:
     """Take a dataset in, or note why it was left out."""
-    if absent := missing(raw.dsid.get_create_plist(), raw.source):
-        result.dropped.append(Note(raw.path, "unsupported", f"its data lie in {absent}, which is missing"))
-        return
     try:
+        if absent := missing(raw.dsid, raw.source):
+            raise errors.make("unsupported", f"its data lie in {absent}, which is missing")
         entry = build(raw, dims, extended, result.dropped)
     except errors.Error as error:
         if error.kind not in ("unsupported", "dtype"):

@@ -26,6 +26,14 @@ _OPENERS: dict[tuple[bytes, ...], Callable[[str], Any]] = {
     (b"\xfd7zXZ\x00",): unxz,
     _ZSTD: unzstd,
 }
+#: of zip's methods, those that zipfile undoes; Windows makes others (Deflate64) of files above 2 GB
+_METHODS = {
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+    zipfile.ZIP_BZIP2,
+    zipfile.ZIP_LZMA,
+    getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_STORED),
+}
 #: how files begin that hold one other file
 SMALLER = tuple(start for starts in _OPENERS for start in starts)
 #: what a damaged archive raises while it is read
@@ -101,6 +109,14 @@ def _zipped(path: str) -> list[Member]:
     locked = next((info for info in infos if info.flag_bits & 1), None)
     if locked is not None:
         raise errors.make("unsupported", f"{path}: {locked.filename} is encrypted", "unpack it first")
+    odd = next((info for info in infos if info.compress_type not in _METHODS), None)
+    if odd is not None:
+        raise errors.make(
+            "unsupported",
+            f"{path}: {odd.filename} is compressed by zip's method {odd.compress_type},"
+            " which Python doesn't know",
+            "unpack it first, with unzip or 7z",
+        )
     names = Counter(info.filename for info in infos)
     twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
