@@ -60,3 +60,16 @@ def test_packing_more_files_than_may_be_open(tmp_path: Path, repo_path: str, fil
     np.testing.assert_array_equal(
         icecore.open(repo_path)["/g/x"].read(), np.arange(FILES * 20).reshape(-1, 10)
     )
+
+
+def test_threads_that_cannot_start_are_an_error(repo_path: str) -> None:
+    """They were a panic, which no `except Exception` catches."""
+    icecore.create(repo_path)
+    code = (
+        "import resource, sys\nimport icecore\nfrom icecore import _icecore\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
+        "try:\n    icecore.open(sys.argv[1])\nexcept icecore.Error as error:\n    print(error.kind)\n"
+    )
+    command = [sys.executable, "-c", code, repo_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "memory\n"), done.stderr[-2000:]
