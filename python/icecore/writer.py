@@ -75,6 +75,8 @@ class Writer:
         self._commit_every = commit_every
         self._commits = 0
         self._closed = False
+        #: the array that is being made anew, of which not all rows are back yet
+        self._torn: str | None = None
         self.branch = branch
         self.snapshot_id: str | None = None
 
@@ -224,6 +226,9 @@ class Writer:
             array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
+        if self._torn is not None:
+            message = f"{self._torn} was being made anew when something broke it off"
+            raise errors.make("invalid", message, "abort() this writer, and go on from its last commit")
         before = self._native.base()
         try:
             self.snapshot_id = self._native.commit(said)
