@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import RLock
@@ -75,6 +76,7 @@ class Writer:
         self._commit_every = commit_every
         self._commits = 0
         self._closed = False
+        self._process = os.getpid()
         #: the array that is being made anew, of which not all rows are back yet
         self._torn: str | None = None
         self.branch = branch
@@ -299,7 +301,8 @@ class Writer:
     def _open(self) -> None:
         if self._closed:
             raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
-        self._native.base()  # refused in a process that was forked: rows would wait there for no commit
+        if os.getpid() != self._process:
+            self._native.base()  # refused in a process that was forked: rows would wait there for no commit
 
     def __reduce__(self) -> NoReturn:
         raise errors.make(
