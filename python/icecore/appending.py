@@ -51,7 +51,7 @@ class Tail:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows, stored ones included."""
-        return self._rows[: self._filled].nbytes
+        return self.rows.nbytes
 
     @property
     def holds_all(self) -> bool:
@@ -70,10 +70,14 @@ class Tail:
         self._filled += count
         return count
 
-    def written(self) -> np.ndarray:
-        """All rows, which count as written from now on."""
-        self._stored = self._filled
+    @property
+    def rows(self) -> np.ndarray:
+        """All rows."""
         return self._rows[: self._filled]
+
+    def written(self) -> None:
+        """All rows are stored now."""
+        self._stored = self._filled
 
 
 def tail(

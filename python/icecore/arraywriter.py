@@ -71,7 +71,8 @@ class ArrayWriter:
         """Add rows at the end of the first axis; returns when they are copied, or queued for encoding.
 
         Waits where more is on its way to the encoders than the writer's ``memory``. Commits where the writer
-        was asked to (``commit_every``, ``commit_seconds``).
+        was asked to (``commit_every``, ``commit_seconds``). Of rows that Ctrl-C breaks off some may be added,
+        whole ones from the first on, and a commit afterwards is sound.
 
         Args:
             data: one row (of the shape of the other axes) or several (with the first axis). It is copied.
@@ -274,7 +275,8 @@ class ArrayWriter:
         """Make the array anew, with all its rows, which wait here."""
         if where is None or self._tail is None or self._bare:
             return False
-        rows, native = self._tail.written(), self._writer._native
+        rows, native = self._tail.rows, self._writer._native
+        self._writer._torn = self.path
         self._document = layout.regridded(self._document, where)
         if self._stored[0]:
             native.delete(self.path)
@@ -285,6 +287,7 @@ class ArrayWriter:
         if self._adapting is not None:
             self._adapting.regridded(Node(self.path, True, json.dumps(self._document)))
         self._add(rows)
+        self._writer._torn = None
         return True
 
     def _patch(
@@ -373,19 +376,24 @@ class ArrayWriter:
     def _write_whole(self, rows: np.ndarray) -> int:
         """Write the rows that fill whole shards; return how many."""
         count = len(rows) // self.unit[0] * self.unit[0]
-        old = self._stored[0]
-        self._resize((old + count, *self._stored[1:]))
-        self.write((old, *[0] * (len(self._stored) - 1)), rows[:count])
+        before = self._stored
+        try:
+            self._resize((before[0] + count, *before[1:]))
+            self.write((before[0], *[0] * (len(before) - 1)), rows[:count])
+        except BaseException:  # Ctrl-C, after which the rows so far may be wanted, and no others
+            self._resize(before)
+            raise
         return count
 
     def _write_tail(self) -> None:
+        """Only when all is done do the rows count as written: what Ctrl-C broke off is done again."""
         tail = self._tail
         assert tail is not None
-        rows = tail.written()
         self._resize((tail.stop, *self._stored[1:]))
+        self.write((tail.start, *[0] * (len(self._stored) - 1)), tail.rows, owned=True)
+        tail.written()
         if tail.full or not tail.aligned:
             self._tail = None
-        self.write((tail.start, *[0] * (len(self._stored) - 1)), rows, owned=True)
 
     def _resize(self, shape: tuple[int, ...]) -> None:
         shape = tuple(int(n) for n in shape)

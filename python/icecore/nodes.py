@@ -13,6 +13,8 @@ from icecore.text import label
 #: groups that icecore keeps for itself: identities of linked files, summaries, files that were followed
 SUMMARY = "__summary__"
 HIDDEN = ("__icecore__", SUMMARY, "__followed__")
+#: the group whose attributes say what the linked files were
+SOURCES = f"/{HIDDEN[0]}"
 #: the attribute under which icecore keeps what Zarr has no place for
 OURS = "icecore"
 

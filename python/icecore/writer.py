@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class Writer:
                 "invalid", f"{memory!r} of memory for a writer", "give it some: memory='256MiB'"
             )
         self._repo = repo
+        self.message = _said(message)
         self._turn = RLock()
         self._native = repo._native.writer(branch, self._memory // _ON_THE_WAY)
         self._arrays: dict[str, ArrayWriter] = {}
@@ -74,7 +76,9 @@ class Writer:
         self._commit_every = commit_every
         self._commits = 0
         self._closed = False
-        self.message = message
+        self._process = os.getpid()
+        #: the array that is being made anew, of which not all rows are back yet
+        self._torn: str | None = None
         self.branch = branch
         self.snapshot_id: str | None = None
 
@@ -235,13 +239,17 @@ class Writer:
         return self._commit(message)
 
     def _commit(self, message: str | None = None, is_last: bool = False) -> str:
+        said = _said(message) if message is not None else self.message
         for array in self._arrays.values():
             array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
+        if self._torn is not None:
+            message = f"{self._torn} was being made anew when something broke it off"
+            raise errors.make("invalid", message, "abort() this writer, and go on from its last commit")
         before = self._native.base()
         try:
-            self.snapshot_id = self._native.commit(message if message is not None else self.message)
+            self.snapshot_id = self._native.commit(said)
         except KeyboardInterrupt:
             # Python tells of Ctrl-C when the commit is over, in place of its result.
             committed = self._native.base()
@@ -309,6 +317,15 @@ class Writer:
     def _open(self) -> None:
         if self._closed:
             raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
+        if os.getpid() != self._process:
+            self._native.base()  # refused in a process that was forked: rows would wait there for no commit
+
+    def __reduce__(self) -> NoReturn:
+        raise errors.make(
+            "unsupported",
+            "a writer can't be copied, nor handed to another process",
+            "open one there: repo.writer(); or let other processes compute, and write what comes back here",
+        )
 
     def _path(self, path: str) -> str:
         self._open()
@@ -327,6 +344,13 @@ class Writer:
     def _view(self) -> Repo:
         """What would be read now, the uncommitted included."""
         return self._repo._over(self._pending())
+
+
+def _said(message: Any) -> str:
+    """A commit's message, looked at before there is anything to commit."""
+    if not isinstance(message, str) or any("\ud800" <= letter <= "\udfff" for letter in message):
+        raise errors.make("invalid", f"{message!a:.60} is no commit message", "a text: message='spin-up'")
+    return message
 
 
 def _dtype(given: Any, path: str) -> np.dtype[Any]:

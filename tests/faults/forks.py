@@ -184,6 +184,7 @@ def writer(url: str) -> None:
 
         def child() -> None:
             assert refused(lambda: array.__setitem__(..., values(1))) == "unsupported"
+            assert refused(lambda: array.append(values(0)[0])) == "unsupported"
             assert refused(lambda: writer.commit("child")) == "unsupported"
             writer.__dict__.clear()  # its native part goes, as it does when the child ends
             write(url, ["/child"])

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
 import pytest
 from child import step_of
+from icecore.arraywriter import ArrayWriter
 
 CHILD = str(Path(__file__).with_name("child.py"))
 TRIALS = int(os.environ.get("ICECORE_KILLS", "12"))
@@ -85,3 +87,78 @@ def test_a_reader_sees_whole_commits_only(repo: str) -> None:
     assert process.stdout is not None
     assert check(icecore.open(repo)) == 400
     assert len(seen) > 2, "the reader was too slow to test anything"
+
+
+@pytest.mark.parametrize("rows", [1, 11])
+@pytest.mark.parametrize("method", ["write", "_resize", "_update"])
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("options", [{}, {"commit_every": 3}])
+def test_an_append_that_ctrl_c_broke_off_leaves_no_gap(
+    repo: str,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: int,
+    method: str,
+    is_done: bool,
+    options: dict[str, int],
+) -> None:
+    """A simulation that is stopped commits what it has: whole rows, in their order."""
+    original = getattr(ArrayWriter, method)
+    for broken in range(8):
+        calls = 0
+
+        def breaking(self: ArrayWriter, *given: Any, at: int = broken, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == at + 1 and not is_done:
+                raise KeyboardInterrupt
+            result = original(self, *given, **named)
+            if calls == at + 1:
+                raise KeyboardInterrupt
+            return result
+
+        path = f"/x{broken}"
+        sure: list[int] = []
+        with icecore.open(repo).writer(**options) as writer:
+            array = writer.array(path, "f8", (0, 5), chunks=(2, 5), shards=(4, 5), codec="none")
+            monkeypatch.setattr(ArrayWriter, method, breaking)
+            for number in range(0, 20 * rows, rows):
+                try:
+                    array.append(np.arange(number, number + rows)[:, None] + np.zeros(5))
+                    sure += range(number, number + rows)
+                except KeyboardInterrupt:
+                    pass
+            monkeypatch.setattr(ArrayWriter, method, original)
+        found = icecore.open(repo)[path][...]
+        assert (found == found[:, :1]).all()
+        got = found[:, 0].astype(int).tolist()
+        assert got == sorted(set(got))
+        assert set(sure) <= set(got)
+
+
+def test_an_array_that_was_being_made_anew_is_not_committed_in_part(
+    repo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, is_on = ArrayWriter._add, False
+
+    def breaking(self: ArrayWriter, rows: np.ndarray) -> None:
+        if is_on and len(rows) > 1:  # all rows so far, for longer shards
+            raise KeyboardInterrupt
+        original(self, rows)
+
+    monkeypatch.setattr(ArrayWriter, "_add", breaking)
+    writer = icecore.open(repo).writer()
+    array = writer.array("/x", "f8", (0, 100))
+    array.append(np.zeros(100))
+    writer.commit()
+    is_on = True
+
+    def simulate() -> None:
+        for _ in range(100_000):
+            array.append(np.zeros(100))
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate()
+    with pytest.raises(icecore.Error, match="made anew") as caught:
+        writer.commit()
+    assert caught.value.kind == "invalid"
+    assert icecore.open(repo)["/x"].shape == (1, 100)

@@ -159,3 +159,31 @@ def test_following_tells_of_it_too(tmp_path: Path) -> None:
     follower = Follower(tmp_path / "run", tmp_path / "r.icecore")
     with pytest.raises(KeyboardInterrupt, match=r"version \w+ was committed before"):
         [*follower.step(), *follower.step()]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_it_is_not_lost_where_python_drops_it(tmp_path: Path, name: str) -> None:
+    """HDF5's objects run Python at their end, and what is raised there is ignored."""
+    code = (
+        "import signal, sys, time\n"
+        "import icecore.cli\n"
+        "class Ending:\n"
+        "    def __del__(self):\n"
+        f"        signal.raise_signal(signal.{name})\n"
+        "def run(_):\n"
+        "    Ending()\n"
+        "    time.sleep(30)\n"
+        "def main(*_):\n"
+        "    icecore.cli.leave(icecore.cli.run(['ls']))\n"
+        "icecore.cli.table = run\n"
+        "icecore.cli.main = main\n"
+        "from icecore.__main__ import main\n"
+        "main()\n"
+    )
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    status = 130 if name == "SIGINT" else 128 + signal.SIGTERM
+    assert (done.returncode, done.stderr) == (status, "icecore: error[interrupted]: stopped\n")
+    assert time.monotonic() - began < 20

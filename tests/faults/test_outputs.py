@@ -129,3 +129,30 @@ def test_errors_inside_keep_their_names(tmp_path: Path) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
     assert caught.value.kind == "permission"
     assert "x.bin can't be written: Read-only file system" in caught.value.message
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_linked_file_is_not_written_over(
+    tmp_path: Path, run: Callable[..., tuple[int, str, str]], by_link: bool
+) -> None:
+    repo, files = tmp_path / "r.icecore", [tmp_path / "a b#%.h5", tmp_path / "n.npy"]
+    with h5py.File(files[0], "w") as file:
+        file["x"] = np.arange(100)
+    np.save(files[1], np.arange(100))
+    before = [file.read_bytes() for file in files]
+    icecore.link(files, into=repo)
+    outputs = files
+    if by_link:
+        outputs = [tmp_path / "other.h5", tmp_path / "other.npy"]
+        for name, file in zip(outputs, files, strict=True):
+            name.symlink_to(file)
+    for output in outputs:
+        commands = [["read", repo, "/n/n", "0:3"]]
+        if output.suffix == ".npy":
+            commands.append(["query", repo, "/n", "--where", "n < 3"])
+        for command in commands:
+            status, _, err = run(*command, "-o", output)
+            assert (status, "error[invalid]" in err, "links to" in err) == (2, True, True)
+    assert [file.read_bytes() for file in files] == before
+    assert run("read", repo, "/n/n", "-o", tmp_path / "fresh.h5")[0] == 0
+    assert icecore.open(repo).verify(deep=True) == []

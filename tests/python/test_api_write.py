@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -333,6 +336,31 @@ def test_a_closed_writer_takes_nothing(tmp_path: Path, how: str) -> None:
             write()
         assert caught.value.kind == "invalid"
     assert array.shape == (4,)
+
+
+@pytest.mark.parametrize("message", [None, 3, b"x", "\udcff"])
+def test_what_is_no_message_is_said_before_anything_is_written(tmp_path: Path, message: Any) -> None:
+    repo = icecore.create(tmp_path / "r.icecore")
+    with pytest.raises(icecore.Error, match="no commit message") as caught:
+        repo.writer(message)
+    assert caught.value.kind == "invalid"
+    with repo.writer() as writer:
+        array = writer.array("/x", "f4", (0,))
+        array.append(1.0)
+        if message is not None:
+            with pytest.raises(icecore.Error, match="no commit message"):
+                writer.commit(message)
+    assert icecore.open(repo.url)["/x"][...].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_writer_is_its_processs(tmp_path: Path, copied: Callable[[Any], Any]) -> None:
+    with icecore.create(tmp_path / "r.icecore").writer() as writer:
+        array = writer.array("/x", "f4", (0,))
+        for one in (writer, array):
+            with pytest.raises(icecore.Error, match="another process") as caught:
+                copied(one)
+            assert caught.value.kind == "unsupported"
 
 
 def test_one_commit(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -53,6 +54,28 @@ def test_names_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
             assert refused.value.kind == "unsupported"
     with pytest.raises(icecore.Error, match=r"dce9.*is not UTF-8"):
         icecore.create(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9.icecore"))
+
+
+@needs_bytes
+def test_arguments_that_are_not_utf8_are_no_bugs(
+    tmp_path: Path, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    repo, odd = tmp_path / "r.icecore", os.fsdecode(b"\xe9")
+    source = hdf5(tmp_path / "a.h5")
+    icecore.pack(source, repo)
+    for arguments in (
+        ["pack", source, "--into", repo, "--group", odd],
+        ["pack", source, "--into", repo, "--group", "/b", "-m", odd],
+        ["read", repo, "/a/x", odd],
+        ["tag", repo, odd],
+        ["ls", f"{repo}@{odd}"],
+    ):
+        status, _, err = run(*arguments)
+        assert (status, "error[invalid]" in err) == (2, True), err
+    assert len(icecore.open(repo).log()) == 2
+    named = source.rename(tmp_path / f"{odd}.h5")
+    status, _, err = run("assay", named, "--array", "/x")
+    assert (status, "is not UTF-8" in err) == (2, True), err
 
 
 @needs_bytes

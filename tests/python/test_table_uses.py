@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -227,6 +229,18 @@ def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Pat
         with pytest.raises(Error) as caught:
             table.scan(within=file)
         assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))])
+def test_tables_go_to_other_processes(
+    repo: icecore.Repo, data: dict[str, np.ndarray], again: Callable[[Any], Any]
+) -> None:
+    for columns in (None, ["tb", "lon"]):
+        table = repo.table("/t", columns)
+        assert len(table.to_numpy(["lon"], "lon < 90")["lon"]) == N // 4  # used before
+        found = again(table)
+        assert (list(found), found.left_out) == (list(table), table.left_out)
+        np.testing.assert_array_equal(found.to_numpy(["tb"])["tb"], data["tb"])
 
 
 def test_pandas_and_duckdb(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:

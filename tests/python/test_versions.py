@@ -9,6 +9,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
+from icecore import text
 from icecore.cli import table
 from typer.testing import CliRunner
 
@@ -343,3 +344,43 @@ def test_groups_that_were_made_again_are_not_new(repo_path: str) -> None:
     found = icecore.open(repo_path).diff(first.snapshot_id)
     assert (found["new_groups"], found["deleted_groups"]) == ([], [])
     assert (found["updated_groups"], found["deleted_arrays"]) == (["/g"], ["/g/x"])
+
+
+def test_the_times_that_log_prints_name_their_commits(repo_path: str) -> None:
+    repo = icecore.create(repo_path)
+    with repo.writer("one") as writer:
+        writer.array("/x", "i4", (3,))[...] = 1
+    newest = icecore.open(repo_path).log()[0]
+    second = text.time_us(newest["time_us"])
+    bare = second[:-1]
+    for name in (second, bare, bare.replace("T", " ") + "Z", bare + "+00:00", bare[:-3] + "Z"):
+        assert icecore.open(f"{repo_path}@{name}").snapshot_id == newest["id"], name
+    exact = f"{bare}.{newest['time_us'] % 1_000_000:06}Z"
+    assert icecore.open(f"{repo_path}@{exact}").snapshot_id == newest["id"]
+
+
+def test_what_a_collection_took_from_a_writer_is_not_committed(repo_path: str) -> None:
+    repo = icecore.create(repo_path)
+    data = np.random.default_rng(1).normal(size=(100, 1000))
+    with repo.writer("before") as writer:
+        writer.array("/before", "f8", (1000,))[...] = data[0]
+    tip = icecore.open(repo_path).snapshot_id
+    late = icecore.open(repo_path).writer("late")
+    array = late.array("/x", "f8", data.shape, chunks=(10, 1000), shards=(20, 1000), codec="none")
+    array[...] = data
+    late._native.flush()
+    assert icecore.open(repo_path).gc(older_than_us=2**60)["chunks"] > 0
+    for _ in range(2):
+        with pytest.raises(icecore.Error, match="gone again") as caught:
+            late.commit()
+        assert caught.value.kind == "conflict"
+    late.abort()
+    assert icecore.open(repo_path).snapshot_id == tip
+    assert icecore.open(repo_path).verify(deep=True) == []
+    early = icecore.open(repo_path).writer("early")
+    array = early.array("/x", "f8", data.shape, chunks=(10, 1000), shards=(20, 1000), codec="none")
+    array[...] = data
+    early._native.flush()
+    icecore.open(repo_path).gc()
+    early.commit()
+    np.testing.assert_array_equal(icecore.open(repo_path)["/x"][...], data)

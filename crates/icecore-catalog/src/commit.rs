@@ -10,6 +10,7 @@ use icechunk::session::{Session, SessionErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
+use crate::native::ObjectId;
 use crate::node::{self, HIDDEN_GROUP};
 use crate::runtime::run;
 use crate::sound::Which;
@@ -33,6 +34,7 @@ impl Writer {
         let during = error::during(format!("{}: commit to {}", self.shared.url, self.branch));
         let id = run(async {
             let held = self.shared.lock.hold()?;
+            self.check_objects(&pending.objects)?;
             if !pending.containers.is_empty() {
                 containers::record(&self.shared.repository(), pending.containers.clone()).await?;
                 self.shared.note_recorded(&std::mem::take(&mut pending.containers)).await?;
@@ -54,6 +56,20 @@ impl Writer {
         .map_err(during)?;
         *pending = Pending::default();
         Ok(id)
+    }
+
+    /// Refuses to commit references to what a collection took for remains. In a folder, where a look costs next to nothing.
+    fn check_objects(&self, objects: &HashSet<ObjectId>) -> Result<()> {
+        let Root::Local(root) = &self.shared.root else { return Ok(()) };
+        match objects.iter().filter(|id| !root.join(id.name()).exists()).count() {
+            0 => Ok(()),
+            gone => {
+                let message = format!("{gone} of {} objects that were written are gone again", objects.len());
+                Err(Error::new(ErrorKind::Conflict, message).hint(
+                    "`icecore gc` takes what is older than --older-than and not committed: write it again, and commit sooner",
+                ))
+            }
+        }
     }
 
     /// Notes the checksums of what was written. The commit stands also when this fails: it is then read unchecked.

@@ -42,7 +42,8 @@ pub struct GcReport {
 
 impl Repo {
     /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
-    /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old.
+    /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old: in a
+    /// folder its commit then fails.
     ///
     /// # Errors
     /// ReadOnly, Conflict (someone else holds the repository's lock), Permission, Io, Network, Corrupt.

@@ -43,7 +43,10 @@ fn build() -> Runtime {
 /// Blocks on a future. A panic below (a damaged file that Icechunk trips over) becomes an error.
 pub(crate) fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     own_numbers();
-    let runtime = runtime();
+    let runtime = catch_unwind(runtime).map_err(|panic| {
+        Error::new(ErrorKind::Memory, text(panic.as_ref()))
+            .hint("raise the limits on threads (`ulimit -u`) and on open files (`ulimit -n`)")
+    })?;
     catch_unwind(AssertUnwindSafe(|| runtime.block_on(future))).unwrap_or_else(|panic| Err(unexpected(panic.as_ref())))
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Pending {
     pub containers: Vec<VirtualChunkContainer>,
     /// Arrays whose references Icechunk will merge with those of the version before.
     pub touched: HashSet<String>,
+    /// Objects that chunks refer to.
+    pub objects: HashSet<ObjectId>,
 }
 
 impl Writer {
@@ -144,6 +146,9 @@ impl Writer {
         let counts = self.counts(path)?;
         let mut references = Vec::with_capacity(chunks.len());
         for (flat, place) in chunks {
+            if let ChunkPlace::Object { id, .. } = place {
+                pending.objects.insert(*id);
+            }
             references.push((coordinates(path, *flat, &counts)?, payload(path, *flat, place)?));
         }
         run(async {

@@ -85,7 +85,7 @@ def assay(
     else:
         name = os.fspath(source)
         own = sourcing.is_repository(name)
-        entries, failures = _entries(name, storage)
+        entries, failures = _entries(name, storage, array is not None)
         if not entries and array is None and Path(name).is_file():
             found = programs.assay(Path(name), progress)
             return Assay(name, files=[found], seconds=time.perf_counter() - began)
@@ -102,14 +102,16 @@ def assay(
     return Assay(name, arrays, [], notes, time.perf_counter() - began, failures)
 
 
-def _entries(name: str, storage: Mapping[str, str] | None) -> tuple[list[ArrayEntry], list[sourcing.Failure]]:
-    """The arrays of a source, none where it is a file of another kind; and, where there are some, what else
-    could not be read.
+def _entries(
+    name: str, storage: Mapping[str, str] | None, wanted: bool
+) -> tuple[list[ArrayEntry], list[sourcing.Failure]]:
+    """The arrays of a source, none where it is a file of another kind (an error where some are ``wanted``);
+    and, where there are some, what else could not be read.
     """
     indexed, failures = sourcing.gather(name, repositories=True, storage=dict(storage or {}), tables=True)
     entries = [entry for source in indexed for entry in source.arrays.arrays.values()]
     for failure in [] if entries else failures:
-        if not Path(name).is_file() or failure.kind in ("source-missing", "io", "source-changed"):
+        if wanted or not Path(name).is_file() or failure.kind in ("source-missing", "io", "source-changed"):
             raise errors.make(failure.kind, failure.message, failure.hint)
     return entries, failures if entries else []
 

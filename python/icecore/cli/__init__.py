@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -98,5 +99,6 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         text, status = describe(error, arguments)
-        print(text, file=sys.stderr)
+        with suppress(OSError):  # the status tells of it too
+            print(text, file=sys.stderr, flush=True)
         return status

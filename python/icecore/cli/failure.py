@@ -43,6 +43,8 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
         return _format("invalid", usage(), f"icecore{verb} --help"), 2
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         return _format("interrupted", str(error) or "stopped", ""), 130
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
+        return _format("invalid", f"{error.object:.60} is not UTF-8", "write it in UTF-8"), 2
     for kind_of, kind in _KINDS:
         if isinstance(error, kind_of):
             return _format(kind, str(error) or type(error).__name__, ""), 2

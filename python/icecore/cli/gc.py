@@ -20,7 +20,9 @@ def gc(
     older_than: Annotated[
         str,
         typer.Option(
-            metavar="AGE", help="Spare younger objects, which a writer may still need: 30m, 12h, 7d."
+            metavar="AGE",
+            help="Spare younger objects, which a writer may still need (it can't commit without them): 30m, "
+            "12h, 7d.",
         ),
     ] = "1d",
     json: Json = False,

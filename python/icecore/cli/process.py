@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from gc import freeze, set_threshold
+from threading import Timer, main_thread
 from typing import Any, NoReturn
 
 #: objects that are made before Python looks for cycles among them
@@ -18,6 +19,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT, _OWN = 256 << 20, 32 << 20
 #: exit statuses: that of Ctrl-C, and what the numbers of other signals are added to
 _INTERRUPTED, _SIGNALLED = 130, 128
+#: seconds until Ctrl-C is tried again where it was lost
+_AGAIN = 0.05
 _ended_by: list[int] = []
 
 
@@ -56,6 +59,19 @@ def heed() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
+    sys.unraisablehook = _lost
+
+
+def _lost(what: sys.UnraisableHookArgs) -> None:
+    """Python drops what is raised while an object is taken apart, Ctrl-C too, which often comes just there
+    when h5py is at work. Then it comes again.
+    """
+    if what.exc_type is KeyboardInterrupt:
+        again = Timer(_AGAIN, signal.pthread_kill, (main_thread().ident, signal.SIGINT))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _end(number: int, _: Any) -> NoReturn:

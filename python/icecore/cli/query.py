@@ -98,7 +98,12 @@ def query(
         raise errors.make("invalid", f"--explain writes no rows to {output}", "leave one of them out")
     if output is not None:
         writer(output)
-    table = open_repo(repo, storage, allow_links).table(path)
+    opened = open_repo(repo, storage, allow_links)
+    if output is not None:
+        from icecore.cli.spare import spare
+
+        spare(opened, output)
+    table = opened.table(path)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
         with Progress("query") if reduce is not None else nullcontext():

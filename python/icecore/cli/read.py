@@ -80,8 +80,10 @@ def read(
         tell_packed(array.path, array)
         _say(bound)
         return
+    from icecore.cli.spare import spare
     from icecore.export import save
 
+    spare(array.repo, output)
     with Progress("read"):
         data = save(array, index, output, **precision)
     if json:

@@ -47,6 +47,7 @@ class Table:
     def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
         self._group = group
         arrays = group.arrays
+        self._is_all = columns is None
         if columns is not None:
             self._columns = {name: self._named(arrays, name) for name in _listed(columns)}
             self._left_out: dict[str, str] = {}
@@ -276,6 +277,9 @@ class Table:
         the variable's name; :meth:`scan` leaves columns and rows out before they are read.
         """
         return self.scan().__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Table, (self._group, None if self._is_all else list(self._columns)))
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         if columns is None:

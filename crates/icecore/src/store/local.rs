@@ -8,10 +8,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use icecore_catalog::LinkIdentity;
 use icecore_grid::{Error, ErrorKind, Result};
 
-/// An open file and what it was when it was opened.
+use super::handles::Handle;
+
+/// A file and what it was when it was opened. Where very many are open already it is opened again by each read.
 #[derive(Debug)]
 pub struct LocalFile {
-    file: File,
+    file: Option<Handle>,
     path: PathBuf,
     name: String,
     stamp: Stamp,
@@ -44,12 +46,8 @@ impl LocalFile {
     /// Opens `path`; `linked` says that it is somebody's file, which may have changed since it was linked.
     pub fn open(path: &Path, linked: bool) -> Result<Self> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| open_error(&name, linked, &e))?;
-        let metadata = file.metadata().map_err(|e| open_error(&name, linked, &e))?;
-        if !metadata.is_file() {
-            return Err(Error::new(ErrorKind::Io, format!("{name} is not a regular file")));
-        }
-        Ok(Self { file, path: path.to_owned(), name, stamp: Stamp::of(&metadata), linked })
+        let (file, stamp) = opened(path, &name, linked)?;
+        Ok(Self { file: Handle::keep(file), path: path.to_owned(), name, stamp, linked })
     }
 
     /// The path, for messages.
@@ -67,7 +65,10 @@ impl LocalFile {
     /// Objects of a repository are never written twice under one name: of those the open file tells, without a walk along the
     /// path, whether it was changed, or removed (which is what replacing it does, too).
     pub fn is_current(&self) -> bool {
-        let now = if self.linked { std::fs::metadata(&self.path) } else { self.file.metadata() };
+        let now = match &self.file {
+            Some(file) if !self.linked => file.metadata(),
+            _ => std::fs::metadata(&self.path),
+        };
         now.is_ok_and(|m| m.nlink() > 0 && Stamp::of(&m) == self.stamp)
     }
 
@@ -93,23 +94,45 @@ impl LocalFile {
 
     /// Fills `buffer` from `offset` on, whole or with an error.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        match &self.file {
+            Some(file) => self.read_from(file, offset, buffer),
+            None => self.read_from(&self.again()?, offset, buffer),
+        }
+    }
+
+    /// The file opened again, if it is the same.
+    fn again(&self) -> Result<File> {
+        let (file, stamp) = opened(&self.path, &self.name, self.linked)?;
+        if stamp == self.stamp {
+            return Ok(file);
+        }
+        Err(changed(&self.name, "it is another file now than when the read began"))
+    }
+
+    fn read_from(&self, file: &File, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let end = offset.saturating_add(buffer.len() as u64);
-        self.file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
+        let size_now = || file.metadata().map_or(0, |m| m.len());
+        file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
             std::io::ErrorKind::UnexpectedEof if self.linked => {
-                changed(&self.name, &format!("bytes {offset}..{end} were wanted, it has {} now", self.size_now()))
+                changed(&self.name, &format!("bytes {offset}..{end} were wanted, it has {} now", size_now()))
             }
             std::io::ErrorKind::UnexpectedEof => Error::new(
                 ErrorKind::Corrupt,
-                format!("{} ends too early: bytes {offset}..{end} were wanted, it has {}", self.name, self.size_now()),
+                format!("{} ends too early: bytes {offset}..{end} were wanted, it has {}", self.name, size_now()),
             )
             .hint("run `icecore verify` on the repository"),
             _ => Error::new(ErrorKind::Io, format!("cannot read bytes {offset}..{end} of {}: {e}", self.name)),
         })
     }
+}
 
-    fn size_now(&self) -> u64 {
-        self.file.metadata().map_or(0, |m| m.len())
+fn opened(path: &Path, name: &str, linked: bool) -> Result<(File, Stamp)> {
+    let file = File::open(path).map_err(|e| open_error(name, linked, &e))?;
+    let metadata = file.metadata().map_err(|e| open_error(name, linked, &e))?;
+    if !metadata.is_file() {
+        return Err(Error::new(ErrorKind::Io, format!("{name} is not a regular file")));
     }
+    Ok((file, Stamp::of(&metadata)))
 }
 
 fn changed(name: &str, how: &str) -> Error {
@@ -126,6 +149,9 @@ fn open_error(name: &str, linked: bool, error: &std::io::Error) -> Error {
             (ErrorKind::Corrupt, "an object of the repository is gone: run `icecore verify`")
         }
         std::io::ErrorKind::PermissionDenied => (ErrorKind::Permission, "check the file's permissions"),
+        _ if error.raw_os_error() == Some(libc::EMFILE) => {
+            (ErrorKind::Io, "this process has too many files open: raise the limit (`ulimit -n`)")
+        }
         _ => (ErrorKind::Io, ""),
     };
     Error::new(kind, format!("cannot open {name}: {error}")).hint(hint)

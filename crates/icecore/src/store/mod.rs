@@ -2,6 +2,7 @@
 
 mod body;
 mod cost;
+mod handles;
 mod local;
 mod remote;
 mod source;
