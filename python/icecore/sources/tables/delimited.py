@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
+from icecore.sources.tables.bytewise import bytewise
 from icecore.sources.tables.header import is_header, is_measured, names_rows
 from icecore.sources.tables.lines import COMMENTS, cells_of, headed
 from icecore.sources.tables.ruled import ruled
@@ -99,7 +100,7 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
     whole = _flat(lines)
     body = _body(whole)
-    if (spec := ruled(whole, lines)) is not None:
+    if (spec := bytewise(whole, lines) or ruled(whole, lines)) is not None:
         return replace(spec, offset=mark + spec.offset)
     if body and _is_one_with_commas(body):
         return b";"

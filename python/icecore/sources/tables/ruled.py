@@ -58,7 +58,7 @@ def _barred(lines: list[bytes]) -> Found | None:
     for kind, unit, null in zip(kinds, units, nulls, strict=True):
         attrs: dict[str, Any] = {"units": unit} if unit else {}
         is_text = kind.lower().startswith(_TEXTS)
-        found.append(("words", attrs) if is_text else ("any", attrs | _number(null)))
+        found.append(("words", attrs) if is_text else ("any", attrs | missing(null)))
     return _fixed(lines, first + len(head), spans, names, found)
 
 
@@ -115,7 +115,7 @@ def _start(rows: list[bytes], span: Span) -> int:
     return span[0] + (before.pop() if len(before) == 1 and len(set(map(len, texts))) > 1 else 0)
 
 
-def _number(null: str) -> dict[str, Any]:
+def missing(null: str) -> dict[str, Any]:
     """The attribute of a number that stands for null; words do so anyway."""
     try:
         value = float(null)
