@@ -307,9 +307,10 @@ class _TablePack:
     def _finish(self) -> None:
         """Write what is left, then the attributes, then prove that the text can be printed again."""
         if self._growing is None:
-            raise errors.make(
-                "format", f"{self._job.files[0].place} holds no rows of a table", "is it the right file?"
-            )
+            file = self._job.files[0]
+            named = file.spec is not None and file.spec.layout == "delimited" and not file.spec.label
+            hint = "if its first line is a row: --no-header" if named else "is it the right file?"
+            raise errors.make("format", f"{file.place} holds no rows of a table", hint)
         self._growing.finish(self._rows)
         self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows
         path, table = self._job.path, dict(self._stored.kept) if self._stored is not None else {}

@@ -23,7 +23,8 @@ from icecore.sources.signatures import arrays_in
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
-from icecore.sources.tables.delimited import ends_in_cr, is_json, is_text, sniff
+from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
+from icecore.sources.tables.encoding import TO_UTF8, UTF16
 from icecore.sources.tables.lines import unique
 
 _START = 1 << 16
@@ -169,11 +170,15 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
     """The layout of a table without a label.
 
     Raises:
-        Error: ``unsupported`` for tar archives, JSON, and lines that are too long or end in CR.
+        Error: ``unsupported`` for tar archives, UTF-16, JSON, and lines that are too long or end in CR.
     """
     if is_tar(start):
         hint = "unpack it first: tar -xf"
         raise errors.make("unsupported", f"{member.place} is a tar archive, no table", hint)
+    if start.startswith(UTF16):
+        raise errors.make("unsupported", f"{member.place} is text in UTF-16", TO_UTF8)
+    if not is_printable(start):
+        return None
     if is_json(start):
         hint = "write its rows as CSV, or its arrays as Zarr or NetCDF"
         raise errors.make("unsupported", f"{member.place} is JSON, no table of text", hint)
