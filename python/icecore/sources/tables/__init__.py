@@ -234,7 +234,8 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
     folder = os.path.dirname(source) or "."
     if (found := _beside(folder, base)) is not None or not base.endswith(".fmt"):
         return found
-    for volume in Path(os.path.abspath(folder)).parents:
+    here = Path(os.path.abspath(folder))
+    for volume in (here, *here.parents):
         for structures in sorted(path for path in volume.glob("[Ll][Aa][Bb][Ee][Ll]") if path.is_dir()):
             if (found := _beside(str(structures), base)) is not None:
                 return found
