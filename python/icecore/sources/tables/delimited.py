@@ -30,6 +30,8 @@ _JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
 _COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
 #: the most lines of a row of names, and what is between two of them
 _TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
+#: what may have line ends of any kind in it
+_QUOTED = re.compile(rb'"[^"]*"')
 #: a date and a time of day, on their own in a row
 _STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
@@ -58,8 +60,11 @@ def is_json(start: bytes) -> bool:
 
 
 def ends_in_cr(start: bytes) -> bool:
-    """Whether lines end in CR alone, as they did on a Macintosh."""
-    return b"\n" not in start and b"\r" in start[:-1]
+    """Whether most lines end in CR alone, as they did on a Macintosh; the last one may have another end."""
+    if b"\r" not in start[:-1]:
+        return False
+    bare = _QUOTED.sub(b"", start)
+    return bare[:-1].count(b"\r") - bare.count(b"\r\n") > bare.count(b"\n")
 
 
 def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec | None:
