@@ -22,6 +22,7 @@ HEADERS = {
     "words, a comma too many": (b"a,b,\nv,x,\nw,y,\n", ["a", "b", "column_3"]),
     "years": (b"name,2019,2020\nx,1,2\ny,3,4\n", ["name", "2019", "2020"]),
     "years, no name": (b",2019,2020\nx,1,2\ny,3,4\n", ["column_1", "2019", "2020"]),
+    "quotes in names": (b'a,"the ""b""","""c"" or d"," e "\n1,2,3,4\n', ["a", 'the "b"', '"c" or d', "e"]),
     "a year above words": (b"state,2018\nAK,R+15\nAL,R+28\nCA,D+12\n", ["state", "2018"]),
     "years above words": (b"id,2018,2019\n1,low,high\n2,low,low\n", ["id", "2018", "2019"]),
     "wavelengths": (b"t,400,410,420\n0.5,1,9,3\n0.7,2,3,4\n", ["t", "400", "410", "420"]),
