@@ -82,6 +82,7 @@ TOLD = {
     "latin-1": (b"a;b\n1;1\xa0011,5\n2;2\xa0012,5\n", "column b is text, with thousands set apart"),
     "both marks": (b"a;b\n1,5;0.25\n2,5;0.75\n", "column a is text, with decimal commas"),
     "days": (b"a;b\n31.12.2020;1\n01.01.2021;2\n", "column a is text, with dates"),
+    "days of one digit": (b"a,b\n2014-7-1,1\n2014-7-2 9:05,2\n", "column a is text, with dates"),
     "months": (b"a,b\n12/31/2020 11:59 PM,1\n1/1/2021 0:00 AM,2\n", "column a is text, with dates"),
     "other times with offsets": (
         b"a,b\n2020-01-01T00:00 +02:00,1\n2020-01-01T00:01 +02:00,2\n",

@@ -17,7 +17,7 @@ _BY_POINTS = re.compile(rb"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 #: blanks, apostrophes, no-break spaces
 _BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\x99])\d{3})+([.,]\d*)?")
 _CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
-_DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}\.\d\d\.\d\d)" + _CLOCK)
+_DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK)
 _OFFSET = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?[-+]\d\d:?\d\d")
 #: at the end of a time's pattern
 _AHEAD = re.compile(r"[-+]\d\d:?(\d\d)?$")
