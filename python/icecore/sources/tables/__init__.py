@@ -54,7 +54,7 @@ def matches(source: ByteSource, start: bytes) -> bool:
 
 def open(source: str) -> ArrayMap:
     """Find the tables of a file: those that a label describes, those of an archive's members, or the file
-    itself.
+    itself. Members that are damaged are among what ``failed``.
 
     Raises:
         Error: ``format`` where nothing is a table, ``source-missing`` where a label's file is not there,
@@ -66,17 +66,25 @@ def open(source: str) -> ArrayMap:
         )
     found = members(source)
     arrays: dict[str, tuple[str, str]] = {}
-    try:
-        tables = [table for member in found for table in _tables(member, found, source, arrays)]
-    except FAULTS as error:
-        if isinstance(error, errors.Error):
-            raise
-        raise errors.make("corrupt", f"{source}: {error}", "test the archive") from error
+    tables: list[TableFile] = []
+    failed: list[errors.Error] = []
+    for member in found:
+        try:
+            tables += _tables(member, found, source, arrays)
+        except FAULTS as error:
+            if isinstance(error, errors.Error):
+                raise
+            failed.append(errors.make("corrupt", f"{member.place}: {error}", "test the archive"))
+            if member.name.endswith(_LABELS):
+                tables = []  # what it describes would be read without it
+                break
+    if failed and not tables:
+        raise failed[-1]
     labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
     tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
         raise _no_table(source, list(arrays.values()))
-    result = ArrayMap(source)
+    result = ArrayMap(source, failed=failed)
     for place, (name, kind) in arrays.items():
         if place not in labelled:
             result.dropped.append(
