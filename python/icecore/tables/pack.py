@@ -12,7 +12,7 @@ from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
 from icecore.tables.extending import Extending, rewritten
-from icecore.tables.filestate import FileState
+from icecore.tables.filestate import FileState, more
 from icecore.tables.fitting import alike, prints
 from icecore.tables.growing import Growing
 from icecore.tables.held import Held
@@ -262,7 +262,7 @@ class _TablePack:
             if self._columns.widen(state.spec, column, cell, f"row {self._rows + row} of {state.file.place}"):
                 again = True
             else:
-                state.lost[column] = state.lost.get(column, 0) + count
+                more(state.lost, column, count, cell)
         if again:
             raise _Again
         if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
