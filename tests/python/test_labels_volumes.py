@@ -76,8 +76,9 @@ def test_a_label_takes_nothing_of_another_one_of_its_name(tmp_path: Path, missin
     assert caught.value.kind == "source-missing"
 
 
-def test_structures_in_the_label_folder_of_a_volume(tmp_path: Path) -> None:
-    data = tmp_path / "VOLUME" / "DATA" / "2009"
+@pytest.mark.parametrize("below", ["DATA/2009", "."])
+def test_structures_in_the_label_folder_of_a_volume(tmp_path: Path, below: str) -> None:
+    data = tmp_path / "VOLUME" / below
     data.mkdir(parents=True)
     (tmp_path / "VOLUME" / "LABEL").mkdir()
     (tmp_path / "VOLUME" / "LABEL" / "a.fmt").write_text(column("C", "ASCII_INTEGER", 1, 6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import icecore
@@ -81,6 +82,7 @@ TOLD = {
     "latin-1": (b"a;b\n1;1\xa0011,5\n2;2\xa0012,5\n", "column b is text, with thousands set apart"),
     "both marks": (b"a;b\n1,5;0.25\n2,5;0.75\n", "column a is text, with decimal commas"),
     "days": (b"a;b\n31.12.2020;1\n01.01.2021;2\n", "column a is text, with dates"),
+    "days of one digit": (b"a,b\n2014-7-1,1\n2014-7-2 9:05,2\n", "column a is text, with dates"),
     "months": (b"a,b\n12/31/2020 11:59 PM,1\n1/1/2021 0:00 AM,2\n", "column a is text, with dates"),
     "other times with offsets": (
         b"a,b\n2020-01-01T00:00 +02:00,1\n2020-01-01T00:01 +02:00,2\n",
@@ -203,6 +205,33 @@ def test_utf_16_is_told_how_to_convert(tmp_path: Path, code: str) -> None:
     with pytest.raises(Error, match="no known format") as caught:
         icecore.pack(tmp_path / "t.csv", into="memory://")
     assert "iconv -f UTF-16 -t UTF-8" in caught.value.hint
+
+
+@pytest.mark.parametrize("code", ["utf-16-le", "utf-16-be"])
+def test_utf_16_made_smaller_is_told_how_to_convert(tmp_path: Path, code: str) -> None:
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\ufeffa;b\n1;2\n3;4\n5;6\n".encode(code)))
+    with pytest.raises(Error, match="is text in UTF-16") as caught:
+        icecore.pack(tmp_path / "t.csv.gz", into="memory://")
+    assert "iconv -f UTF-16 -t UTF-8" in caught.value.hint
+
+
+def test_a_binary_file_made_smaller_is_no_table(tmp_path: Path) -> None:
+    """A single byte that looks like a line end or a separator makes no rows."""
+    noise = np.random.default_rng(1).integers(0, 256, 4000, "u1")
+    noise[9::20], noise[19::20] = ord(","), ord("\n")
+    (tmp_path / "t.dat.gz").write_bytes(gzip.compress(noise.tobytes()))
+    with pytest.raises(Error, match="holds no table"):
+        icecore.pack(tmp_path / "t.dat.gz", into="memory://")
+
+
+def test_a_single_row_may_be_no_header(tmp_path: Path) -> None:
+    """As inventories of PDS4 are, with one product."""
+    (tmp_path / "t.csv").write_bytes(b"P,urn:nasa:pds:x:y:z::1.0\r\n")
+    with pytest.raises(Error, match="holds no rows of a table") as caught:
+        icecore.pack(tmp_path / "t.csv", into="memory://")
+    assert "--no-header" in caught.value.hint
+    icecore.pack(tmp_path / "t.csv", tmp_path / "r.icecore", "/t", header=False)
+    assert values(icecore.open(tmp_path / "r.icecore").table("/t")) == [[b"P"], [b"urn:nasa:pds:x:y:z::1.0"]]
 
 
 @pytest.mark.parametrize("mark", [b"#", b"!", b"%"])

@@ -270,7 +270,8 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 def test_a_text_beyond_all_bounds_is_kept_without_a_value(tmp_path: Path) -> None:
     table, report = packed(tmp_path, b"id,geom\n1,a\n2," + b"x" * 1_200_000 + b"\n3,c\n")
     assert table["geom"][...].tolist() == ["a", "", "c"]
-    assert "1 cell of column geom kept as text, no values" in [note.message for note in report.notes]
+    told = f"1 cell of column geom kept as text, no values: {'x' * 40!r}"
+    assert told in [note.message for note in report.notes]
 
 
 def test_blanks_and_quotes_inside_of_quoted_texts(tmp_path: Path) -> None:

@@ -99,3 +99,12 @@ def test_a_damaged_byte_of_a_table_of_one_row(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,\x002\n")
     repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
     assert (again, len(repo.table("/t"))) == (b"a,b\n1,\x002\n", 1)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_carriage_returns_in_quotes_end_no_lines(tmp_path: Path, end: bytes) -> None:
+    text = end.join([b"a,b", b'"x\ry\rz\rw",1', b'"u\rv",2', b"t,3", b""])
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert repo["/t/a"][:].tolist() == [b"x\ry\rz\rw", b"u\rv", b"t"]

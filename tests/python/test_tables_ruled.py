@@ -46,6 +46,10 @@ RULED = {
     b"1   two words  1.25 \n2              -2.5 \n3   c               \n",
     "a comment above": b"# from astropy\n\nid    a name     x\n== ========= =====\n"
     b" 1 two words  1.25\n 2           -2.50\n 3         c      \n",
+    "RST": b"== ========= =====\nid    a name     x\n== ========= =====\n"
+    b" 1 two words  1.25\n 2           -2.50\n 3         c      \n== ========= =====\n",
+    "RST, and more": b"== ========= =====\r\nid    a name     x\r\n== ========= =====\r\n"
+    b" 1 two words  1.25\r\n 2           -2.50\r\n 3         c      \r\n== ========= =====\r\n\r\nEnd.\r\n",
     "SQL Server": b"id  a name    x    \r\n--- --------- -----\r\n"
     b"  1 two words  1.25\r\n  2           -2.50\r\n  3 c              \r\n",
 }

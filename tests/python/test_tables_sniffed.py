@@ -42,7 +42,16 @@ def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.kind == "unsupported"
 
 
-@pytest.mark.parametrize("text", [b"a,b\r1,2\r3,4\r", b"  1   2\r  3   4\r", b"x\r1\r2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a,b\r1,2\r3,4\r",
+        b"  1   2\r  3   4\r",
+        b"x\r1\r2",
+        b"a,b\r1,2\r3,4\n",
+        b'a,b\r1,"2\nor\n3"\r3,4\r',
+    ],
+)
 def test_lines_that_end_in_carriage_returns(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "t.csv").write_bytes(text)
     with pytest.raises(Error, match=r"lines of .*t\.csv end in carriage returns alone") as caught:

@@ -136,3 +136,26 @@ def test_an_archive_one_of_whose_joined_members_is_damaged_is_left_out(tmp_path:
     report = icecore.pack(files, tmp_path / "r.icecore", "/t", concat="rows", keep_going=True)
     assert [Path(each.name).name for each in report.failures] == ["1.zip:b.csv"]
     assert len(icecore.open(tmp_path / "r.icecore").table("/t")) == 600_000
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.lbl"])
+def test_a_small_member_that_is_damaged_is_left_out(tmp_path: Path, name: str) -> None:
+    """As a long one is; but for a label, without which its table would be another one."""
+    text = b"t,x\n" + b"".join(b"%d,%d\n" % (row, row * row % 9973) for row in range(1000))
+    with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        for member in ("a.csv", name, "c.csv"):
+            file.writestr(member, text)
+        info = file.infolist()[1]
+    data = bytearray((tmp_path / "t.zip").read_bytes())
+    data[info.header_offset + 30 + len(name) + info.compress_size // 2] ^= 0xFF
+    (tmp_path / "t.zip").write_bytes(data)
+    with pytest.raises(Error, match=rf"t\.zip:{name}: '{name}' is damaged") as caught:
+        icecore.pack(tmp_path / "t.zip", tmp_path / "r.icecore")
+    assert caught.value.kind == "corrupt"
+    if name == "b.lbl":
+        with pytest.raises(Error, match="is damaged"):
+            icecore.pack(tmp_path / "t.zip", tmp_path / "r.icecore", keep_going=True)
+        return
+    report = icecore.pack(tmp_path / "t.zip", tmp_path / "r.icecore", keep_going=True)
+    assert [each.message for each in report.failures if "b.csv' is damaged" in each.message]
+    assert sorted(icecore.open(tmp_path / "r.icecore")["/t"]) == ["a", "c"]

@@ -16,7 +16,6 @@ import glob
 import json
 import os
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -299,6 +298,7 @@ def _known() -> str:
 
 def _unknown(source: str) -> errors.Error:
     from icecore.sources.tables.delimited import is_printable
+    from icecore.sources.tables.encoding import TO_UTF8, UTF16
 
     data = open_bytes(source)
     try:
@@ -307,8 +307,8 @@ def _unknown(source: str) -> errors.Error:
         data.close()
     found = f"starts with {start[:8]!r}" if size else "is empty"
     hint = f"known: {_known()}"
-    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        hint = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
+    if start.startswith(UTF16):
+        hint = TO_UTF8
     elif start.startswith(HDF4):
         found, hint = "is HDF4", "make HDF5 of it: h4toh5convert, of the HDF Group's H4toH5 tools"
     elif start.startswith(b"PK") and is_remote(source):

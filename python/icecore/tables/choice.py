@@ -24,13 +24,15 @@ Codec = dict[str, Any]
 CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
 #: bytes of a chunk of long texts
 WIDE = 1 << 22
-#: rows that are measured of a table of several chunks, and the longest step at which it may repeat itself
+#: rows that are measured, and the longest step at which they may repeat themselves
 _ROWS, _LONGEST = 1 << 13, 1024
 #: a column that shrinks this much with the first codecs is not measured any further: of columns that repeat
 #: each value, with those that take a tenth of pco's time; of any
 _REPEATS, _ENOUGH = 100, 200
 #: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
 _SAME, _FEW = 1.001, 24
+#: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
+_WORTH = 0.99
 #: so many columns of a type are measured that are not larger; the others take what most of them took
 _MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -80,7 +82,7 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         return [*best[:-1], _zstd(19 if whole else 9), _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
-    sample = values if whole else values[:_ROWS]
+    sample = values if whole and options.smallest else values[:_ROWS]
     # What a few rows repeat may well vary behind them.
     if len(sample) == _ROWS and not whole and not options.smallest:
         quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
@@ -90,7 +92,8 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     if constant(values) is not None:
         return [*next(_numbers(column, 1, whole, pco)), _CRC]  # nothing to tell them apart by
     step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
-    best, size = _smallest(_numbers(column, step, whole, pco), sample)
+    worth = _WORTH if whole and len(sample) < len(values) else _SAME
+    best, size = _smallest(_numbers(column, step, whole, pco), sample, worth=worth)
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
         best, _ = _smallest(_settled(column, step, pco), sample, (best, size))
     return [*best, _CRC]
@@ -160,10 +163,13 @@ def _arranged(first: Codec, width: int, level: int) -> list[list[Codec]]:
 
 
 def _smallest(
-    candidates: Iterable[list[Codec]], sample: np.ndarray, before: tuple[list[Codec], int] = ([], 0)
+    candidates: Iterable[list[Codec]],
+    sample: np.ndarray,
+    before: tuple[list[Codec], int] = ([], 0),
+    worth: float = _SAME,
 ) -> tuple[list[Codec], int]:
     """The candidate that makes least of a sample, and of how many bytes; one that does not take its values is
-    passed over. ``before``: the one that was best so far.
+    passed over. ``before``: the one that was best so far; ``worth``: of its size that the next may have.
     """
     best, size = before
     for candidate in candidates:
@@ -172,7 +178,7 @@ def _smallest(
         except errors.Error:
             continue
         # Of two that are as good the later has less to find out by itself.
-        if not best or stored <= size * _SAME:
+        if not best or stored <= size * worth:
             best, size = candidate, stored
         if size * _ENOUGH < sample.nbytes:
             break

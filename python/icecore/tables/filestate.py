@@ -30,8 +30,9 @@ class FileState:
         self.most = BLOCK
         self.escaped = self.lines = self.odd = 0
         self.shown = ""
-        self.junk: dict[int, int] = {}
-        self.lost: dict[int, int] = {}
+        #: column → how many cells, and the first of them
+        self.junk: dict[int, tuple[int, bytes]] = {}
+        self.lost: dict[int, tuple[int, bytes]] = {}
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -67,5 +68,11 @@ class FileState:
             row, line = parsed["line"]
             self.odd += parsed["lines"]
             self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
-        for column, count, _, _ in parsed["junk"]:
-            self.junk[column] = self.junk.get(column, 0) + count
+        for column, count, _, cell in parsed["junk"]:
+            more(self.junk, column, count, cell)
+
+
+def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: bytes) -> None:
+    """Add up cells of a column, of which ``cell`` is one."""
+    before, first = cells.get(column, (0, cell))
+    cells[column] = before + count, first

@@ -17,7 +17,9 @@ _BY_POINTS = re.compile(rb"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 #: blanks, apostrophes, no-break spaces
 _BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\x99])\d{3})+([.,]\d*)?")
 _CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
-_DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}\.\d\d\.\d\d)" + _CLOCK)
+_DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK)
+#: of these some are read
+_READ = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d" + _CLOCK)
 _OFFSET = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?[-+]\d\d:?\d\d")
 #: at the end of a time's pattern
 _AHEAD = re.compile(r"[-+]\d\d:?(\d\d)?$")
@@ -92,7 +94,9 @@ def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
             if _COMMA.fullmatch(cell):
                 return "decimal commas", cell, "numbers with points are read"
     if cells and _most(cells, _DAY.fullmatch):
-        return "dates", cells[0], "dates like 2009-12-31 are read"
+        for cell in cells:
+            if not _READ.fullmatch(cell):
+                return "dates", cell, "dates like 2009-12-31 are read"
     if cells and _most(cells, _OFFSET.fullmatch):
         return "times with an offset", cells[0], "times like 2009-12-31T23:59+02:00 are read"
     return None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from icecore.sources.tables.encoding import decoded
 from icecore.tables.filestate import FileState
 from icecore.text import plural
+
+_SHOWN = 40
 
 
 def told(state: FileState) -> Iterator[tuple[str, str]]:
@@ -15,9 +18,9 @@ def told(state: FileState) -> Iterator[tuple[str, str]]:
         yield name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
     if state.foreign:
         yield name, f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"
-    for column, count in [*state.junk.items(), *state.lost.items()]:
-        title = state.columns[column]["name"]
-        yield name, f"{plural(count, 'cell')} of column {title} kept as text, no values"
+    for column, (count, cell) in [*state.junk.items(), *state.lost.items()]:
+        title, shown = state.columns[column]["name"], decoded(cell).strip()[:_SHOWN]
+        yield name, f"{plural(count, 'cell')} of column {title} kept as text, no values: {shown!r}"
     spec = state.spec
     for note in spec.notes if spec is not None else ():
         yield name, note
@@ -26,7 +29,7 @@ def told(state: FileState) -> Iterator[tuple[str, str]]:
         many = f"{plural(len(cut), 'field')} of {len(state.columns)} end in the middle of the next one"
         yield name, f"{many}, and are taken without what they share with it: {few(cut)}"
     found = source["rows"][1] - source["rows"][0]
-    if spec is not None and spec.rows is not None and spec.rows != found:
+    if spec is not None and spec.label and spec.rows is not None and spec.rows != found:
         yield name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
 
 

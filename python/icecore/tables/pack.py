@@ -12,7 +12,7 @@ from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
 from icecore.tables.extending import Extending, rewritten
-from icecore.tables.filestate import FileState
+from icecore.tables.filestate import FileState, more
 from icecore.tables.fitting import alike, prints
 from icecore.tables.growing import Growing
 from icecore.tables.held import Held
@@ -262,7 +262,7 @@ class _TablePack:
             if self._columns.widen(state.spec, column, cell, f"row {self._rows + row} of {state.file.place}"):
                 again = True
             else:
-                state.lost[column] = state.lost.get(column, 0) + count
+                more(state.lost, column, count, cell)
         if again:
             raise _Again
         if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
@@ -307,9 +307,10 @@ class _TablePack:
     def _finish(self) -> None:
         """Write what is left, then the attributes, then prove that the text can be printed again."""
         if self._growing is None:
-            raise errors.make(
-                "format", f"{self._job.files[0].place} holds no rows of a table", "is it the right file?"
-            )
+            file = self._job.files[0]
+            named = file.spec is not None and file.spec.layout == "delimited" and not file.spec.label
+            hint = "if its first line is a row: --no-header" if named else "is it the right file?"
+            raise errors.make("format", f"{file.place} holds no rows of a table", hint)
         self._growing.finish(self._rows)
         self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows
         path, table = self._job.path, dict(self._stored.kept) if self._stored is not None else {}

@@ -23,7 +23,8 @@ from icecore.sources.signatures import arrays_in
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
-from icecore.sources.tables.delimited import ends_in_cr, is_json, is_text, sniff
+from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
+from icecore.sources.tables.encoding import TO_UTF8, UTF16
 from icecore.sources.tables.lines import unique
 
 _START = 1 << 16
@@ -53,7 +54,7 @@ def matches(source: ByteSource, start: bytes) -> bool:
 
 def open(source: str) -> ArrayMap:
     """Find the tables of a file: those that a label describes, those of an archive's members, or the file
-    itself.
+    itself. Members that are damaged are among what ``failed``.
 
     Raises:
         Error: ``format`` where nothing is a table, ``source-missing`` where a label's file is not there,
@@ -65,17 +66,25 @@ def open(source: str) -> ArrayMap:
         )
     found = members(source)
     arrays: dict[str, tuple[str, str]] = {}
-    try:
-        tables = [table for member in found for table in _tables(member, found, source, arrays)]
-    except FAULTS as error:
-        if isinstance(error, errors.Error):
-            raise
-        raise errors.make("corrupt", f"{source}: {error}", "test the archive") from error
+    tables: list[TableFile] = []
+    failed: list[errors.Error] = []
+    for member in found:
+        try:
+            tables += _tables(member, found, source, arrays)
+        except FAULTS as error:
+            if isinstance(error, errors.Error):
+                raise
+            failed.append(errors.make("corrupt", f"{member.place}: {error}", "test the archive"))
+            if member.name.endswith(_LABELS):
+                tables = []  # what it describes would be read without it
+                break
+    if failed and not tables:
+        raise failed[-1]
     labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
     tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
         raise _no_table(source, list(arrays.values()))
-    result = ArrayMap(source)
+    result = ArrayMap(source, failed=failed)
     for place, (name, kind) in arrays.items():
         if place not in labelled:
             result.dropped.append(
@@ -169,11 +178,15 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
     """The layout of a table without a label.
 
     Raises:
-        Error: ``unsupported`` for tar archives, JSON, and lines that are too long or end in CR.
+        Error: ``unsupported`` for tar archives, UTF-16, JSON, and lines that are too long or end in CR.
     """
     if is_tar(start):
         hint = "unpack it first: tar -xf"
         raise errors.make("unsupported", f"{member.place} is a tar archive, no table", hint)
+    if start.startswith(UTF16):
+        raise errors.make("unsupported", f"{member.place} is text in UTF-16", TO_UTF8)
+    if not is_printable(start):
+        return None
     if is_json(start):
         hint = "write its rows as CSV, or its arrays as Zarr or NetCDF"
         raise errors.make("unsupported", f"{member.place} is JSON, no table of text", hint)
@@ -229,7 +242,8 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
     folder = os.path.dirname(source) or "."
     if (found := _beside(folder, base)) is not None or not base.endswith(".fmt"):
         return found
-    for volume in Path(os.path.abspath(folder)).parents:
+    here = Path(os.path.abspath(folder))
+    for volume in (here, *here.parents):
         for structures in sorted(path for path in volume.glob("[Ll][Aa][Bb][Ee][Ll]") if path.is_dir()):
             if (found := _beside(str(structures), base)) is not None:
                 return found

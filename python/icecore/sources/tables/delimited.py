@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from icecore.sources.tablefile import Field, TableSpec
 from icecore.sources.tables import diviner
+from icecore.sources.tables.bytewise import bytewise
 from icecore.sources.tables.header import is_header, is_measured, names_rows
 from icecore.sources.tables.lines import COMMENTS, cells_of, headed
 from icecore.sources.tables.ruled import ruled
@@ -29,6 +30,8 @@ _JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
 _COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
 #: the most lines of a row of names, and what is between two of them
 _TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
+#: what may have line ends of any kind in it
+_QUOTED = re.compile(rb'"[^"]*"')
 #: a date and a time of day, on their own in a row
 _STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
@@ -57,8 +60,11 @@ def is_json(start: bytes) -> bool:
 
 
 def ends_in_cr(start: bytes) -> bool:
-    """Whether lines end in CR alone, as they did on a Macintosh."""
-    return b"\n" not in start and b"\r" in start[:-1]
+    """Whether most lines end in CR alone, as they did on a Macintosh; the last one may have another end."""
+    if b"\r" not in start[:-1]:
+        return False
+    bare = _QUOTED.sub(b"", start)
+    return bare[:-1].count(b"\r") - bare.count(b"\r\n") > bare.count(b"\n")
 
 
 def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec | None:
@@ -99,7 +105,7 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
     whole = _flat(lines)
     body = _body(whole)
-    if (spec := ruled(whole, lines)) is not None:
+    if (spec := bytewise(whole, lines) or ruled(whole, lines)) is not None:
         return replace(spec, offset=mark + spec.offset)
     if body and _is_one_with_commas(body):
         return b";"

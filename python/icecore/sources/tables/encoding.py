@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+
+#: how text begins that must become UTF-8 first, and how it does
+UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
+TO_UTF8 = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
+
 
 def decoded(text: bytes) -> str:
     """Text as UTF-8, or as Latin-1, in which any bytes are text."""

@@ -22,7 +22,7 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
 
     One of words alone is, unless it is one more row of words: some but not all are values of their columns.
     Where some cells are blank or numbers, words must stand above columns of numbers or times, or it must look
-    as programs write it: a blank name above rows that are counted, years for names.
+    as programs write it: a blank name above rows that are counted, years for names, also above words.
     """
     bare = [_bare(cell) for cell in cells]
     columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
@@ -47,7 +47,12 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
         return False
     other = ("word", "number") in pairs or ("word", "time") in pairs
     if numbers:
-        return _are_names([bare[i] for i in numbers], [columns[i] for i in numbers], other)
+        above = [columns[i] for i in numbers]
+        if _are_years([bare[i] for i in numbers], above) and (
+            other or _heads_words(bare, line, below, columns)
+        ):
+            return True
+        return _are_names([bare[i] for i in numbers], above, other)
     return other or _heads_words(bare, line, below, columns)
 
 
@@ -128,6 +133,12 @@ def _is_counted(name: bytes, column: Cells) -> bool:
     if name or first not in (b"0", b"1"):
         return False
     return all(cell == b"%d" % (int(first) + i) for i, cell in enumerate(column))
+
+
+def _are_years(numbers: Cells, columns: Sequence[Cells]) -> bool:
+    """Whether numbers are years, of which each is the only number of its column."""
+    alone = all(_kind(cell) == "word" for column in columns for cell in column if _kind(cell))
+    return alone and all(_YEAR.fullmatch(cell) for cell in numbers)
 
 
 def _are_names(numbers: Cells, columns: Sequence[Cells], other: bool) -> bool:

@@ -105,11 +105,19 @@ def _noted(head: Head, what: str, line: bytes, hint: str = "") -> Head:
 
 
 def _named(head: Head, line: bytes, cells: Row, rows: list[Row], sure: bool) -> Head:
-    names = unique([decoded(cell.strip(b' "')).strip() for cell in cells])
+    names = unique([decoded(_unquoted(cell)).strip() for cell in cells])
     head = replace(head, names=names, named=True, notes=())
     if sure or stands_out(cells, rows):
         return head
     return _noted(head, "the first line names the columns, as it seems", line, "; a row? --no-header")
+
+
+def _unquoted(cell: bytes) -> bytes:
+    """A cell without its quotes, in which two of them stand for one."""
+    bare = cell.strip()
+    if len(bare) > 1 and bare[:1] == bare[-1:] == b'"':
+        return bare[1:-1].replace(b'""', b'"')
+    return bare.strip(b' "')
 
 
 def _commented(head: Head, line: bytes, cells: Row, rows: list[Row]) -> Head:
@@ -166,7 +174,7 @@ def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
     columns = list(zip(*rows[more:], strict=True))
     types = all(_TYPE.fullmatch(cell) for cell in rows[0])
     units = [
-        decoded(cell.strip(b' "')) if is_measured(column) and not types else ""
+        decoded(_unquoted(cell)) if is_measured(column) and not types else ""
         for cell, column in zip(rows[0], columns, strict=True)
     ]
     head = _noted(head, "no row but units or types of the columns, as it seems", line)

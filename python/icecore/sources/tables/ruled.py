@@ -38,7 +38,8 @@ def ruled(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
     if found is None:
         return None
     spec, above = found
-    return replace(spec, offset=sum(len(line) + 1 for line in whole[:above]))
+    row_bytes = len(whole[above]) + 1 if spec.rows else 0
+    return replace(spec, offset=sum(len(line) + 1 for line in whole[:above]), row_bytes=row_bytes)
 
 
 def _barred(lines: list[bytes]) -> Found | None:
@@ -58,7 +59,7 @@ def _barred(lines: list[bytes]) -> Found | None:
     for kind, unit, null in zip(kinds, units, nulls, strict=True):
         attrs: dict[str, Any] = {"units": unit} if unit else {}
         is_text = kind.lower().startswith(_TEXTS)
-        found.append(("words", attrs) if is_text else ("any", attrs | _number(null)))
+        found.append(("words", attrs) if is_text else ("any", attrs | missing(null)))
     return _fixed(lines, first + len(head), spans, names, found)
 
 
@@ -72,9 +73,20 @@ def _dashed(lines: list[bytes]) -> Found | None:
     above = lines[at - 1]
     if any(above[a : a + 1].strip() for _, a in runs) or not above.strip():
         return None  # a name that goes on
-    return _fixed(
-        lines, at + 1, spans, [decoded(above[a:b]).strip() for a, b in spans], [("any", {})] * len(runs)
-    )
+    rows = _closed(lines, at)
+    names = [decoded(above[a:b]).strip() for a, b in spans]
+    table = lines[: at + 1 + rows] if rows else lines
+    found = _fixed(table, at + 1, spans, names, [("any", {})] * len(runs))
+    return found if found is None or not rows else (replace(found[0], rows=rows), found[1])
+
+
+def _closed(lines: list[bytes], at: int) -> int:
+    """How many rows there are where the ruler comes again behind them, as in RST; 0 where it doesn't, or not
+    all rows are as long.
+    """
+    ruler, rows = lines[at], lines[at + 1 :]
+    count = rows.index(ruler) if ruler in rows else 0
+    return count if all(len(row) == len(ruler) for row in rows[:count]) else 0
 
 
 def _is_more(line: bytes) -> bool:
@@ -115,7 +127,7 @@ def _start(rows: list[bytes], span: Span) -> int:
     return span[0] + (before.pop() if len(before) == 1 and len(set(map(len, texts))) > 1 else 0)
 
 
-def _number(null: str) -> dict[str, Any]:
+def missing(null: str) -> dict[str, Any]:
     """The attribute of a number that stands for null; words do so anyway."""
     try:
         value = float(null)
