@@ -69,8 +69,6 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
     few.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
     let mut found = vec![
         item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
-        // Five times as fast to write as with the others, which find nothing more in most measured or simulated fields.
-        item("auto+pco", Class::Slow, false, json!(["auto"]), json!([pco(8), pco(12)])),
         item("auto+pco|zstd|lzma", Class::Slow, false, json!(["auto"]), json!(all)),
         item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
         item("lorenzo+lz4", Class::Fast, true, json!(few), json!([blosc("lz4", 5, "shuffle")])),
