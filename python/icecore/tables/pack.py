@@ -11,6 +11,7 @@ from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
+from icecore.tables.converted import blank
 from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState, more
 from icecore.tables.fitting import alike, prints
@@ -271,9 +272,9 @@ class _TablePack:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
             self._keep(parsed["escapes"])
-            blank = self._growing.append(parsed["columns"])
+            empty = self._growing.append(parsed["columns"])
             if parsed["escaped"]:
-                self._blank.update(blank)
+                self._blank.update(empty)
             self._blank.update(parsed.get("blank", ()))  # of records
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
@@ -346,7 +347,7 @@ class _TablePack:
             old = dict(array._document.get("attributes", {}))
             attrs = dict(old)
             if i in self._blank:
-                attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
+                attrs["_FillValue"] = int(blank(array.dtype))
             constants = self._described.get(self._columns.held[i]["name"], {}).get("missing_value")
             if constants is not None and constants != old.get("missing_value"):
                 attrs["missing_value"] = constants
