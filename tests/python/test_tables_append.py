@@ -89,6 +89,18 @@ def test_a_column_that_must_hold_more(
         assert re.match(r"column a became .*, was .* needs it; its 3 rows were written again", notes[0])
 
 
+@pytest.mark.parametrize("append", [False, True])
+def test_negative_numbers_before_unsigned_ones_and_decimals(tmp_path: Path, append: bool) -> None:
+    texts = [b"n,a\n1,%s\n" % cell for cell in (b"-5", b"9223372036854775817", b"1.5")]
+    for i, text in enumerate(texts):
+        (tmp_path / f"{i:02}.csv").write_bytes(text)
+    files = sorted(tmp_path.glob("*.csv"))
+    for part in [[file] for file in files] if append else [files]:
+        more = append and part != files[:1]
+        icecore.pack(part, into=tmp_path / "r", group="/t", concat="rows", append=more)
+    assert check(tmp_path)["a"][...].tolist() == [b"-5", b"9223372036854775817", b"1.5"]
+
+
 def test_what_comes_later_in_a_file(tmp_path: Path) -> None:
     rows = b"".join(b"%d,%d,x\n" % (i, i) for i in range(40_000))
     add(tmp_path, b"n,a,b\n1,1,x\n", b"n,a,b\n" + rows + b"1,2.5,%s\n" % (b"long" * 9))

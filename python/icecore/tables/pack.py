@@ -212,9 +212,12 @@ class _TablePack:
         differing = described.differing(self._job.path, self._described, file, stated_here)
         self._done.notes += [(file.name, what) for what in differing]
         self._described = described.joined(self._described, stated_here)
+        self._columns.unproven = False
         if not self._columns.agree(fmt["columns"], file, bool(self._arrays)):
-            # What is begun anew had better be so once.
+            # What is begun anew had better be so once, as far as what comes to it does not hang on values.
             for other in later:
+                if self._columns.unproven:
+                    break
                 if len(start := beginning(other)):
                     self._columns.agree(self._infer(other, start)[0]["columns"], other, bool(self._arrays))
             raise _Again
