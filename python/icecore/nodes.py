@@ -63,11 +63,13 @@ class Node:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The attributes, with NaN and infinities, which JSON lacks, as the numbers they are."""
+        """The attributes; NaN, infinities and complex numbers, which JSON lacks, as the numbers they are."""
         types = self.ours.get("attr_types", {})
-        return {
-            key: _numbers(value) if "f" in str(types.get(key)) else value for key, value in self.attrs.items()
+        attrs = {
+            key: _numbers(value) if {"f", "c"} & set(str(types.get(key))) else value
+            for key, value in self.attrs.items()
         }
+        return {key: _complex(value) if "c" in str(types.get(key)) else value for key, value in attrs.items()}
 
     @property
     def ours(self) -> dict[str, Any]:
@@ -103,6 +105,15 @@ class Node:
         """The Zarr v3 codecs of a chunk (inside the shard, where the array is sharded)."""
         outer: list[dict[str, Any]] = self.document.get("codecs", [])
         return outer if self.grid[1] is None else outer[0]["configuration"]["codecs"]
+
+
+def _complex(value: Any) -> Any:
+    """Complex numbers of pairs of their parts; what is none of them stays as it is."""
+    if not isinstance(value, list):
+        return value
+    if len(value) == 2 and all(isinstance(part, (int, float)) for part in value):
+        return complex(*value)
+    return [_complex(item) for item in value]
 
 
 def _numbers(value: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from icecore import errors, reference
 from icecore.array import Array
+from icecore.attributes import typed
 from icecore.nodes import OURS
 from icecore.sources import expand
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, damage
@@ -168,7 +169,7 @@ def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> S
             if node.is_array:
                 result.add(stored_entry(Array(repo, node), below))
             else:
-                result.groups[below] = node.numbers
+                result.groups[below] = typed(node)
                 if "text" in node.ours.get("table", {}):
                     result.dropped.append(Note(below, "unsupported", _TEXT))
         except errors.Error as error:

@@ -19,6 +19,7 @@ KINDS = {
     "padded": lambda n: f"{n:05d}",
     "long": lambda n: str(n * 10**12 + 7),
     "longer": lambda n: str(10**17 + n),
+    "unsigned": lambda n: str(2**63 + n * 10**13),
     "huge": lambda n: str(10**23 + n),
     "tenths": lambda n: f"{n / 10:.1f}",
     "thousandths": lambda n: f"{n / 1000:.3f}",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from h5py import h5a, h5d, h5p, h5s, h5t
 from icecore import errors, link, pack
+from icecore.attributes import typed
 from icecore.export import save
 from icecore.sources import keep_open, open_source
 from icecore.sources.hdf5 import read
@@ -716,11 +717,35 @@ def test_attributes_of_every_type(tmp_path):
         "nan": ["NaN", "Infinity"],
         "enum": 1,
     }
-    types = {"icecore": {"attr_types": {"nan": "<f8"}}}
+    types = {"icecore": {"attr_types": {"complex": "<c16", "nan": "<f8"}}}
     for found in (amap.groups["/"], amap.groups["/g"], {**amap.arrays["/x"].attrs, **types}):
         assert found == {**wanted, **types}
     assert amap.arrays["/x"].attr_types["single"] == "<f4"
     assert amap.arrays["/x"].attr_types["big"] == "<u8"
+    assert amap.arrays["/x"].attr_types["complex"] == "<c16"
+
+
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+def test_complex_attributes(tmp_path, verb):
+    wanted = {
+        "scalar": np.complex128(1 + 2j),
+        "one": np.array([1 - 2j]),
+        "single": np.array([1 - 2j, complex(np.nan, np.inf)], "c8"),
+        "matrix": np.array([[1j, 2], [3, 4]]),
+    }
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for attrs in (file.attrs, file.create_dataset("x", data=np.arange(3)).attrs):
+            for name, value in wanted.items():
+                attrs[name] = value
+    verb(tmp_path / "a.h5", into=tmp_path / "r")
+    icecore.pack(tmp_path / "r", into=tmp_path / "again")
+    for folder in ("r", "again"):
+        repo = icecore.open(tmp_path / folder)
+        for node in (repo["a"]._node, repo["a/x"]._node):
+            assert node.numbers["scalar"] == 1 + 2j
+            assert node.numbers["one"] == 1 - 2j
+            for name, value in typed(node).items():
+                np.testing.assert_array_equal(value, wanted[name].squeeze(), strict=True)
 
 
 def test_attributes_of_any_shape_are_written_again(tmp_path):

@@ -55,6 +55,12 @@ def check(folder: Path) -> icecore.Table:
         (b"", b"2020-01-01", "M8[D]", None),
         (b"", b"x", "S8", [b"", b"x"]),
         (b"9007199254740993", b"0.5", "f8", [9007199254740992, 0.5]),
+        (b"7", b"18446744073709551615", "u8", [7, 2**64 - 1]),
+        (b"+07", b"18446744073709551615", "u8", [7, 2**64 - 1]),
+        (b"-7", b"18446744073709551615", "S24", [b"-7", b"18446744073709551615"]),
+        (b"18446744073709551615", b"-7", "S24", [b"18446744073709551615", b"-7"]),
+        (b"18446744073709551615", b"0.5", "f8", [2.0**64, 0.5]),
+        (b"", b"18446744073709551615", "u8", [2**64 - 2, 2**64 - 1]),
     ],
 )
 def test_a_column_that_must_hold_more(
@@ -81,6 +87,18 @@ def test_a_column_that_must_hold_more(
     else:
         assert len(notes) == 1
         assert re.match(r"column a became .*, was .* needs it; its 3 rows were written again", notes[0])
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_negative_numbers_before_unsigned_ones_and_decimals(tmp_path: Path, append: bool) -> None:
+    texts = [b"n,a\n1,%s\n" % cell for cell in (b"-5", b"9223372036854775817", b"1.5")]
+    for i, text in enumerate(texts):
+        (tmp_path / f"{i:02}.csv").write_bytes(text)
+    files = sorted(tmp_path.glob("*.csv"))
+    for part in [[file] for file in files] if append else [files]:
+        more = append and part != files[:1]
+        icecore.pack(part, into=tmp_path / "r", group="/t", concat="rows", append=more)
+    assert check(tmp_path)["a"][...].tolist() == [b"-5", b"9223372036854775817", b"1.5"]
 
 
 def test_what_comes_later_in_a_file(tmp_path: Path) -> None:

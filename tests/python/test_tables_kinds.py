@@ -109,9 +109,60 @@ def test_identifiers_of_19_digits(tmp_path: Path) -> None:
     assert len(table.to_numpy(where="id = 5853498713190525697")["id"]) == 1
 
 
-def test_identifiers_of_20_digits_are_text(tmp_path: Path) -> None:
+def test_identifiers_of_20_digits(tmp_path: Path) -> None:
+    ids = [2**64 - 1, 2**64 - 3, 2**63, 2**63 - 1, 7, 0]
+    rows = b"".join(b"%d,%d\n" % (i, n) for n, i in enumerate(ids)) + b",6\n%022d,7\n+5,8\n 5,9\n" % 2**63
+    table, report = packed(tmp_path, b"id,n\n" + rows)
+    assert not report.notes
+    assert table["id"][...].tolist() == [*ids, 2**64 - 2, 2**63, 5, 5]
+    assert table.dtypes["id"] == "u8"
+
+    def found(where: str) -> list[int]:
+        return table.to_numpy(["n"], where=where)["n"].tolist()
+
+    assert found("id is null") == [6]
+    assert found("id > 9223372036854775807") == [0, 1, 2, 7]
+    assert found("id >= 18446744073709551614") == [0]
+    assert found("id = 18446744073709551615") == [0]
+    assert found("id < 9223372036854775808") == [3, 4, 5, 8, 9]
+    assert found("id > -1 and not id > 9") == [4, 5, 8, 9]
+
+
+def test_zones_of_identifiers_of_20_digits(tmp_path: Path) -> None:
+    ids = np.sort(np.random.default_rng(1).integers(0, 2**64 - 3, 20_000, dtype="u8"))
+    table, _ = packed(tmp_path, b"n,id\n" + b"".join(b"%d,%d\n" % row for row in enumerate(ids.tolist())))
+    np.testing.assert_array_equal(table["id"][...], ids, strict=True)
+    bound = int(ids[15_000])
+    assert len(table.to_numpy(["n"], where=f"id > {bound}")["n"]) == 4_999
+
+
+@pytest.mark.parametrize("cells", [b"18446744073709551615 18446744073709551616", b"18446744073709551615 -1"])
+def test_what_64_bits_do_not_hold_is_text(tmp_path: Path, cells: bytes) -> None:
+    table, _ = packed(tmp_path, b"n,a\n" + b"".join(b"%d,%s\n" % row for row in enumerate(cells.split())))
+    assert table["a"][...].tolist() == cells.split()
+
+
+def test_what_stands_for_no_value_makes_text(tmp_path: Path) -> None:
     table, _ = packed(tmp_path, b"id,ra\n18446744073709551615,1.5\n18446744073709551614,2.5\n")
     assert table["id"][...].tolist() == [b"18446744073709551615", b"18446744073709551614"]
+
+
+@pytest.mark.parametrize(
+    ("last", "values"),
+    [
+        (b"18446744073709551615", np.array([0, 29_999, 2**64 - 1], "u8")),
+        (b"18446744073709551614", np.array([b"0", b"29999", b"18446744073709551614"])),
+        (b"18446744073709551615\n-1", np.array([b"0", b"29999", b"18446744073709551615", b"-1"])),
+        (b"18446744073709551615\n1.5", np.array([0, 29_999, 2.0**64, 1.5])),
+    ],
+)
+def test_a_longer_identifier_behind_many(tmp_path: Path, last: bytes, values: np.ndarray) -> None:
+    rows = b"".join(b"%d\n" % i for i in range(30_000))
+    table, report = packed(tmp_path, b"a\n" + rows + last + b"\n")
+    assert not report.notes
+    found = table["a"][...][[0, *range(29_999, 29_998 + len(values))]]
+    np.testing.assert_array_equal(found, values.astype(found.dtype))
+    assert found.dtype.kind == values.dtype.kind
 
 
 def test_a_longer_number_behind_many_makes_text(tmp_path: Path) -> None:
@@ -130,6 +181,15 @@ def test_a_longer_number_behind_many_makes_text(tmp_path: Path) -> None:
         (b"1.50", b"1e5", [1.5, 1e5]),
         (b"1234567890123456", b"0.5", [1234567890123456, 0.5]),
         (b"12345678901234567", b"0.25", [12345678901234567.0, 0.25]),
+        (b"7", b"18446744073709551615", np.array([7, 2**64 - 1], "u8")),
+        (b"18446744073709551615", b"7", np.array([2**64 - 1, 7], "u8")),
+        (b"18446744073709551615", b"9223372036854775808", np.array([2**64 - 1, 2**63], "u8")),
+        (b"-7", b"18446744073709551615", [b"-7", b"18446744073709551615"]),
+        (b"18446744073709551615", b"-7", [b"18446744073709551615", b"-7"]),
+        (b"18446744073709551615", b"0.25", [2.0**64, 0.25]),
+        (b"0.25", b"18446744073709551615", [0.25, 2.0**64]),
+        (b"18446744073709551615", b"1e5", [2.0**64, 1e5]),
+        (b"", b"18446744073709551615", np.array([2**64 - 2, 2**64 - 1], "u8")),
         (b"", b"1.5", [np.nan, 1.5]),
         (b"1.5", b"", [1.5, np.nan]),
         (b"", b"2e3", [np.nan, 2000]),

@@ -1,13 +1,18 @@
-"""The directory of a zip archive is read a few times, not once for each of its arrays."""
+"""Zarr stores in zip archives: the directory is read a few times, not once for each array; what is not read
+here is no damage.
+"""
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
 import icecore
 import numpy as np
 import pytest
+import zarr
+from icecore.errors import Error
 
 _ARRAYS = 40
 
@@ -54,3 +59,37 @@ def test_of_zarr(tmp_path: Path, looks: list[None], zarr_format: int) -> None:
     assert len(looks) <= 8
     repo = icecore.open(tmp_path / "r.icecore")
     assert all(np.array_equal(repo[f"/x/a{i}"][:], _values(i)) for i in range(_ARRAYS))
+
+
+def test_a_method_that_python_lacks_is_no_damage(tmp_path: Path) -> None:
+    """Windows takes Deflate64 for files above 2 GB."""
+    array = zarr.create_array(tmp_path / "x.zarr", name="a", data=np.arange(10), compressors=None)
+    assert array.path == "a"
+    path = tmp_path / "x.zarr.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted((tmp_path / "x.zarr").rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(tmp_path / "x.zarr"))
+        last = archive.infolist()[-1]
+    data = bytearray(path.read_bytes())
+    for place in (last.header_offset + 8, data.rindex(b"PK\x01\x02") + 10):
+        data[place : place + 2] = (9).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.raises(Error, match=rf"{last.filename} is compressed by zip's method 9") as caught:
+        icecore.pack(path, into=tmp_path / "r")
+    assert caught.value.kind == "unsupported"
+    assert "unpack" in caught.value.hint
+
+
+def test_a_note_names_what_brings_a_codec(tmp_path: Path) -> None:
+    group = zarr.create_group(tmp_path / "x.zarr")
+    for name in "ab":
+        group.create_array(name, data=np.arange(10), compressors=None)
+    metadata = tmp_path / "x.zarr" / "b" / "zarr.json"
+    document = json.loads(metadata.read_text())
+    document["codecs"] = [{"name": "imagecodecs_jpegxl", "configuration": {}}]
+    metadata.write_text(json.dumps(document))
+    report = icecore.pack(tmp_path / "x.zarr", into=tmp_path / "r")
+    (note,) = [note for note in report.notes if note.kind == "unsupported"]
+    assert "imagecodecs_jpegxl" in note.message
+    assert "pip install" in note.message

@@ -8,7 +8,7 @@ use crate::loose::{Loose, POW10, loose};
 use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
 use crate::time::TimeStyle;
-use crate::values::{Values, View};
+use crate::values::{NO_UNSIGNED, Values, View};
 use crate::words::{Quote, WordStyle, single_quotes};
 
 /// How the values of a column are printed inside their frame.
@@ -16,6 +16,8 @@ use crate::words::{Quote, WordStyle, single_quotes};
 #[serde(rename_all = "snake_case")]
 pub enum Style {
     Number(NumberStyle),
+    /// Whole numbers up to 2^64 - 1; their values are the `i64` of the same bits.
+    Unsigned(NumberStyle),
     Real(RealStyle),
     /// An unsigned hexadecimal number in upper case, of at least so many digits.
     Hex(u8),
@@ -102,6 +104,7 @@ impl Column {
             Style::Number(style) => {
                 style.sound(self.scale) && (self.scale > 0 || matches!(self.size, 8 | 16 | 32 | 64))
             }
+            Style::Unsigned(style) => style.sound_unsigned() && (self.scale, self.size) == (0, 64),
             Style::Real(style) => style.sound(),
             Style::Hex(digits) | Style::LowerHex(digits) => *digits <= 15,
             Style::Time(style) => style.sound() && self.ticks(style).is_some(),
@@ -129,10 +132,11 @@ impl Column {
         }
     }
 
-    /// What stands for a cell without a value: the least integer, NaN, no text.
+    /// What stands for a cell without a value: the least integer (the bits of [`NO_UNSIGNED`]), NaN, no text.
     pub fn blank(&self) -> i64 {
         match &self.style {
             Style::Number(_) if self.size < 64 => -(1i64 << (self.size.clamp(8, 63) - 1)),
+            Style::Unsigned(_) => NO_UNSIGNED.cast_signed(),
             _ => i64::MIN,
         }
     }
@@ -181,6 +185,7 @@ impl Column {
                 }
                 self.read_decimal(cell, v)
             }
+            (Style::Unsigned(style), Values::Int(v)) => self.read_unsigned(style, cell, v),
             (Style::Real(_), Values::Real(v)) => self.read_real(cell, v),
             (Style::Hex(_) | Style::LowerHex(_) | Style::Time(_), Values::Int(v)) => self.read_ticks(cell, v),
             (Style::Words(style), Values::Text { width, bytes }) => {
@@ -202,6 +207,18 @@ impl Column {
         let value = value.filter(|k| self.holds(*k));
         v.push(value.unwrap_or_else(|| self.blank()));
         if value.is_some() { Fit::Escape } else { misfit(cell, number.is_some()) }
+    }
+
+    fn read_unsigned(&self, style: &NumberStyle, cell: &[u8], v: &mut Vec<i64>) -> Fit {
+        let exact = self.frame.body(cell).and_then(|body| style.parse_unsigned(body)).filter(|n| *n != NO_UNSIGNED);
+        let number = exact.is_none().then(|| loose_cell(&self.frame, cell)).flatten();
+        let value = exact.or_else(|| number?.unsigned()).filter(|n| *n != NO_UNSIGNED);
+        v.push(value.unwrap_or(NO_UNSIGNED).cast_signed());
+        match (exact, value) {
+            (Some(_), _) => Fit::Exact,
+            (None, Some(_)) => Fit::Escape,
+            (None, None) => misfit(cell, number.is_some()),
+        }
     }
 
     fn read_decimal(&self, cell: &[u8], v: &mut Vec<f64>) -> Fit {
@@ -354,7 +371,8 @@ impl Column {
     fn print_int(&self, value: i64, out: &mut Vec<u8>) -> bool {
         let mut text = Vec::new();
         match &self.style {
-            Style::Number(style) => return self.print_number(style, value, out),
+            Style::Number(style) => return self.print_number(style, value < 0, value.unsigned_abs(), out),
+            Style::Unsigned(style) => return self.print_number(style, false, value.cast_unsigned(), out),
             Style::Time(style) if self.print_time(style, value, &mut text) => {}
             Style::Hex(digits) if value >= 0 => {
                 let width = *digits as usize;
@@ -377,9 +395,9 @@ impl Column {
     }
 
     #[inline]
-    fn print_number(&self, style: &NumberStyle, value: i64, out: &mut Vec<u8>) -> bool {
+    fn print_number(&self, style: &NumberStyle, negative: bool, size: u64, out: &mut Vec<u8>) -> bool {
         let mut buffer = EMPTY;
-        let Some(at) = style.print(value, self.scale, &mut buffer) else { return false };
+        let Some(at) = style.print(negative, size, self.scale, &mut buffer) else { return false };
         let width = self.frame.width as usize;
         // In front of the number the buffer is spaces already.
         match buffer.get(at.min(buffer.len().saturating_sub(width))..) {

@@ -273,7 +273,7 @@ mod tests {
     fn plain(column: &Column, value: i64) -> Option<Vec<u8>> {
         let Style::Number(style) = &column.style else { return None };
         let mut buffer = EMPTY;
-        let at = style.print(value, column.scale, &mut buffer)?;
+        let at = style.print(value < 0, value.unsigned_abs(), column.scale, &mut buffer)?;
         let mut out = Vec::new();
         column.frame.put(&buffer[at..], &mut out);
         (out.len() == column.frame.width as usize).then_some(out)

@@ -10,6 +10,7 @@ use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
 use crate::time::{TimeStyle, zone};
+use crate::values::NO_UNSIGNED;
 use crate::words::{Quote, WordStyle};
 
 /// What a label says about a column.
@@ -69,11 +70,19 @@ pub fn infer_style(
     let frame = Frame { lead, tail, ..Frame::default() };
     let numbers = || sample.numbers(&frame);
     let found = match hint {
-        Hint::Number => sample.number(&frame, &numbers()).or_else(|| Some(sample.integers(&frame))),
+        Hint::Number => {
+            let numbers = numbers();
+            let whole =
+                Some(&numbers).filter(|numbers| too_long(numbers)).and_then(|some| sample.unsigned(&frame, some));
+            whole.or_else(|| sample.number(&frame, &numbers)).or_else(|| Some(sample.integers(&frame)))
+        }
         Hint::Hex => sample.hex(&frame),
         Hint::Any => {
-            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !too_long(some) && !sample.codes();
-            Some(numbers()).filter(sound).and_then(|numbers| sample.number(&frame, &numbers))
+            let sound = |some: &Vec<Loose>| sample.mostly(&frame, some.len()) && !sample.codes();
+            Some(numbers()).filter(sound).and_then(|numbers| match too_long(&numbers) {
+                true => sample.unsigned(&frame, &numbers),
+                false => sample.number(&frame, &numbers),
+            })
         }
         _ => None,
     };
@@ -81,8 +90,8 @@ pub fn infer_style(
     found.or_else(time).unwrap_or_else(|| sample.words(&frame))
 }
 
-/// Whether whole numbers are among them that 64 bits don't hold, and nothing but whole numbers: names rather than quantities,
-/// which a double would mix up.
+/// Whether whole numbers are among them that an `i64` doesn't hold, and nothing but whole numbers: names rather than
+/// quantities, which a double would mix up.
 fn too_long(numbers: &[Loose]) -> bool {
     numbers.iter().all(|n| n.places == 0 && !n.exponent) && numbers.iter().any(|n| n.digits.is_none())
 }
@@ -235,6 +244,18 @@ impl Sample<'_> {
             }
         }
         self.best(candidates)
+    }
+
+    /// A column of whole numbers that are never negative, where 64 bits hold all of them.
+    fn unsigned(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {
+        if numbers.iter().any(|n| n.unsigned().is_none_or(|n| n == NO_UNSIGNED)) {
+            return None;
+        }
+        let frame = self.padded(frame);
+        let zeros = commonest(numbers.iter().filter(|n| n.zeros && n.whole <= 20).map(|n| n.whole)).unwrap_or(1);
+        let plus = numbers.iter().filter(|n| n.plus).count() * 2 > numbers.len();
+        let styles = [1, zeros].map(|digits| NumberStyle { digits, places: 0, plus, trim: false });
+        self.best(styles.map(|style| self.column(&frame, Style::Unsigned(style), 0, 64)).into())
     }
 
     fn real(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {

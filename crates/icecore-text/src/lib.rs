@@ -45,5 +45,5 @@ pub use print::print;
 pub use real::{RealForm, RealStyle};
 pub use rows::cells_of;
 pub use time::TimeStyle;
-pub use values::{Values, View};
+pub use values::{NO_UNSIGNED, Values, View};
 pub use words::{Quote, WordStyle};

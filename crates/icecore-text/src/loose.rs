@@ -5,6 +5,8 @@
 pub struct Loose {
     /// All digits as one number, signed; `None` where 64 bits don't hold it, or with an exponent.
     pub digits: Option<i64>,
+    /// The same without a sign.
+    pub size: Option<u64>,
     /// Digits behind the point.
     pub places: u8,
     /// Digits before the point.
@@ -27,6 +29,14 @@ pub(crate) const POW10: [i64; 19] = {
     }
     all
 };
+
+impl Loose {
+    /// The number, where it is a whole one that no sign is lost of.
+    pub fn unsigned(&self) -> Option<u64> {
+        let unit = POW10.get(self.places as usize)?.unsigned_abs();
+        self.size.filter(|size| self.value >= 0.0 && size % unit == 0).map(|size| size / unit)
+    }
+}
 
 /// How infinities are written: by pandas, by R and C, by Microsoft's C.
 const INFINITE: [&[u8]; 3] = [b"inf", b"infinity", b"1.#inf"];
@@ -67,7 +77,16 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
     if INFINITE.iter().any(|name| name.eq_ignore_ascii_case(rest)) {
         let plus = text.first() == Some(&b'+');
         let value = f64::INFINITY * sign as f64;
-        return Some(Loose { digits: None, places: 0, whole: 0, zeros: false, plus, exponent: true, value });
+        return Some(Loose {
+            digits: None,
+            size: None,
+            places: 0,
+            whole: 0,
+            zeros: false,
+            plus,
+            exponent: true,
+            value,
+        });
     }
     let whole = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let mut at = whole;
@@ -83,9 +102,10 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
     if exponent && !is_exponent(rest.get(at..)?) {
         return None;
     }
-    let mut only = rest.get(..at)?.iter().filter(|b| b.is_ascii_digit()).map(|b| i64::from(b - b'0'));
-    let add = |sum: i64, digit: i64| sum.checked_mul(10)?.checked_add(sign * digit);
-    let digits = if exponent { None } else { only.try_fold(0, add) };
+    let mut only = rest.get(..at)?.iter().filter(|b| b.is_ascii_digit()).map(|b| u64::from(b - b'0'));
+    let add = |sum: u64, digit: u64| sum.checked_mul(10)?.checked_add(digit);
+    let size = if exponent { None } else { only.try_fold(0, add) };
+    let digits = size.and_then(|size| i64::try_from(i128::from(size) * sign).ok());
     let value = double(text)?;
     // 12E4567 is a name rather than a quantity, 1.80e+308 the greatest double in three digits.
     if value.is_infinite() && !rest.iter().any(|b| matches!(b, b'.' | b'+')) {
@@ -93,6 +113,7 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
     }
     Some(Loose {
         digits,
+        size,
         places: places as u8,
         whole: whole as u8,
         zeros: whole > 1 && rest.first() == Some(&b'0'),

@@ -53,11 +53,26 @@ impl NumberStyle {
         Some(if negative { -scaled } else { scaled })
     }
 
-    /// Writes `value` (in units of 10^-`scale`) to the end of `buffer`; where it begins, or `None` where it has more places
+    /// Whether whole numbers of up to 20 digits in it can stand for printable values at all.
+    pub fn sound_unsigned(&self) -> bool {
+        self.digits <= 20 && self.places == 0
+    }
+
+    /// The whole number of up to 64 bits in `body`, where this style would print it as it is.
+    pub fn parse_unsigned(&self, body: &[u8]) -> Option<u64> {
+        let digits = if self.plus { body.strip_prefix(b"+")? } else { body };
+        let least = self.digits as usize;
+        let zeros = digits.len() > least && digits.first() == Some(&b'0');
+        if zeros || digits.len() < least || !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        std::str::from_utf8(digits).ok()?.parse().ok()
+    }
+
+    /// Writes a number (of `magnitude` units of 10^-`scale`) to the end of `buffer`; where it begins, or `None` where it has more places
     /// than this style.
     #[inline]
-    pub fn print(&self, value: i64, scale: u8, buffer: &mut Buffer) -> Option<usize> {
-        let mut magnitude = value.unsigned_abs();
+    pub fn print(&self, negative: bool, mut magnitude: u64, scale: u8, buffer: &mut Buffer) -> Option<usize> {
         if scale > self.places {
             let drop = POW10.get((scale - self.places) as usize)?.unsigned_abs();
             if !magnitude.is_multiple_of(drop) {
@@ -71,9 +86,9 @@ impl NumberStyle {
             places -= 1;
         }
         let mut at = digits(magnitude, places, self.digits as usize, buffer);
-        if value < 0 || self.plus {
+        if negative || self.plus {
             at = at.checked_sub(1)?;
-            *buffer.get_mut(at)? = if value < 0 { b'-' } else { b'+' };
+            *buffer.get_mut(at)? = if negative { b'-' } else { b'+' };
         }
         Some(at)
     }
@@ -107,7 +122,7 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// `magnitude` with a point before its last `places` digits and at least `least` digits before that, written to the end of
-/// `buffer`; where it begins. Both are 18 at most, and the magnitude has 19 digits at most.
+/// `buffer`; where it begins. Both are 20 at most.
 #[inline]
 fn digits(mut magnitude: u64, places: usize, least: usize, buffer: &mut Buffer) -> usize {
     let end = buffer.len();

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// Stands for no value among unsigned numbers, as netCDF has it: the greatest itself is more often meant.
+pub const NO_UNSIGNED: u64 = u64::MAX - 1;
+
 /// The values of one column, as its array holds them. Text is padded with zero bytes to `width`; strings are UTF-8 of any
 /// length, of which `ends` says where in `bytes` each ends.
 #[derive(Clone, Debug, PartialEq)]

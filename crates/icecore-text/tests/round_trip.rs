@@ -245,6 +245,12 @@ fn long_whole_numbers_are_exact_or_text() {
     assert_eq!(parsed.columns[0], Values::Int(expected));
     let lost = parse(&format, b"9223372036854775808,1.0\n-9223372036854775808,1.0\n", true).unwrap();
     assert_eq!((lost.lost[0].count, lost.columns[0].clone()), (2, Values::Int(vec![i64::MIN; 2])));
+    let unsigned = b"18446744073709551615,1\n9223372036854775808,2\n7,3\n";
+    let format = delimited(unsigned);
+    assert_eq!(check(&format, unsigned), (3, 0));
+    assert_eq!(parse(&format, unsigned, true).unwrap().columns[0], Values::Int(vec![-1, i64::MIN, 7]));
+    let lost = parse(&format, b"18446744073709551614,1\n18446744073709551616,1\n-1,1\n", true).unwrap();
+    assert_eq!((lost.lost[0].count, lost.columns[0].clone()), (3, Values::Int(vec![-2; 3])));
     let longer = b"18446744073709551615,1\n18446744073709551614,2\n";
     let format = delimited(longer);
     assert_eq!(check(&format, longer), (2, 0));

@@ -124,7 +124,10 @@ impl Rows {
             (Values::Int(_), DType::DateTime64 { .. } | DType::TimeDelta64 { .. }) => {
                 matches!(column.style, Style::Time(_))
             }
-            (Values::Int(_), DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64) => true,
+            (Values::Int(_), DType::UInt64) => matches!(column.style, Style::Unsigned(_)),
+            (Values::Int(_), DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64) => {
+                !matches!(column.style, Style::Unsigned(_))
+            }
             (Values::Real(_), DType::Float64) => true,
             (Values::Text { width, .. }, DType::Bytes(size)) => width == size,
             (Values::Strings { .. }, DType::VlenUtf8) => true,

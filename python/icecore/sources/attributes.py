@@ -55,7 +55,9 @@ def to_json(value: Any) -> Any:
 def attribute_type(value: Any) -> str | None:
     """The NumPy dtype of a numeric attribute that JSON would widen, or has no number for, else None."""
     dtype = getattr(value, "dtype", None)
-    if dtype is None or dtype.kind not in "iuf" or dtype == np.dtype("i8"):
+    if isinstance(value, complex) and dtype is None:
+        dtype = np.dtype("c16")
+    if dtype is None or dtype.kind not in "iufc" or dtype == np.dtype("i8"):
         return None
     if dtype == np.dtype("f8") and bool(np.isfinite(value).all()):
         return None
@@ -63,15 +65,20 @@ def attribute_type(value: Any) -> str | None:
 
 
 def nonfinite(attrs: Mapping[str, Any]) -> dict[str, str]:
-    """Names of attributes without numbers in JSON (NaN, infinities), and the dtypes they have."""
+    """Names of attributes without numbers in JSON (NaN, infinities, complex numbers), and the dtypes they
+    have.
+    """
     types = {}
     for name, value in attrs.items():
         dtype = getattr(value, "dtype", None)
-        if dtype is None and isinstance(value, (float, list, tuple)):
-            flat = [value] if isinstance(value, float) else value
-            plain = bool(flat) and all(isinstance(item, (int, float)) for item in flat)
-            dtype = np.dtype("f8") if plain else None
-        if dtype is not None and dtype.kind == "f" and not np.isfinite(np.asarray(value, dtype)).all():
+        if dtype is None and isinstance(value, (float, complex, list, tuple)):
+            flat = value if isinstance(value, (list, tuple)) else [value]
+            plain = bool(flat) and all(isinstance(item, (int, float, complex)) for item in flat)
+            kind = "c16" if any(isinstance(item, complex) for item in flat) else "f8"
+            dtype = np.dtype(kind) if plain else None
+        if dtype is None or dtype.kind not in "fc":
+            continue
+        if dtype.kind == "c" or not np.isfinite(np.asarray(value, dtype)).all():
             types[name] = str(dtype.str)
     return types
 

@@ -55,13 +55,15 @@ def open(source: str) -> ArrayMap:
     try:
         if os.path.isfile(source):
             with ZipFile(source) as archive:
+                zipped.check_methods(source, archive.infolist())
                 zipped.check_directory(archive)
                 top = zipped.zarr_folder(archive) or ""
         root, members, unknown, failed = _members(source, top, stamp)
+    except errors.UnsupportedError:
+        raise
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if is_unknown(error):
-            package = _PACKAGE.search(str(error))
-            hint = f"pip install '{package[1]}'" if package else "install the package that has it"
+            hint = _remedy(error) or "install the package that has it"
             raise errors.make("unsupported", f"{source}: {reason(error)}", hint) from error
         raise _broken(source, error) from error
     result = ArrayMap(source, dropped=unknown, failed=failed)
@@ -114,7 +116,8 @@ def _members(
             members.append((name, node))
         except Exception as error:
             if is_unknown(error):
-                unknown.append(Note(f"/{name}", "unsupported", reason(error)))
+                remedy = _remedy(error)
+                unknown.append(Note(f"/{name}", "unsupported", f"{reason(error)}{remedy and f' ({remedy})'}"))
             else:
                 failed.append(damage(f"{source}:/{name}: {reason(error)}"))
     return root, members, unknown, failed
@@ -335,6 +338,12 @@ def reason(error: Exception) -> str:
     # without zarr-python's advice to its developers
     said = " ".join(str(error).split()).split(". ")[0] or type(error).__name__
     return f"zarr-python can't read it: {said}"
+
+
+def _remedy(error: Exception) -> str:
+    """What brings the codec that zarr-python lacks, where it says so."""
+    package = _PACKAGE.search(str(error))
+    return f"pip install '{package[1]}'" if package else ""
 
 
 def _broken(name: str, error: Exception) -> errors.Error:

@@ -7,7 +7,9 @@ from __future__ import annotations
 import zipfile
 import zlib
 from bisect import bisect_left
+from collections.abc import Iterable
 
+from icecore import errors
 from icecore.cached import cached_property
 
 #: what :mod:`zipfile` raises on damaged archives
@@ -21,6 +23,14 @@ FAULTS = (
     NotImplementedError,
     RuntimeError,
 )
+#: of zip's methods, those that zipfile undoes; Windows makes others (Deflate64) of files above 2 GB
+_METHODS = {
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+    zipfile.ZIP_BZIP2,
+    zipfile.ZIP_LZMA,
+    getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_STORED),
+}
 #: the names under which a Zarr store's metadata lie at its root
 ZARR = ("zarr.json", ".zgroup", ".zarray")
 _BLOCK = 1 << 20
@@ -43,6 +53,24 @@ class Archive(zipfile.ZipFile):
         first = bisect_left(self._sorted, f"{path}/")
         # "0" is the character that follows "/"
         return self._sorted[first : bisect_left(self._sorted, f"{path}0", first)]
+
+
+def check_methods(path: str, members: Iterable[zipfile.ZipInfo]) -> None:
+    """Look for members that no password or program here opens; they are not damaged.
+
+    Raises:
+        Error: ``unsupported``.
+    """
+    for member in members:
+        if member.flag_bits & 1:
+            raise errors.make("unsupported", f"{path}: {member.filename} is encrypted", "unpack it first")
+        if member.compress_type not in _METHODS:
+            raise errors.make(
+                "unsupported",
+                f"{path}: {member.filename} is compressed by zip's method {member.compress_type},"
+                " which Python doesn't know",
+                "unpack it first, with unzip or 7z",
+            )
 
 
 def check_directory(archive: zipfile.ZipFile) -> None:

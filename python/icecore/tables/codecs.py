@@ -27,6 +27,8 @@ def dtype(column: dict[str, Any]) -> np.dtype[Any]:
     if style == "time":
         unit = next((unit for unit, places in PLACES.items() if places == column["scale"] > 0), None)
         return np.dtype(f"{'M8' if '%Y' in how['pattern'] else 'm8'}[{unit or _unit(how['pattern'])}]")
+    if style == "unsigned":
+        return np.dtype("u8")
     return np.dtype(f"i{column['size'] // 8}" if style == "number" else "i8")
 
 

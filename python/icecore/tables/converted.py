@@ -12,6 +12,8 @@ from icecore.tables.codecs import dtype
 Column = dict[str, Any]
 #: whole numbers below it are exact as doubles
 _EXACT = 2.0**53
+#: of whole numbers that int64 does not hold
+_UNSIGNED = np.dtype("u8")
 
 
 def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | None:
@@ -23,7 +25,7 @@ def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | No
     empty = missing(values)
     if empty.all():
         return np.full(values.shape, blank(kind), kind)
-    if values.dtype.kind == "i" and kind.kind == "f":
+    if values.dtype.kind in "iu" and kind.kind == "f":
         result = values.astype(kind)
         result[empty] = np.nan
     elif values.dtype.kind in "mM":
@@ -39,8 +41,10 @@ def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | No
             return None  # what a string of other characters was printed as
         result = np.array([decoded(text) for text in texts], "O")
     else:
+        if kind == _UNSIGNED and (values[~empty] < 0).any():
+            return None
         result = values.astype(kind)
-        if kind.kind == "i":
+        if kind.kind in "iu":
             result[empty] = blank(kind)
     if kind.kind == "f":
         places = _places(new, values.dtype.kind, printed)
@@ -53,23 +57,27 @@ def _places(new: Column, kind: str, printed: bool) -> int | None:
     """The decimals with which all numbers must be exact; None where they need not."""
     if "number" in new["style"]:
         return int(new["scale"])
-    return 1 if kind == "i" and printed else None
+    return 1 if kind in "iu" and printed else None
 
 
 def missing(values: np.ndarray) -> np.ndarray:
     """Which of them stand for none."""
     kind = values.dtype.kind
+    if kind in "i" or values.dtype == _UNSIGNED:
+        return np.asarray(values == blank(values.dtype))
     if kind == "f":
         return np.isnan(values)
     if kind in "mM":
         return np.isnat(values)
-    return np.asarray(values == blank(values.dtype)) if kind in "iSO" else np.zeros(values.shape, "?")
+    return np.asarray(values == blank(values.dtype)) if kind in "SO" else np.zeros(values.shape, "?")
 
 
 def blank(kind: np.dtype[Any]) -> Any:
     """What stands for a cell without a value."""
     if kind.kind == "i":
         return np.iinfo(kind).min
+    if kind == _UNSIGNED:
+        return _UNSIGNED.type(2**64 - 2)
     if kind.kind in "mM":
         return np.array("NaT", kind)[()]
     return {"f": np.nan, "S": b"", "O": ""}.get(kind.kind, 0)

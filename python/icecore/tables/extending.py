@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore.nodes import HIDDEN
 from icecore.tables import choice, codecs, kinds
-from icecore.tables.converted import missing
+from icecore.tables.converted import blank, missing
 from icecore.tables.growing import Growing
 from icecore.tables.job import TableOptions
 from icecore.tables.newarrays import column_array, escapes_array
@@ -163,11 +163,7 @@ class Extending:
                 continue
             old = stored.repo._array(f"{path}/{name}")
             attrs = dict(old.attrs)
-            if (
-                i in self.changed
-                and old.dtype.kind == "i"
-                and attrs.get("_FillValue") == np.iinfo(old.dtype).min
-            ):
+            if i in self.changed and old.dtype.kind in "iu" and attrs.get("_FillValue") == blank(old.dtype):
                 del attrs["_FillValue"]  # which stood for no value
             self._delete(old.path)
             values = first[i] if i in first else np.empty(0, codecs.dtype(column))
@@ -179,7 +175,7 @@ class Extending:
 
     def _add(self, growing: Growing, i: int, values: np.ndarray) -> None:
         growing.elements(i, values)
-        if values.dtype.kind == "i" and missing(values).any() and not kinds.is_binary(self.columns[i]):
+        if values.dtype.kind in "iu" and missing(values).any() and not kinds.is_binary(self.columns[i]):
             self.blank.add(i)
 
 

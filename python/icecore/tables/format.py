@@ -115,7 +115,7 @@ def styled(
         kind = "text" if looks.are_thousands(cells) else "comma"
     found = _icecore.infer_column(field.name, list(cells), kind, fixed, field.stated, ord(separator))
     result = {"scale": 0, "size": 0, **json.loads(found)}
-    if not fractions or words or "words" not in result["style"]:
+    if not fractions or words or not {"words", "unsigned"} & set(result["style"]):
         return result
     beside = styled(spec, column, [*cells, b"0.5"])
     return result if "words" in beside["style"] or not _icecore.valued(list(cells)) else beside

@@ -55,7 +55,7 @@ class Growing:
                 self.elements(i, values)
             return []
         blank = self._native.append(columns)
-        return [i for i in blank if self._arrays[i].dtype.kind == "i"]
+        return [i for i in blank if self._arrays[i].dtype.kind in "iu"]
 
     def elements(self, i: int, values: Any) -> None:
         """Add elements of one array."""

@@ -22,6 +22,7 @@ class Held:
         extra: by column the cells for which it was widened.
         why: by column which cell or file it was widened for.
         words: the columns that only text can hold.
+        unproven: whether one became unsigned, which negative numbers before it would make text.
     """
 
     def __init__(self, path: str, stored: Stored | None) -> None:
@@ -30,6 +31,7 @@ class Held:
         self.held: list[dict[str, Any]] = [dict(column) for column in stored.columns] if stored else []
         self.extra: dict[int, list[bytes]] = {}
         self.why: dict[int, str] = {}
+        self.unproven = False
         self.words = {
             i for i, column in enumerate(self.held) if "words" in column["style"] and "blank" not in column
         }
@@ -53,6 +55,7 @@ class Held:
                     self.held[i].pop("blank", None)
                 continue
             agrees = agrees and not begun and merged is not None
+            self.unproven |= merged is not None and "unsigned" in merged["style"]
             self.become(i, merged, file.place, new)
         return agrees
 

@@ -42,7 +42,9 @@ def merge(old: Column, new: Column) -> Column | None:
         result["size"] = old["size"] if new["size"] <= old["size"] else _room(new["size"])
     elif {a, b} <= {"int", "decimal"}:
         result["scale"], result["size"] = max(old["scale"], new["scale"]), 0
-    elif {a, b} <= {"int", "decimal", "real"}:
+    elif {a, b} <= {"int", "unsigned"}:
+        result = stored(old if a == "unsigned" else new)
+    elif {a, b} <= {"int", "unsigned", "decimal", "real"}:
         result |= REAL
     elif _is(old, "time") and _is(new, "time"):
         return _finer(old, new)
@@ -94,10 +96,14 @@ def fitted(array: Column, new: Column) -> Column:
     if _is(array, "time") and _is(new, "time"):
         ticks, own = (np.datetime_data(dtype(column))[0] for column in (array, {**new, "scale": 0}))
         return {**new, "scale": 0 if ticks == own else PLACES[ticks]}
+    if _family(array) == "unsigned":
+        return {**new, **held, "style": {"unsigned": _digits(new)}}
     if _family(array) != "real":
         return {**new, **held}
     if _family(new) == "real":
         return dict(new)
+    if _family(new) == "unsigned":
+        new = {**new, "style": {"number": _digits(new)}}
     return {**new, "scale": max(new["scale"], 1), "size": 0, "nearest": True}
 
 
@@ -119,14 +125,14 @@ def wider(array: Column, cell: Column) -> Column | None:
         if merged is not None and _family(merged) == "words":
             merged["size"] = _room(max(merged["size"], min(2 * array["size"], PADDED)))
         return merged
-    if _is(array, "time"):
-        return None  # beyond the years that its ticks reach
+    if _is(array, "time") or _is(array, "unsigned"):
+        return None  # beyond the years that its ticks reach, below zero
     return {**array, **REAL} if _family(array) == "decimal" else array
 
 
 def by_value(old: Column, new: Column) -> bool:
     """Whether values of the one array say what the other one holds, without a look at their text."""
-    numbers = ["int", "decimal", "real"]
+    numbers = ["int", "unsigned", "decimal", "real"]
     a, b = _family(old), _family(new)
     if same_array(old, new):
         return True
@@ -152,6 +158,11 @@ def about(column: Column) -> str:
         return "text of any length"
     decimal = column["scale"] and kind.kind == "f"
     return f"{kind} with {column['scale']} decimals" if decimal else str(kind)
+
+
+def _digits(column: Column) -> Any:
+    """How a column of whole numbers writes them."""
+    return next(iter(column["style"].values()))
 
 
 def _room(longest: int) -> int:

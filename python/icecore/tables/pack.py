@@ -11,6 +11,7 @@ from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
+from icecore.tables.converted import blank
 from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState, more
 from icecore.tables.fitting import alike, prints
@@ -211,9 +212,12 @@ class _TablePack:
         differing = described.differing(self._job.path, self._described, file, stated_here)
         self._done.notes += [(file.name, what) for what in differing]
         self._described = described.joined(self._described, stated_here)
+        self._columns.unproven = False
         if not self._columns.agree(fmt["columns"], file, bool(self._arrays)):
-            # What is begun anew had better be so once.
+            # What is begun anew had better be so once, as far as what comes to it does not hang on values.
             for other in later:
+                if self._columns.unproven:
+                    break
                 if len(start := beginning(other)):
                     self._columns.agree(self._infer(other, start)[0]["columns"], other, bool(self._arrays))
             raise _Again
@@ -271,9 +275,9 @@ class _TablePack:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
             self._keep(parsed["escapes"])
-            blank = self._growing.append(parsed["columns"])
+            empty = self._growing.append(parsed["columns"])
             if parsed["escaped"]:
-                self._blank.update(blank)
+                self._blank.update(empty)
             self._blank.update(parsed.get("blank", ()))  # of records
             state.count(parsed, self._rows)
             self._rows += parsed["rows"]
@@ -346,7 +350,7 @@ class _TablePack:
             old = dict(array._document.get("attributes", {}))
             attrs = dict(old)
             if i in self._blank:
-                attrs["_FillValue"] = int(np.iinfo(array.dtype).min)
+                attrs["_FillValue"] = int(blank(array.dtype))
             constants = self._described.get(self._columns.held[i]["name"], {}).get("missing_value")
             if constants is not None and constants != old.get("missing_value"):
                 attrs["missing_value"] = constants

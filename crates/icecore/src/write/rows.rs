@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use icecore_chunk::ArrayMeta;
+use icecore_chunk::{ArrayMeta, DType};
 use icecore_grid::{Error, ErrorKind, Region, Result};
 
 use super::append::Target;
@@ -56,6 +56,12 @@ impl Rows {
         };
         let (waiting, ends) = (Vec::new(), Vec::new());
         Ok(Rows { path: path.to_owned(), meta, chunk, unit, next: start, waiting, ends, shard: None })
+    }
+
+    /// Whether elements are whole numbers without a sign.
+    #[must_use]
+    pub fn unsigned(&self) -> bool {
+        matches!(self.meta.dtype, DType::UInt64)
     }
 
     /// Bytes of an element.

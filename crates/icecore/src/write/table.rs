@@ -2,7 +2,7 @@
 
 use icecore_chunk::crc32c;
 use icecore_grid::{Error, ErrorKind, Result};
-use icecore_text::View;
+use icecore_text::{NO_UNSIGNED, View};
 
 use super::data::Data;
 use super::pipeline::Writing;
@@ -70,7 +70,7 @@ impl TableRows {
 impl Column {
     /// Whether any of the values is what stands for none.
     fn append(&mut self, writing: &Writing, values: View<'_>) -> Result<bool> {
-        let (mut at, mut blank) = (0, false);
+        let (mut at, mut blank, unsigned) = (0, false, self.rows.unsigned());
         while at < values.len() {
             let count = self.rows.room().min(values.len() - at);
             if let (View::Strings { .. }, Some((ends, blob))) = (values, self.rows.strings()) {
@@ -84,7 +84,11 @@ impl Column {
                 let width = self.rows.width();
                 let waiting = self.rows.waiting();
                 let before = waiting.len();
-                blank |= values.put(at..at + count, width, waiting)?;
+                let least = values.put(at..at + count, width, waiting)?;
+                blank |= match (values, unsigned) {
+                    (View::Int(values), true) => values[at..at + count].contains(&NO_UNSIGNED.cast_signed()),
+                    _ => least,
+                };
                 self.sum = crc32c(self.sum, &waiting[before..]);
             }
             at += count;

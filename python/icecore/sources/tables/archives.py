@@ -12,6 +12,7 @@ from functools import partial
 from typing import IO, Any
 
 from icecore import errors
+from icecore.sources import zipped
 from icecore.sources.tables.gunzip import gunzip
 from icecore.sources.tables.streams import bunzip2, unxz
 from icecore.sources.tables.unzstd import unzstd
@@ -25,14 +26,6 @@ _OPENERS: dict[tuple[bytes, ...], Callable[[str], Any]] = {
     (b"BZh",): bunzip2,
     (b"\xfd7zXZ\x00",): unxz,
     _ZSTD: unzstd,
-}
-#: of zip's methods, those that zipfile undoes; Windows makes others (Deflate64) of files above 2 GB
-_METHODS = {
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-    zipfile.ZIP_BZIP2,
-    zipfile.ZIP_LZMA,
-    getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_STORED),
 }
 #: how files begin that hold one other file
 SMALLER = tuple(start for starts in _OPENERS for start in starts)
@@ -106,17 +99,7 @@ def _zipped(path: str) -> list[Member]:
             infos = [info for info in archive.infolist() if not info.is_dir()]
     except FAULTS as error:
         raise errors.make("corrupt", f"{path}: {error}", "test it with unzip -t") from error
-    locked = next((info for info in infos if info.flag_bits & 1), None)
-    if locked is not None:
-        raise errors.make("unsupported", f"{path}: {locked.filename} is encrypted", "unpack it first")
-    odd = next((info for info in infos if info.compress_type not in _METHODS), None)
-    if odd is not None:
-        raise errors.make(
-            "unsupported",
-            f"{path}: {odd.filename} is compressed by zip's method {odd.compress_type},"
-            " which Python doesn't know",
-            "unpack it first, with unzip or 7z",
-        )
+    zipped.check_methods(path, infos)
     names = Counter(info.filename for info in infos)
     twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
