@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from icecore import errors
 from icecore.nodes import OURS, Node
 from icecore.sources.attributes import fill_attribute, nonfinite, to_json
 
@@ -35,6 +39,51 @@ def _typed(value: Any, dtype: str) -> Any:
     except (TypeError, ValueError, OverflowError):
         return value
     return array if many else array[0]
+
+
+#: besides NumPy's: of others only how Python prints them could be stored
+_STORABLE = (str, int, float, complex, bytes, np.generic, Decimal, date, time, timedelta, PurePath, np.dtype)
+
+
+def storable(attrs: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """The attributes of ``path``, if JSON can say what they are.
+
+    Raises:
+        Error: ``invalid``, naming the attribute.
+    """
+    if not isinstance(attrs, Mapping):
+        message = f"the attributes of {path} are a mapping, not {type(attrs).__name__}"
+        raise errors.make("invalid", message, 'give them names: {"units": "K"}')
+    for name, value in attrs.items():
+        try:
+            what = _unstorable(value) if isinstance(name, str) else f"a name of type {type(name).__name__}"
+            if what is None:
+                json.dumps([name, to_json(value)], ensure_ascii=False).encode()
+        except RecursionError:
+            what = "a value that holds itself, or is nested too deeply"
+        except UnicodeEncodeError:
+            what = "half a character"
+        if what is not None:
+            message = f"the attribute {name!a:.60} of {path} is {what}, which can't be stored"
+            raise errors.make("invalid", message, "a text, numbers, or lists and dictionaries of them")
+    return attrs
+
+
+def _unstorable(value: Any) -> str | None:
+    """What it is that JSON has no form for; None where it has one."""
+    if isinstance(value, dict):
+        items: Iterable[Any] = [*value.values()]
+    elif isinstance(value, (list, tuple)):
+        items = value
+    elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return "a masked array"
+    elif isinstance(value, np.ndarray):
+        items = value.ravel() if value.dtype == object else ()
+    else:
+        items = ()
+        if value is not None and not isinstance(value, _STORABLE):
+            return f"of type {type(value).__name__}"
+    return next((what for what in map(_unstorable, items) if what is not None), None)
 
 
 def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str:

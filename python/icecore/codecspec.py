@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ _TOP_LEVEL = 7
 #: least and most bytes of a chunk of planes: low ones are skipped only where reading over them costs more
 #: than another request
 _PLANES_CHUNK = (1 << 20, 2 << 20)
+#: codecs that other readers of Zarr v3 have
+_PORTABLE = frozenset(
+    ("bytes", "vlen-utf8", "vlen-bytes", "gzip", "zstd", "blosc", "crc32c", "transpose", "sharding_indexed")
+)
 
 
 def resolve(
@@ -66,8 +70,29 @@ def resolve(
         portable: use only codecs that other Zarr readers have.
 
     Raises:
-        Error: ``codec`` for a name or list that is none.
+        Error: ``codec`` for a name or list that is none, or names a codec that isn't portable.
     """
+    codecs = _resolved(spec, data_type, dtype, chunk)
+    others = [] if not portable or spec in ("auto", "default") else list(_others(codecs))
+    if others:
+        message = f"portable was asked for, and {others[0]} is no codec that other Zarr readers have"
+        hint = "leave portable out, or take gzip, zstd or blosc (which shuffles by itself)"
+        raise errors.make("codec", f"{spec!r:.60}: {message}", hint)
+    return codecs
+
+
+def _others(codecs: Sequence[Codec]) -> Iterator[str]:
+    """The names of those that aren't portable, in shards too."""
+    for codec in codecs:
+        if codec["name"] not in _PORTABLE:
+            yield codec["name"]
+        elif codec["name"] == "sharding_indexed":
+            inside = codec.get("configuration") or {}
+            for name in ("codecs", "index_codecs"):
+                yield from _others(_checked(inside[name])) if inside.get(name) else ()
+
+
+def _resolved(spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[int]) -> list[Codec]:
     if not isinstance(spec, str):
         return _checked(list(spec))
     text = spec.strip()
@@ -79,10 +104,6 @@ def resolve(
         return [bytes_codec(dtype)]
     match = _NAME.fullmatch(text)
     if match is not None and match["name"] == "planes" and not match["shuffle"]:
-        if portable:
-            raise errors.make(
-                "codec", "planes are no codec that other Zarr readers have", "leave portable out"
-            )
         level = int(match["level"] or _TOP_LEVEL)
         return _planes(level, dtype) or _default(data_type, chunk)
     if match is None or match["name"] not in _COMPRESSORS:

@@ -411,7 +411,8 @@ class Repo(Members):
                 and larger than that take three times their size. On top come the package's own parts and
                 what the encoders work with: 40 MB together, with ``archive`` 50 MB more for each thread.
             commit_every: commit by itself after so many appends to each growing array (see
-                :mod:`icecore.rounds`), and plan the shards of new ones for it.
+                :mod:`icecore.rounds`), and plan the shards of new ones for it. Threads that append to
+                different arrays and don't wait for each other get versions in which these differ in length.
             commit_seconds: the same after so many seconds; looked at with each append. Then, and where
                 ``commit()`` is called, shards of new arrays are planned again when it is seen how many rows
                 a commit brings (:mod:`icecore.suiting`).

@@ -16,7 +16,7 @@ from icecore.access import Query, check, parse, queries
 from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
 from icecore.arraywriter import ArrayWriter
-from icecore.attributes import dump, encoded
+from icecore.attributes import dump, encoded, storable
 from icecore.inturn import in_turn
 from icecore.nodes import SUMMARY, Node
 from icecore.rounds import Rounds
@@ -50,7 +50,9 @@ class Writer:
     by itself with ``commit_every`` and ``commit_seconds``; then an exception or the end of the process loses
     only what came after the last commit.
 
-    Threads may share a writer; they take turns.
+    Threads may share a writer; they take turns. A commit by itself takes what each of them has appended by
+    then: where threads append to different arrays, these differ in length in the versions in between, unless
+    the threads wait for each other after each row (``threading.Barrier``) or one of them appends for all.
     """
 
     def __init__(
@@ -91,9 +93,13 @@ class Writer:
         """Make a group, and those above it; set its attributes where it exists.
 
         Raises:
-            Error: ``exists`` where something above it is an array.
+            Error: ``exists`` where it, or something above it, is an array; ``invalid`` for attributes that
+                can't be stored (see :meth:`attrs`).
         """
         path = self._path(path)
+        storable(attrs or {}, path)
+        if self._native.document(path) is not None:
+            raise errors.make("exists", f"{path} is an array", "choose another path, or w.delete(path) first")
         if self._native.exists(path):
             if attrs is not None:
                 self._native.set_attrs(path, dump(attrs))
@@ -131,7 +137,7 @@ class Writer:
             codec: ``auto`` measures on the first shard that is written and chooses for the goal; else see
                 :func:`icecore.codecspec.resolve`.
             fill: the value of elements that are never written; zero (or empty) where None.
-            attrs: attributes.
+            attrs: attributes; see :meth:`attrs`.
             portable: choose only codecs that other Zarr readers have.
             access: how it will be read, to plan chunks for it; see :func:`icecore.pack`.
             goal: of ``auto``: ``archive``, ``balanced`` or ``speed``; see
@@ -169,7 +175,7 @@ class Writer:
         codecspec.fit(codecs, kind, numpy_dtype, path, len(shape))
         ours = adapting.wish(wished, portable) if codec == "auto" else None
         fill = fill_json(fill, numpy_dtype)
-        attrs = encoded(attrs or {}, numpy_dtype)
+        attrs = encoded(storable(attrs or {}, path), numpy_dtype)
         node = Node(path, True, layout.document(shape, kind, fill, where, codecs, dims, attrs, ours))
         self._parents(path)
         self._native.add_array(path, node.zarr_json)
@@ -198,10 +204,18 @@ class Writer:
     def attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Replace the attributes of a group or array.
 
+        Args:
+            path: of the group or array.
+            attrs: what JSON can say: texts, numbers, True, False, None, and lists, tuples and dictionaries of
+                them. NumPy's scalars and arrays become numbers and lists, complex numbers pairs, bytes and
+                times texts.
+
         Raises:
-            Error: ``not-found``.
+            Error: ``not-found``; ``invalid`` for other values, of which only how Python prints them could be
+                stored.
         """
         path = self._path(path)
+        storable(attrs, path)
         if "_FillValue" in attrs and self._native.document(path) is not None:
             attrs = encoded(attrs, self._view()._array(path).dtype)
         self._native.set_attrs(path, dump(attrs))

@@ -1,5 +1,6 @@
 //! Ctrl-C (or any signal whose handler raises) during native work: `cancel` is set, and the handler's exception is the result.
 
+use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use icecore::grid::{Error, ErrorKind};
 use pyo3::prelude::*;
+
+use crate::error::raise;
 
 /// Runs `work` with the GIL released, on a thread of its own where it is `watched`. Once interrupted it is waited for.
 pub fn scoped<T: Send>(
@@ -22,10 +26,11 @@ pub fn scoped<T: Send>(
     py.detach(|| {
         thread::scope(|scope| {
             let (done, finished) = channel::<()>();
-            let running = scope.spawn(move || {
+            let running = thread::Builder::new().spawn_scoped(scope, move || {
                 let _done = done; // dropped, and so noticed, also where `work` panics
                 work()
             });
+            let running = running.map_err(no_thread)?;
             let raised = interrupted(&finished, cancel);
             let result = running.join().unwrap_or_else(|panic| resume_unwind(panic));
             raised.map_or(Ok(result), Err)
@@ -41,15 +46,23 @@ pub fn owned<T: Send + 'static>(
 ) -> PyResult<T> {
     py.detach(|| {
         let (done, finished) = channel::<()>();
-        let running = thread::spawn(move || {
+        let running = thread::Builder::new().spawn(move || {
             let _done = done;
             work()
         });
+        let running = running.map_err(no_thread)?;
         match interrupted(&finished, cancel) {
             Some(error) => Err(error),
             None => Ok(running.join().unwrap_or_else(|panic| resume_unwind(panic))),
         }
     })
+}
+
+fn no_thread(error: io::Error) -> PyErr {
+    raise(
+        Error::new(ErrorKind::Memory, format!("no thread could be started: {error}"))
+            .hint("raise the limits on memory (`ulimit -v`) and on threads (`ulimit -u`)"),
+    )
 }
 
 /// Waits for the end of the work, or for a signal whose handler raises.

@@ -1,6 +1,7 @@
 //! A commit in the making.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use icecore::catalog::{self, LinkIdentity, Mine};
@@ -13,6 +14,7 @@ use pyo3::types::{PyBytes, PyString};
 use serde_json::Value;
 
 use crate::error::{OrRaise, raise};
+use crate::interrupt;
 use crate::read::{data_pointer, numpy_dtype};
 
 #[pyclass(frozen, module = "icecore._icecore")]
@@ -232,7 +234,9 @@ impl Writer {
 
     /// Commits everything; the new snapshot's id.
     fn commit(&self, py: Python<'_>, message: &str) -> PyResult<String> {
-        let id = py.detach(|| self.writing()?.commit(message)).or_raise()?;
+        let cancel = AtomicBool::new(false);
+        let id =
+            interrupt::scoped(py, true, &cancel, || self.writing()?.commit_unless(&cancel, message))?.or_raise()?;
         // What comes next builds on the branch's newest version, where others may have changed an array.
         self.metas().or_raise()?.clear();
         Ok(id)

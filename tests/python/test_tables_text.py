@@ -12,8 +12,9 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
+from icecore import errors
 from icecore.errors import Error
-from icecore.tables import choice
+from icecore.tables import choice, summaries
 from icecore.tables.restore import restore, sources
 from tables_kit import COLUMNS, PDS3, labelled, round_trip, rows
 from typer.testing import CliRunner
@@ -288,6 +289,20 @@ def test_values_that_come_back_otherwise_are_refused(tmp_path: Path, monkeypatch
     with pytest.raises(Error, match="could not be printed again") as caught:
         icecore.pack(label, into=tmp_path / "r", group="/t")
     assert caught.value.kind == "internal"
+
+
+def test_no_memory_to_look_at_a_table_is_no_fault_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label, _, _ = labelled(tmp_path)
+
+    def exhausted(*_: Any) -> Any:
+        raise errors.make("memory", "no memory for the columns of a scan")
+
+    monkeypatch.setattr(summaries, "read_back", exhausted)
+    with pytest.raises(Error, match=r"t\.tab: no memory for the columns") as caught:
+        icecore.pack(label, into=tmp_path / "r", group="/t")
+    assert caught.value.kind == "memory"
 
 
 def test_gzip_members_headers_and_damage(tmp_path: Path) -> None:

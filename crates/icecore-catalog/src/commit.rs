@@ -1,6 +1,7 @@
 //! A writer's changes → a new version.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::AtomicBool;
 
 use icechunk::conflicts::detector::ConflictDetector;
 use icechunk::format::format_constants::SpecVersionBin;
@@ -10,13 +11,14 @@ use icechunk::session::{Session, SessionErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
+use crate::named::Names;
 use crate::native::ObjectId;
 use crate::node::{self, HIDDEN_GROUP};
 use crate::runtime::run;
 use crate::sound::Which;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{containers, error, history, identity, named, seal, sound};
+use crate::{clock, containers, error, history, identity, named, seal, sound};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -27,13 +29,26 @@ impl Writer {
     /// afterwards; after an error its changes are still there.
     ///
     /// # Errors
-    /// Conflict, naming the paths, when someone else changed the same nodes, or holds the repository's lock for too long;
-    /// Io, Permission, Network.
+    /// Conflict, naming the paths, when someone else changed the same nodes, or holds the repository's lock for too long, or when
+    /// this machine's clock is a minute or more behind the last change; Io, Permission, Network.
     pub fn commit(&self, message: &str) -> Result<String> {
+        self.commit_unless(&AtomicBool::new(false), message)
+    }
+
+    /// The same, but once `cancel` is set a clock that is behind is not waited for.
+    ///
+    /// # Errors
+    /// As for [`Writer::commit`]; Interrupted.
+    pub fn commit_unless(&self, cancel: &AtomicBool, message: &str) -> Result<String> {
         let mut pending = self.begin()?;
         let during = error::during(format!("{}: commit to {}", self.shared.url, self.branch));
         let id = run(async {
-            let held = self.shared.lock.hold()?;
+            let has_changes = has_changes(&*self.session.read().await, &pending);
+            let (held, names) = if has_changes {
+                clock::turn(&self.shared, Some(&self.branch), cancel).await?
+            } else {
+                (self.shared.lock.hold()?, named::all(&self.shared).await?)
+            };
             self.check_objects(&pending.objects)?;
             if !pending.containers.is_empty() {
                 containers::record(&self.shared.repository(), pending.containers.clone()).await?;
@@ -41,9 +56,9 @@ impl Writer {
             }
             let mut session = self.session.write().await;
             let id = if self.shared.lock.is_optimistic() {
-                self.compete(&mut session, &pending, message).await?
+                self.compete(&mut session, &pending, names, cancel, message).await?
             } else {
-                self.rebase(&mut session, &pending.touched).await?;
+                self.rebase(&mut session, &names, &pending.touched).await?;
                 complete(&mut session, &pending).await?;
                 let parent = session.snapshot_id().clone();
                 let id = commit(&mut session, message).await.map_err(error::session)?;
@@ -86,8 +101,7 @@ impl Writer {
     }
 
     /// Moves the changes on top of the branch's newest version.
-    async fn rebase(&self, session: &mut Session, touched: &HashSet<String>) -> Result<()> {
-        let names = named::all(&self.shared).await?;
+    async fn rebase(&self, session: &mut Session, names: &Names, touched: &HashSet<String>) -> Result<()> {
         let tip = names.branches.get(&self.branch).cloned();
         let tip = tip.ok_or_else(|| {
             Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch))
@@ -102,13 +116,22 @@ impl Writer {
     }
 
     /// Without a lock the store refuses a commit when another one came first; then everything that depends on its tree is done again.
-    async fn compete(&self, session: &mut Session, pending: &Pending, message: &str) -> Result<String> {
+    async fn compete(
+        &self,
+        session: &mut Session,
+        pending: &Pending,
+        mut names: Names,
+        cancel: &AtomicBool,
+        message: &str,
+    ) -> Result<String> {
         for _ in 0..ATTEMPTS {
-            self.rebase(session, &pending.touched).await?;
+            self.rebase(session, &names, &pending.touched).await?;
             let mut attempt = session.clone();
             complete(&mut attempt, pending).await?;
             match commit(&mut attempt, message).await {
-                Err(e) if matches!(e.kind, SessionErrorKind::Conflict { .. }) => {}
+                Err(e) if matches!(e.kind, SessionErrorKind::Conflict { .. }) => {
+                    (_, names) = clock::turn(&self.shared, Some(&self.branch), cancel).await?;
+                }
                 done => {
                     let id = done.map_err(error::session)?;
                     *session = attempt;
@@ -121,6 +144,11 @@ impl Writer {
     }
 }
 
+/// Will there be a new version?
+fn has_changes(session: &Session, pending: &Pending) -> bool {
+    session.has_uncommitted_changes() || !pending.groups.is_empty() || !pending.sources.is_empty()
+}
+
 async fn commit(session: &mut Session, message: &str) -> std::result::Result<String, icechunk::session::SessionError> {
     if !session.has_uncommitted_changes() {
         return Ok(session.snapshot_id().to_string());
@@ -130,7 +158,7 @@ async fn commit(session: &mut Session, message: &str) -> std::result::Result<Str
 
 /// Adds what depends on the tree as others have left it: groups, the groups above all nodes, and the identities of linked files.
 async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
-    if !session.has_uncommitted_changes() && pending.groups.is_empty() && pending.sources.is_empty() {
+    if !has_changes(session, pending) {
         return Ok(());
     }
     let mut tree: BTreeMap<String, NodeSnapshot> =

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt::Display;
 use std::io;
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use icechunk::conflicts::Conflict;
 use icechunk::format::manifest::VirtualReferenceErrorKind;
 use icechunk::format::{IcechunkFormatError, IcechunkFormatErrorKind};
@@ -144,7 +145,8 @@ fn session_kind(kind: SessionErrorKind) -> Error {
         K::InvalidIndex { .. } | K::ZeroLengthChunk { .. } | K::InvalidByteRange { .. } => {
             new(ErrorKind::Invalid, &kind)
         }
-        K::InvalidSnapshotTimestamp { .. } | K::InvalidSnapshotTimestampOrdering { .. } => clock(&kind),
+        K::InvalidSnapshotTimestampOrdering { parent, child } => ahead(parent, child),
+        K::InvalidSnapshotTimestamp { .. } => new(ErrorKind::Invalid, &kind).hint("check this machine's clock"),
         K::BadSnapshotChainForDiff => new(ErrorKind::Invalid, &kind),
         K::ManifestCreationError(error) => session(*error),
         K::ConcurrencyError(error) if error.is_panic() => damaged(PANICKED),
@@ -152,8 +154,15 @@ fn session_kind(kind: SessionErrorKind) -> Error {
     }
 }
 
-fn clock(error: &dyn StdError) -> Error {
-    new(ErrorKind::Invalid, error).hint("check this machine's clock")
+/// What a change is told whose time would not lie after that of the last one.
+pub(crate) fn ahead(last: DateTime<Utc>, now: DateTime<Utc>) -> Error {
+    let shown = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let message =
+        format!("the repository was changed at {}, and this machine's clock says {}", shown(last), shown(now));
+    let wait = (last - now).num_seconds() + 1;
+    Error::new(ErrorKind::Conflict, message).hint(format!(
+        "set the clocks of all who write right, or wait for {wait} s; then commit again: a writer keeps what it has"
+    ))
 }
 
 fn conflicts_text(conflicts: &[Conflict]) -> String {
@@ -215,7 +224,7 @@ fn format_kind(kind: IcechunkFormatErrorKind) -> Error {
         K::InvalidSpecVersion { .. } | K::UnsupportedOperationForVersion { .. } | K::FeatureFlagDisabled { .. } => {
             new(ErrorKind::Unsupported, &kind)
         }
-        K::InvalidUpdateTimestamp { .. } => clock(&kind),
+        K::InvalidUpdateTimestamp { latest_time, new_time } => ahead(latest_time, new_time),
         K::IO(error) => decoding(error),
         K::Path(_) | K::InvalidFeatureFlagName { .. } | K::InvalidFeatureFlagId { .. } => {
             new(ErrorKind::Invalid, &kind)

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
@@ -16,7 +17,7 @@ use crate::seal::{FOLDER, ROOT};
 use crate::shared::Shared;
 use crate::sound::{self, Which};
 use crate::storage::Root;
-use crate::{backups, error, named};
+use crate::{backups, clock, error, named};
 
 /// Younger objects may belong to a commit that someone is preparing.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -52,7 +53,7 @@ impl Repo {
         let shared = self.shared()?;
         run(async {
             // Who only counts needs no right to write, and need not wait for those who do.
-            let held = if dry_run { None } else { Some(shared.lock.hold()?) };
+            let held = if dry_run { None } else { Some(clock::turn(shared, None, &AtomicBool::new(false)).await?.0) };
             let repository = shared.repository();
             check_all(shared).await?;
             let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
@@ -106,7 +107,7 @@ impl Repo {
         let before = before(Some(older_than_us))?;
         let shared = self.shared()?;
         run(async {
-            let held = shared.lock.hold()?;
+            let (held, _) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
             let repository = shared.repository();
             check_all(shared).await?;
             let (retries, updates) =

@@ -8,6 +8,7 @@ mod audit;
 mod backups;
 mod begun;
 mod cache;
+mod clock;
 mod commit;
 mod containers;
 mod diff;

@@ -1,13 +1,14 @@
 //! Branches and tags.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use icechunk::format::SnapshotId;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::{error, named, resolve};
+use crate::{clock, error, named, resolve};
 
 impl Repo {
     /// The branches and the snapshots they point to, by name.
@@ -36,8 +37,7 @@ impl Repo {
         named::check(name)?;
         let shared = self.shared()?;
         run(async {
-            let held = shared.lock.hold()?;
-            let known = named::all(shared).await?;
+            let (held, known) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
             if known.branches.contains_key(name) {
                 return Err(Error::new(ErrorKind::Exists, format!("{}: the branch {name} exists already", self.url()))
                     .hint("choose another name, or delete that branch first"));
@@ -59,8 +59,7 @@ impl Repo {
     pub fn delete_branch(&self, name: &str) -> Result<()> {
         let shared = self.shared()?;
         run(async {
-            let held = shared.lock.hold()?;
-            named::all(shared).await?;
+            let (held, _) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
             let done = shared.repository().delete_branch(name).await.map_err(error::repository);
             shared.settle(held).await;
             done
@@ -75,8 +74,8 @@ impl Repo {
         named::check(name)?;
         let shared = self.shared()?;
         run(async {
-            let held = shared.lock.hold()?;
-            if named::all(shared).await?.branches.contains_key(name) {
+            let (held, known) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
+            if known.branches.contains_key(name) {
                 return Err(taken(self.url(), "branch", name));
             }
             let id = resolve::snapshot_id(shared, reference).await?;
@@ -93,8 +92,7 @@ impl Repo {
     pub fn delete_tag(&self, name: &str) -> Result<()> {
         let shared = self.shared()?;
         run(async {
-            let held = shared.lock.hold()?;
-            named::all(shared).await?;
+            let (held, _) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
             let done = shared.repository().delete_tag(name).await.map_err(error::repository);
             shared.settle(held).await;
             done

@@ -34,6 +34,13 @@ pub(crate) fn grow(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
     Ok(())
 }
 
+/// Puts `more` behind what `out` holds; `Memory` where that fails.
+pub(crate) fn put(out: &mut Vec<u8>, more: &[u8]) -> Result<()> {
+    out.try_reserve(more.len()).map_err(|_| out_of_memory(more.len()))?;
+    out.extend_from_slice(more);
+    Ok(())
+}
+
 /// Lets `write` put up to `most` bytes behind what `out` holds, into memory that nobody clears first; it returns how many.
 ///
 /// # Safety

@@ -2,7 +2,7 @@
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::buffer::grow;
+use crate::buffer::{grow, put};
 use crate::chain::{ArrayStep, Chain, Serializer};
 use crate::codecs::ByteStep;
 use crate::scratch::Scratch;
@@ -70,10 +70,7 @@ impl Chain {
                 out.extend(foreign.encode(data, shape)?);
                 Ok(())
             }
-            Serializer::Bytes(_) | Serializer::Vlen { .. } => {
-                out.extend_from_slice(data);
-                Ok(())
-            }
+            Serializer::Bytes(_) | Serializer::Vlen { .. } => put(out, data),
         }
     }
 
@@ -119,7 +116,7 @@ fn pack(steps: &[ByteStep], data: &[u8], out: &mut Vec<u8>, scratch: &mut Scratc
     let (codecs, sums) = steps.split_at(steps.len() - sums);
     let start = out.len();
     match codecs.split_last() {
-        None => out.extend_from_slice(data),
+        None => put(out, data)?,
         Some((last, [])) => last.encode(data, out, scratch)?,
         Some((last, before)) => {
             let mut input = scratch.spare();

@@ -177,10 +177,13 @@ fn one_block(
             runs[*index].lock().unwrap_or_else(PoisonError::into_inner).on(block, worker);
         }
     };
-    match workers {
-        [only] => work(only),
-        workers => std::thread::scope(|scope| workers.iter_mut().for_each(|w| drop(scope.spawn(|| work(w))))),
-    }
+    let Some((first, others)) = workers.split_first_mut() else { return };
+    std::thread::scope(|scope| {
+        // Where no more threads can be started those that are there do the work.
+        let start = |w| drop(std::thread::Builder::new().spawn_scoped(scope, || work(w)));
+        others.iter_mut().for_each(start);
+        work(first);
+    });
 }
 
 /// Encodes and decodes one block, and compares.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
@@ -53,6 +54,10 @@ class Goal:
         if name not in GOALS:
             raise errors.make("invalid", f"{name!r} is no goal of compression", " or ".join(GOALS))
         if isinstance(bandwidth, str):
+            bits = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT])b(/s)?\s*", bandwidth)
+            if bits is not None:
+                message = f"a bandwidth of {bandwidth!r} is one of bits, and bytes a second are wanted"
+                raise errors.make("invalid", message, f"write it as {float(bits[1]) / 8:g}{bits[2]}B/s")
             try:
                 bandwidth = text.parse_size(bandwidth.strip().removesuffix("/s"))
             except errors.Error as error:

@@ -59,7 +59,8 @@ def finish(done: str, report: Report, into: str, json: bool) -> None:
     """Print the report, name the failures, and leave with status 2 where there are any."""
     say_notes(report)
     say_failures(report.failures)
-    emit(report.as_dict(), json, _text(done, report, into))
+    committed = f"{into}: snapshot {report.snapshot} was committed all the same" if report.snapshot else ""
+    emit(report.as_dict(), json, _text(done, report, into), done=committed)
     if report.failures:
         raise typer.Exit(2)
 

@@ -71,15 +71,32 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
     return open(repo, storage=settings(storage), allow_links=allow_links)
 
 
-def emit(value: Any, as_json: bool, plain: str, fold: bool = True) -> None:
-    """Print data to stdout: as JSON, or as text, whose long lines are broken at the edge of a terminal.
+def emit(value: Any, as_json: bool, plain: str, fold: bool = True, done: str = "") -> None:
+    """Print data to stdout: as JSON, or as text, whose long lines are broken at the edge of a terminal. Where
+    that fails, what is ``done`` already is said.
 
     Names and attributes come from files of anybody: what would steer a terminal is made visible.
     """
     plain = text.visible(plain)
     if fold and not as_json and sys.stdout.isatty():
         plain = text.folded(plain, shutil.get_terminal_size().columns)
-    typer.echo(_json(value) if as_json else plain)
+    say(_json(value) if as_json else plain, done)
+
+
+def say(line: str, done: str = "") -> None:
+    """Print to stdout.
+
+    Raises:
+        Error: ``io``, naming it; with what is ``done`` already.
+    """
+    try:
+        typer.echo(line)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"standard output: {error.strerror or error}" + (f"; {done}" if done else "")
+        hint = "see where the output goes, and that there is space" + (": the work is done" if done else "")
+        raise errors.make("io", message, hint) from None
 
 
 def talk(message: str) -> None:

@@ -9,10 +9,12 @@ import typer
 
 from icecore import text
 from icecore.cli.batch import say_notes
-from icecore.cli.console import emit, talk
+from icecore.cli.console import emit, say, talk
 
 if TYPE_CHECKING:
     from icecore.follow import Event, Follower
+
+_COMMITTED = "what was packed until now is committed"
 
 
 def follow(follower: Follower, until_idle: float | None, as_json: bool) -> None:
@@ -30,7 +32,8 @@ def follow(follower: Follower, until_idle: float | None, as_json: bool) -> None:
     except KeyboardInterrupt as error:
         how = str(error) or "stopped"
     if as_json:
-        typer.echo(json.dumps({"event": "end", "why": how, "packed": packed, "failed": sorted(failed)}))
+        end = {"event": "end", "why": how, "packed": packed, "failed": sorted(failed)}
+        say(json.dumps(end), _COMMITTED)
     else:
         talk(f"{how}: {text.plural(packed, 'file')} packed, {len(failed)} failed")
     if failed:
@@ -39,7 +42,7 @@ def follow(follower: Follower, until_idle: float | None, as_json: bool) -> None:
 
 def _say(event: Event, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(event.as_dict()))
+        say(json.dumps(event.as_dict()), _COMMITTED)
     elif event.failure is not None:
         talk(f"icecore: error[{event.failure.kind}]: {event.name}: {event.failure.message}")
         if event.failure.hint:
@@ -56,4 +59,4 @@ def _say(event: Event, as_json: bool) -> None:
         if len(event.together) > 1:
             names = f"{event.together[0]} … {event.name} ({len(event.together):,} files)"
         said = f"{names}: {arrays}, {size}, snapshot {report.snapshot}, {report.seconds:.2f} s"
-        emit(None, False, said, fold=False)
+        emit(None, False, said, fold=False, done=_COMMITTED)

@@ -28,4 +28,5 @@ def name_version(
             talk(f"deleted {kind} {name}")
     else:
         (repo.tag if kind == "tag" else repo.branch)(name)
-        emit({kind: name, "snapshot": repo.snapshot_id}, as_json, f"{repo.snapshot_id}  {name}")
+        facts = {kind: name, "snapshot": repo.snapshot_id}
+        emit(facts, as_json, f"{repo.snapshot_id}  {name}", done=f"the {kind} {name} was made all the same")

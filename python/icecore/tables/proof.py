@@ -116,6 +116,8 @@ def reprint(repo: Repo, path: str, sources: Iterable[int]) -> None:
 
 
 def _unlike(name: str, error: errors.Error) -> errors.Error:
+    if error.kind in ("memory", "io", "network", "permission"):
+        return error  # it could not be looked at, which says nothing about it
     return errors.make(
         "internal",
         f"{name} could not be printed again as it was: {error.message}",

@@ -12,7 +12,7 @@ use super::blosc_frame::{Filter, Frame, HEADER, Packer, next_stream};
 use super::codec::BytesCodec;
 use super::shuffle::unshuffle;
 use super::{blosclz, lz4};
-use crate::buffer::{Buffer, append};
+use crate::buffer::{Buffer, append, out_of_memory};
 use crate::contexts::Framing;
 use crate::extension::{Extension, config_i64_or, config_str};
 use crate::refuse::{bad_config, corrupt, overstated, wrong_length};
@@ -20,6 +20,8 @@ use crate::scratch::Scratch;
 
 /// The largest buffer that blosc 1 takes.
 const MAX_INPUT: usize = i32::MAX as usize - HEADER;
+/// No block that c-blosc chooses is larger.
+const LARGEST_BLOCK: usize = 4 << 20;
 /// c-blosc's number of the bit-shuffle.
 const BITS: i32 = 2;
 
@@ -134,6 +136,11 @@ impl BytesCodec for Blosc {
         let failed = |n| Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes ({n})", input.len()));
         let most = input.len() + HEADER; // with more room c-blosc might take it
         let block = if self.shuffle == BITS { self.blocks().for_bits(input.len()) } else { self.block };
+        // c-blosc takes three blocks for itself, and goes on into nowhere where there is no memory for them.
+        let own = 3 * input.len().min(if block > 0 { block } else { LARGEST_BLOCK }) + (1 << 16);
+        let mut trial = Vec::<u8>::new();
+        trial.try_reserve_exact(own).map_err(|_| out_of_memory(own))?;
+        drop(std::hint::black_box(trial)); // which compilers would leave out
         let compress = |start: *mut u8, room: usize| {
             // SAFETY: pointers and lengths come from slices and from `append`, the name ends with a zero; the context
             // variant keeps no globals.

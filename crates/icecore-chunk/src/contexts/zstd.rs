@@ -133,8 +133,11 @@ impl Compressor {
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
                 sys::ZSTD_compress2(ctx, start.cast(), room, input.as_ptr().cast(), input.len())
             };
-            let failed = |name| format!("zstd: {name} while compressing {} bytes", input.len());
-            error_name(code).map_or(Ok(code), |name| Err(Error::new(ErrorKind::Codec, failed(name))))
+            let failed = |name: &str| {
+                let kind = if name.contains("not enough memory") { ErrorKind::Memory } else { ErrorKind::Codec };
+                Error::new(kind, format!("zstd: {name} while compressing {} bytes", input.len()))
+            };
+            error_name(code).map_or(Ok(code), |name| Err(failed(name)))
         };
         // SAFETY: no preconditions of the first; zstd returns how many bytes it wrote.
         unsafe { append(out, sys::ZSTD_compressBound(input.len()), compress) }

@@ -3,7 +3,7 @@
 use icecore_chunk::Shard;
 use icecore_grid::Result;
 
-use super::buffers::Lent;
+use super::buffers::{Lent, room};
 
 /// A shard in the making. Its chunks may come out of order and lie in order; `None` is nothing but fill values.
 pub(crate) struct Assembly {
@@ -16,30 +16,32 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     /// A shard of `count` chunks, in the memory of `out`.
-    pub fn new(shard: &Shard, count: usize, mut out: Lent) -> Self {
+    pub fn new(shard: &Shard, count: usize, mut out: Lent) -> Result<Self> {
         out.bytes.clear();
         if !shard.index_at_end {
+            room(&mut out.bytes, shard.index_bytes(count))?;
             out.bytes.resize(shard.index_bytes(count), 0); // filled in at the end
         }
-        Self { out, entries: Vec::with_capacity(count), early: Vec::new(), count }
+        Ok(Self { out, entries: Vec::with_capacity(count), early: Vec::new(), count })
     }
 
     /// Takes chunk number `nth`.
-    pub fn add(&mut self, nth: usize, chunk: Option<Lent>) {
+    pub fn add(&mut self, nth: usize, chunk: Option<Lent>) -> Result<()> {
         if nth != self.entries.len() {
-            return self.early.push((nth, chunk));
+            self.early.push((nth, chunk));
+            return Ok(());
         }
-        self.append(chunk);
+        self.append(chunk)?;
         while let Some(at) = self.early.iter().position(|(nth, _)| *nth == self.entries.len()) {
             let (_, chunk) = self.early.swap_remove(at);
-            self.append(chunk);
+            self.append(chunk)?;
         }
+        Ok(())
     }
 
-    fn append(&mut self, chunk: Option<Lent>) {
+    fn append(&mut self, chunk: Option<Lent>) -> Result<()> {
         self.entries.push(chunk.as_ref().map(|bytes| (self.out.len() as u64, bytes.len() as u64)));
-        self.out.bytes.extend_from_slice(chunk.as_deref().unwrap_or_default());
-        self.out.count();
+        self.out.put(chunk.as_deref().unwrap_or_default())
     }
 
     /// The `shard` that it was begun for, once it has all its chunks; `None` where none of them holds anything.
@@ -50,7 +52,7 @@ impl Assembly {
         }
         let index = shard.encode_index(&self.entries)?;
         match shard.index_at_end {
-            true => self.out.bytes.extend_from_slice(&index),
+            true => self.out.put(&index)?,
             false => self.out.bytes[..index.len()].copy_from_slice(&index),
         }
         Ok(Some(self.out))

@@ -4,6 +4,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use icecore_grid::{Error, ErrorKind, Result};
+
 /// Bytes that a writer holds: data that wait for their encoding, what they are encoded to, blocks that wait.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -67,12 +69,32 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
+    /// Puts bytes behind those that it holds.
+    ///
+    /// # Errors
+    /// Memory.
+    pub fn put(&mut self, more: &[u8]) -> Result<()> {
+        room(&mut self.bytes, more.len())?;
+        self.bytes.extend_from_slice(more);
+        self.count();
+        Ok(())
+    }
+
     /// Notes how much of it is in use by now.
     pub fn count(&mut self) {
         let more = self.bytes.len().saturating_sub(self.counted);
         self.home.tally.add(more);
         self.counted += more;
     }
+}
+
+/// Makes room for `more` bytes behind those that are there.
+pub(crate) fn room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
+    let whole = bytes.len().saturating_add(more);
+    bytes.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::Memory, format!("no memory for a chunk or shard of {whole} bytes or more"))
+            .hint("give a smaller memory budget, smaller shards or fewer threads (ICECORE_THREADS)")
+    })
 }
 
 impl Deref for Lent {
@@ -122,6 +144,13 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_much_for_the_memory_is_an_error() {
+        let mut bytes = vec![1];
+        assert_eq!(room(&mut bytes, usize::MAX >> 1).unwrap_err().kind, ErrorKind::Memory);
+        assert_eq!(bytes, [1]);
+    }
 
     #[test]
     fn blocks_are_counted_while_they_hold_memory() {

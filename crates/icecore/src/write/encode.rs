@@ -8,7 +8,7 @@ use icecore_grid::{Error, ErrorKind, Region, Result};
 use rayon::prelude::*;
 
 use super::assemble::Assembly;
-use super::buffers::{Lent, Memory};
+use super::buffers::{self, Lent, Memory};
 use super::data::Data;
 use super::gather::{Window, all_fill, hangs_over, in_one_run, pad, runs};
 
@@ -37,14 +37,13 @@ pub(crate) fn encode(
     };
     let counts = shard.counts(&shape);
     let total = counts.iter().product::<u64>();
-    let assembly = Mutex::new(Assembly::new(shard, total as usize, memory.shards.take()));
+    let assembly = Mutex::new(Assembly::new(shard, total as usize, memory.shards.take())?);
     // One after the other as threads are free, so that few of them wait for their turn.
     (0..total).par_bridge().try_for_each(|inner| {
         let offset = unflatten(inner, &counts);
         let at: Vec<u64> = start.iter().zip(offset).zip(&shard.chunk).map(|((s, o), c)| s + o * c).collect();
         let encoded = chunk(meta, &at, &shard.chunk, region, data, memory)?;
-        assembly.lock().unwrap_or_else(PoisonError::into_inner).add(inner as usize, encoded);
-        Ok(())
+        assembly.lock().unwrap_or_else(PoisonError::into_inner).add(inner as usize, encoded)
     })?;
     assembly.into_inner().unwrap_or_else(PoisonError::into_inner).finish(shard)
 }
@@ -105,7 +104,7 @@ fn fixed(
     let lying = in_one_run(window).map(|from| &bytes[from * itemsize..from * itemsize + size]);
     let chunk = match lying.filter(|chunk| chunk.as_ptr().addr().is_multiple_of(align)) {
         Some(chunk) => chunk,
-        None => gathered(meta, window, bytes, size, &mut worker.chunk),
+        None => gathered(meta, window, bytes, size, &mut worker.chunk)?,
     };
     if all_fill(chunk, &meta.fill) {
         return Ok(false);
@@ -114,8 +113,15 @@ fn fixed(
 }
 
 /// The `size` bytes of a chunk together, padded where it hangs over.
-fn gathered<'a>(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], size: usize, room: &'a mut Vec<u8>) -> &'a [u8] {
+fn gathered<'a>(
+    meta: &ArrayMeta,
+    window: &Window<'_>,
+    bytes: &[u8],
+    size: usize,
+    room: &'a mut Vec<u8>,
+) -> Result<&'a [u8]> {
     let itemsize = meta.dtype.size();
+    buffers::room(room, size.saturating_sub(room.len()))?;
     room.resize(size, 0);
     if hangs_over(window) {
         pad(room, &meta.fill);
@@ -123,7 +129,7 @@ fn gathered<'a>(meta: &ArrayMeta, window: &Window<'_>, bytes: &[u8], size: usize
     runs(window, |from, to, n| {
         room[to * itemsize..(to + n) * itemsize].copy_from_slice(&bytes[from * itemsize..(from + n) * itemsize]);
     });
-    room
+    Ok(room)
 }
 
 fn variable(

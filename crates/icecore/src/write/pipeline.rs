@@ -1,7 +1,7 @@
 //! The pipeline itself: boxes of data in, encoded on the pool, bounded in memory, registered at the end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -308,8 +308,16 @@ impl Writing {
     /// # Errors
     /// The first of anything queued; what a commit may bring.
     pub fn commit(&self, message: &str) -> Result<String> {
+        self.commit_unless(&AtomicBool::new(false), message)
+    }
+
+    /// The same, but once `cancel` is set a clock that is behind is not waited for.
+    ///
+    /// # Errors
+    /// As for [`Writing::commit`]; Interrupted.
+    pub fn commit_unless(&self, cancel: &AtomicBool, message: &str) -> Result<String> {
         self.flush()?;
-        let id = self.shared.writer.commit(message)?;
+        let id = self.shared.writer.commit_unless(cancel, message)?;
         self.shared.keeper.clear();
         Ok(id)
     }

@@ -123,7 +123,7 @@ impl Rows {
                 shared.place(target, encoded)
             });
         }
-        let (shard, nth) = (self.shard(writing, start), start % self.unit / self.chunk);
+        let (shard, nth) = (self.shard(writing, start)?, start % self.unit / self.chunk);
         if self.next.is_multiple_of(self.unit) {
             self.shard = None;
         }
@@ -149,28 +149,28 @@ impl Rows {
     }
 
     /// The shard that the element `start` belongs to.
-    fn shard(&mut self, writing: &Writing, start: u64) -> Arc<Growing> {
+    fn shard(&mut self, writing: &Writing, start: u64) -> Result<Arc<Growing>> {
         if let Some(shard) = &self.shard {
-            return Arc::clone(shard);
+            return Ok(Arc::clone(shard));
         }
         let left = self.unit / self.chunk;
         let out = writing.shared.memory.shards.take();
-        let assembly = self.meta.shard.as_ref().map(|shard| Assembly::new(shard, left as usize, out));
+        let assembly = self.meta.shard.as_ref().map(|shard| Assembly::new(shard, left as usize, out)).transpose()?;
         let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));
         let shard = Arc::new(Growing { target, meta, assembly: Mutex::new(assembly), left: AtomicU64::new(left) });
         self.shard = Some(Arc::clone(&shard));
-        shard
+        Ok(shard)
     }
 }
 
 impl Growing {
     /// Takes chunks that became the same; with the last of all the shard is complete.
-    fn arrive(&self, shared: &Shared, chunks: Range<u64>, encoded: Option<Lent>) -> Result<()> {
+    fn arrive(&self, shared: &Shared, mut chunks: Range<u64>, encoded: Option<Lent>) -> Result<()> {
         let count = chunks.end - chunks.start;
         let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(assembly) = assembly.as_mut() {
             let mut encoded = encoded;
-            chunks.for_each(|nth| assembly.add(nth as usize, encoded.take()));
+            chunks.try_for_each(|nth| assembly.add(nth as usize, encoded.take()))?;
         }
         if count == 0 || self.left.fetch_sub(count, Ordering::AcqRel) != count {
             return Ok(());

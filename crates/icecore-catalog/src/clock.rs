@@ -1,0 +1,129 @@
+//! Icechunk takes no change whose time lies before that of the last one, and no version before its parent's: a clock that was set
+//! back, or that of another machine which goes ahead, is waited for.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use icecore_grid::Result;
+
+use crate::error;
+use crate::lock::Held;
+use crate::named::{self, Names};
+use crate::runtime::until;
+use crate::shared::Shared;
+
+/// How long a clock is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Until the clock is looked at again: somebody may have set it right.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The right to change the repository's root object, at a time that may stand there; with the names as they are then. A change of
+/// a branch follows its newest version too. Nobody else is kept waiting meanwhile, and `cancel` ends it.
+pub(crate) async fn turn(shared: &Shared, branch: Option<&str>, cancel: &AtomicBool) -> Result<(Held, Names)> {
+    let start = Instant::now();
+    loop {
+        let held = shared.lock.hold()?;
+        let names = named::all(shared).await?;
+        let (newest, now) = (newest(&names, branch)?, Utc::now());
+        let Some(newest) = newest.filter(|newest| now.timestamp_micros() <= newest.timestamp_micros()) else {
+            return Ok((held, names));
+        };
+        drop(held);
+        let behind = (newest - now + TimeDelta::microseconds(1)).to_std().unwrap_or_default();
+        if behind > PATIENCE.saturating_sub(start.elapsed()) {
+            return Err(error::ahead(newest, now));
+        }
+        let pause = async {
+            tokio::time::sleep(behind.min(LOOK)).await;
+            Ok(())
+        };
+        until(cancel, pause).await?;
+    }
+}
+
+/// The time that the next change must lie after; None in repositories of Icechunk's first format.
+fn newest(names: &Names, branch: Option<&str>) -> Result<Option<DateTime<Utc>>> {
+    let Some(info) = &names.info else { return Ok(None) };
+    let changed = info.latest_updates().map_err(error::format)?.next().transpose().map_err(error::format)?;
+    let tip = branch.and_then(|name| names.branches.get(name));
+    let tip = tip.map(|id| info.find_snapshot(id)).transpose().map_err(error::format)?;
+    Ok(changed.map(|(_, time, _)| time).max(tip.map(|version| version.flushed_at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use icechunk::format::SnapshotId;
+    use icechunk::format::repo_info::{RepoInfo, UpdateType};
+    use icechunk::format::snapshot::SnapshotInfo;
+    use icecore_grid::ErrorKind;
+    use serde_json::json;
+
+    use super::*;
+    use crate::repo::Repo;
+    use crate::runtime::run;
+    use crate::storage::Storage;
+
+    /// A repository that a machine has changed whose clock goes ahead.
+    fn changed_in(ahead: TimeDelta, name: &str) -> Repo {
+        let repo = Repo::create(&Storage::new(format!("memory://{name}"))).unwrap();
+        let repository = repo.shared().unwrap().repository();
+        let id = SnapshotId::random();
+        run(async {
+            let update = |info: Arc<RepoInfo>, backup: &str, _| {
+                let parent = info.resolve_branch("main").unwrap();
+                let version = SnapshotInfo {
+                    id: id.clone(),
+                    parent_id: Some(parent.clone()),
+                    ..info.find_snapshot(&parent).unwrap()
+                };
+                let kind = UpdateType::NewDetachedSnapshotUpdate { new_snap_id: id.clone() };
+                let time = Some(Utc::now() + ahead);
+                Ok(Arc::new(
+                    info.add_snapshot(repository.spec_version(), version, None, kind, time, backup, 100).unwrap(),
+                ))
+            };
+            let retries = repository.config().repo_update_retries();
+            repository.asset_manager().update_repo_info(retries, update).await.map_err(error::repository)
+        })
+        .unwrap();
+        repo
+    }
+
+    #[test]
+    fn a_clock_that_is_a_little_behind_is_waited_for() {
+        let repo = changed_in(TimeDelta::milliseconds(700), "behind");
+        let writer = repo.writer("main").unwrap();
+        writer.add_group("/g", &json!({})).unwrap();
+        writer.commit("later").unwrap();
+        repo.create_tag("v1", None).unwrap();
+        assert_eq!(repo.log(None, None).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn one_that_is_far_behind_is_told_and_the_changes_stay() {
+        let repo = changed_in(TimeDelta::hours(2), "far-behind");
+        let writer = repo.writer("main").unwrap();
+        writer.add_group("/g", &json!({})).unwrap();
+        for error in [writer.commit("too early").unwrap_err(), repo.create_tag("v1", None).unwrap_err()] {
+            assert_eq!(error.kind, ErrorKind::Conflict);
+            assert!(error.message.contains("this machine's clock says"), "{}", error.message);
+            assert!(error.hint.contains("7200 s") || error.hint.contains("7199 s"), "{}", error.hint);
+        }
+        assert!(writer.exists("/g").unwrap());
+    }
+
+    #[test]
+    fn waiting_can_be_interrupted() {
+        let repo = changed_in(TimeDelta::seconds(40), "interrupted");
+        let writer = repo.writer("main").unwrap();
+        writer.add_group("/g", &json!({})).unwrap();
+        let start = Instant::now();
+        let error = writer.commit_unless(&AtomicBool::new(true), "never").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Interrupted);
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(writer.exists("/g").unwrap());
+    }
+}
