@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import h5py
 import netCDF4
