@@ -3,7 +3,7 @@
 use icecore::grid::{Error, ErrorKind, Index};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
 use crate::error::raise;
 
@@ -35,12 +35,18 @@ fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
         };
         return Ok(Index::Slice { start: part("start")?, stop: part("stop")?, step: part("step")? });
     }
-    let scalar =
-        !item.is_instance_of::<PyBool>() && item.hasattr("__index__")? && !item.is_instance_of::<PyUntypedArray>();
-    if scalar {
+    if item.hasattr("__index__")? && !item.is_instance_of::<PyUntypedArray>() && !truth(item)? {
         return integer(item).map(Index::At);
     }
     list(item)
+}
+
+/// Whether an index is Python's bool or NumPy's, of which both may pass for integers (NumPy's before 2.0).
+fn truth(item: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if item.is_exact_instance_of::<PyInt>() {
+        return Ok(false);
+    }
+    Ok(item.is_instance_of::<PyBool>() || item.is_instance(&crate::modules::numpy(item.py())?.getattr("bool_")?)?)
 }
 
 /// An integer that Python accepts as an index; one beyond 64 bits counts as the farthest there is.

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import h5py
 import netCDF4
@@ -419,3 +420,16 @@ def test_arrays_beside_tables_in_an_archive_are_noted(tmp_path):
     assert [(note.name, note.message) for note in report.notes] == [
         (f"{path}:/in/a.h5", "HDF5 or netCDF-4 inside an archive: unpack it first")
     ]
+
+
+@pytest.mark.parametrize(("package", "extra"), [("zarr", "zarr"), ("pyarrow", "table")])
+def test_a_missing_package_is_told_by_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
+) -> None:
+    def missing(module: str) -> None:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    (tmp_path / "k.json").write_text('{"version": 1, "refs": {".zgroup": "{}"}}')
+    monkeypatch.setattr("icecore.sources.import_module", missing)
+    with pytest.raises(errors.Error, match=re.escape(f"pip install 'icecore[{extra}]'")):
+        open_source(str(tmp_path / "k.json"))

@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _DIRECTORY, _EMPTY = 1 << 16, 32
+_EXTRAS = {"zarr": "zarr", "pyarrow": "table"}
 #: what reference files begin with: their own words, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -186,10 +187,11 @@ def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
     try:
         return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
         raise errors.make(
             "unsupported",
-            f"{source} is {row.name}, which needs the package {error.name}",
-            f"pip install {error.name}",
+            f"{source} is {row.name}, which needs the package {package}",
+            f"pip install 'icecore[{_EXTRAS[package]}]'" if package in _EXTRAS else f"pip install {package}",
         ) from error
 
 

@@ -164,12 +164,15 @@ def _spanned(
         wish = replace(wish, span=(low, high if high > low else low + max(1.0, abs(low) * 1e-6)))
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
-    except ValueError:
+            edges = np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
+            cut = bool((edges[1:] > edges[:-1]).all())
+    except ValueError:  # NumPy looks for itself since 2.0
+        cut = False
+    if not cut:
         low, high = wish.span or (0.0, 0.0)
         message = f"{wish.label}: {low} to {high} can't be cut into {wish.bins} bins"
         hint = f"give other ends: histogram:{wish.column}:{wish.bins}:0:400"
-        raise errors.make("invalid", message, hint) from None
+        raise errors.make("invalid", message, hint)
     return wish
 
 

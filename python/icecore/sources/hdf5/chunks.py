@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import h5py
 import numpy as np
+from h5py import h5i
 
 from icecore.sources.contiguous import Located, grid_of, nothing
 from icecore.sources.hdf5.swizzled import positions
@@ -24,11 +27,26 @@ def chunked(
     dsid.chunk_iter(infos.append)
     if not infos:
         return nothing(chunk)
+    if _forgets_user_blocks():
+        before, end = h5i.get_file_id(dsid).get_create_plist().get_userblock(), int(_UNDEFINED)
+        infos = [(*first, offset if offset == end else offset + before, n) for *first, offset, n in infos]
     if grid_of(shape, chunk) == (1,) * len(chunk) and not any(infos[0][0]):
         return _single(shape, stored, chunk, raw, plain, infos[0])
     starts, masks, offsets, lengths = (np.array(column) for column in zip(*infos, strict=True))
     starts = positions(dsid, starts.reshape(len(infos), len(chunk)), chunk)
     return select(shape, stored, chunk, raw, plain, (starts, masks, offsets, lengths))
+
+
+@cache
+def _forgets_user_blocks() -> bool:
+    """Whether this HDF5 library counts a chunk's offset from the end of the user block, as 1.14.2 does and
+    1.14.4 doesn't: then one comes to lie inside of it.
+    """
+    block = 1 << 20
+    with h5py.File("none", "w", driver="core", backing_store=False, userblock_size=block) as file:
+        one = file.create_dataset("x", data=np.zeros(1), chunks=(1,))
+        file.flush()
+        return one.id.get_chunk_info(0).byte_offset < block
 
 
 def select(
