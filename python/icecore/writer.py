@@ -207,8 +207,8 @@ class Writer:
         Args:
             path: of the group or array.
             attrs: what JSON can say: texts, numbers, True, False, None, and lists, tuples and dictionaries of
-                them. NumPy's scalars and arrays become numbers and lists, complex numbers pairs, bytes and
-                times texts.
+                them. NumPy's scalars and arrays become numbers and lists, bytes and times texts; complex
+                numbers, which are stored as pairs, come back as they were.
 
         Raises:
             Error: ``not-found``; ``invalid`` for other values, of which only how Python prints them could be

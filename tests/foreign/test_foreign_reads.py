@@ -58,11 +58,14 @@ def test_every_dtype(repo_path: str, dtype: str, layout: str) -> None:
 def test_every_codec(repo_path: str, codec: str, dtype: str) -> None:
     data = zoo.values(dtype, SHAPE)
     with icecore.create(repo_path).writer() as writer:
+        options = {
+            "dtype": zoo.numpy_dtype(dtype),
+            "shape": SHAPE,
+            "codec": codec,
+            "portable": codec == "auto",
+        }
         for name, layout in LAYOUTS.items():
-            array = writer.array(
-                f"/{name}", dtype=zoo.numpy_dtype(dtype), shape=SHAPE, codec=codec, portable=True, **layout
-            )
-            array[...] = data
+            writer.array(f"/{name}", **options, **layout)[...] = data
     for name in LAYOUTS:
         check(repo_path, name, data)
         assert zoo.same(icecore.open(repo_path)[f"/{name}"].read(), data)
