@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,15 @@ from icecore.analyzer.sample import Kind
 from icecore.analyzer.watch import Watch, goal_of
 from icecore.arraywriter import ArrayWriter
 from icecore.assemble import Step
+from icecore.counted import Progress
 from icecore.nodes import Node
 from icecore.sources.arraymap import ArrayEntry, Reader
 from icecore.sources.held import Held
 from icecore.sourcing import held_of, ours
 from icecore.writer import Writer
 
-#: called with (path, bytes just done)
-Progress = Callable[[str, int], None]
 #: elements of a sparse array that are appended at once
 _APPENDED = 8 << 20
-
-
-def counted(total: int, progress: Callable[[str, int, int], None] | None) -> Progress:
-    """A progress that adds up: ``progress`` is called with (path, bytes done, bytes in all)."""
-    done = 0
-
-    def count(path: str, nbytes: int) -> None:
-        nonlocal done
-        done += nbytes
-        if progress is not None:
-            progress(path, done, total)
-
-    return count
 
 
 def copy_new(

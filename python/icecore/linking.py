@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from icecore import copying, errors, linkplan, references
 from icecore.analyzer.plan import Planned
 from icecore.assemble import Existing, assemble
+from icecore.counted import counted
 from icecore.into import (
     apart,
     begin,
@@ -128,7 +129,7 @@ class _Linking:
         self._plans = plans
         self._failures = failures
         total = sum(plan.step.entry.nbytes for plan in plans if plan.how == "copied")
-        self._progress = copying.counted(total, progress)
+        self._progress = counted(progress, total)
 
     def write(self) -> None:
         """Write every array."""

@@ -15,6 +15,7 @@ from icecore.access import EXAMPLE, Pattern, check, parse
 from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
 from icecore.assemble import Existing, Step, assemble
+from icecore.counted import Progress, counted
 from icecore.into import apart, begin, groups, may_commit, notes, summary, without_damaged, writing
 from icecore.repo import Repo
 from icecore.report import Report, Row
@@ -247,7 +248,7 @@ class _Packing:
         from icecore.linkedread import linked_readers
 
         readers = linked_readers([step.entry for step in self._steps])
-        progress = copying.counted(sum(step.entry.nbytes for step in self._steps), self._progress)
+        progress = counted(self._progress, sum(step.entry.nbytes for step in self._steps))
         for step, read in zip(self._steps, readers, strict=True):
             with apart(self._writer, step, self._failures):
                 if step.old is not None:
@@ -255,7 +256,7 @@ class _Packing:
                 else:
                     self._new(step, read, wanted, progress)
 
-    def _new(self, step: Step, read: Reader, wanted: Wanted, progress: Callable[[str, int], None]) -> None:
+    def _new(self, step: Step, read: Reader, wanted: Wanted, progress: Progress) -> None:
         from icecore import copying
 
         if step.entry.nbytes <= self._budget:

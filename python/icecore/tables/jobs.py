@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference
 from icecore.assemble import Existing
+from icecore.counted import counted
 from icecore.into import may_commit
 from icecore.nodes import hidden
 from icecore.report import Report, Row
@@ -186,16 +187,8 @@ def pack_tables(
     long: list[str] = []
     made: dict[str, Zones] = {}
     for job in plan.jobs:
-        done = 0
-
-        def advance(path: str, nbytes: int) -> None:
-            nonlocal done
-            done += nbytes
-            if progress is not None:
-                progress(path, done, done)
-
         try:
-            packed = pack_table(writer, job, options, advance)
+            packed = pack_table(writer, job, options, counted(progress))
             _report(writer, packed, report)
             if packed.total >= 2 * ZONE:
                 long += packed.columns
