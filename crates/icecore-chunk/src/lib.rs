@@ -31,13 +31,13 @@ mod measured;
 mod meta;
 mod narrow;
 mod number;
-#[cfg(target_arch = "x86_64")]
 mod processor;
 mod refuse;
 mod sample;
 mod scratch;
 mod shard;
 mod summary;
+mod unzstd;
 mod vlen;
 
 pub use block::{Block, Elements};

@@ -33,7 +33,7 @@ impl Zstd {
 impl BytesCodec for Zstd {
     fn decode_into(&self, input: &[u8], out: &mut [u8], wanted: Range<usize>, scratch: &mut Scratch) -> Result<()> {
         let zstd = scratch.decompressor()?;
-        if wanted.end.saturating_add(EARLY_STOP) < out.len() && zstd.start(input, out, wanted.end).is_some() {
+        if wanted.end.saturating_add(EARLY_STOP) < out.len() && zstd.start(input, out, wanted.end) {
             return Ok(());
         }
         zstd.decompress(input, out)

@@ -8,9 +8,17 @@ use zstd::zstd_safe::zstd_sys as sys;
 
 use crate::buffer::{Buffer, append, first_guess, out_of_memory};
 use crate::refuse::{corrupt, wrong_length};
+use crate::unzstd::Desk;
+
+/// Frames of fewer bytes are decoded by libzstd: its tables are sooner made.
+const LEAST: usize = 4096;
 
 /// A reusable decompression context.
-pub(crate) struct Decompressor(NonNull<sys::ZSTD_DCtx>);
+pub(crate) struct Decompressor {
+    context: NonNull<sys::ZSTD_DCtx>,
+    /// What nearly all frames are decoded with.
+    desk: Option<Box<Desk>>,
+}
 
 // SAFETY: the context holds no thread-bound state; `&mut self` keeps uses apart.
 unsafe impl Send for Decompressor {}
@@ -18,15 +26,19 @@ unsafe impl Send for Decompressor {}
 impl Decompressor {
     pub fn new() -> Result<Decompressor> {
         // SAFETY: no preconditions; null means out of memory.
-        NonNull::new(unsafe { sys::ZSTD_createDCtx() }).map(Decompressor).ok_or_else(|| out_of_memory(0))
+        let context = NonNull::new(unsafe { sys::ZSTD_createDCtx() }).ok_or_else(|| out_of_memory(0))?;
+        Ok(Decompressor { context, desk: None })
     }
 
     /// Decodes all frames; they must fill `out` exactly.
     pub fn decompress(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        if self.start(input, out, out.len()) {
+            return Ok(());
+        }
         // SAFETY: pointers and lengths come from slices; zstd stays within both.
         let n = unsafe {
             sys::ZSTD_decompressDCtx(
-                self.0.as_ptr(),
+                self.context.as_ptr(),
                 out.as_mut_ptr().cast::<c_void>(),
                 out.len(),
                 input.as_ptr().cast::<c_void>(),
@@ -43,34 +55,10 @@ impl Decompressor {
         }
     }
 
-    /// Decodes block after block straight into `out` until `enough` bytes are there. `None` where that is not possible
-    /// (damage, or a window larger than streaming allows): the caller then decodes the whole and reports what is wrong.
-    pub fn start(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Option<()> {
-        self.reset();
-        // SAFETY: valid context. Parameter 1001 is ZSTD_d_stableOutBuffer: the output stays in place between calls, so
-        // that zstd decodes into it without a window buffer of its own.
-        let code =
-            unsafe { sys::ZSTD_DCtx_setParameter(self.0.as_ptr(), sys::ZSTD_dParameter::ZSTD_d_experimentalParam2, 1) };
-        let done = error_name(code).is_none() && self.stream(input, out, enough);
-        self.reset();
-        done.then_some(())
-    }
-
-    fn stream(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> bool {
-        let mut target = sys::ZSTD_outBuffer_s { dst: out.as_mut_ptr().cast(), size: out.len(), pos: 0 };
-        let mut source = sys::ZSTD_inBuffer_s { src: input.as_ptr().cast(), size: 0, pos: 0 };
-        let mut hint = 18; // the longest frame header
-        while target.pos < enough {
-            let before = (source.pos, target.pos);
-            source.size = source.pos.saturating_add(hint).min(input.len());
-            // SAFETY: both buffers describe live slices.
-            let code = unsafe { sys::ZSTD_decompressStream(self.0.as_ptr(), &mut target, &mut source) };
-            if error_name(code).is_some() || (before == (source.pos, target.pos) && source.size == input.len()) {
-                return false;
-            }
-            hint = code.max(1);
-        }
-        true
+    /// Decodes block after block until `enough` bytes are there. False where that is not possible: the caller then decodes the
+    /// whole, and reports what is wrong.
+    pub fn start(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> bool {
+        out.len() >= LEAST && self.desk.get_or_insert_default().decode(input, out, enough)
     }
 
     pub fn decompress_unsized(&mut self, input: &[u8], out: &mut Buffer, cap: usize) -> Result<usize> {
@@ -81,7 +69,7 @@ impl Decompressor {
             let slice = out.sized(room)?;
             let mut target = sys::ZSTD_outBuffer_s { dst: slice.as_mut_ptr().cast(), size: slice.len(), pos: done };
             // SAFETY: both buffers describe live slices.
-            let code = unsafe { sys::ZSTD_decompressStream(self.0.as_ptr(), &mut target, &mut source) };
+            let code = unsafe { sys::ZSTD_decompressStream(self.context.as_ptr(), &mut target, &mut source) };
             done = target.pos;
             if let Some(name) = error_name(code) {
                 return Err(corrupt("zstd", name));
@@ -100,14 +88,16 @@ impl Decompressor {
 
     fn reset(&mut self) {
         // SAFETY: valid context; resetting both at once is always allowed.
-        unsafe { sys::ZSTD_DCtx_reset(self.0.as_ptr(), sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters) };
+        unsafe {
+            sys::ZSTD_DCtx_reset(self.context.as_ptr(), sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters)
+        };
     }
 }
 
 impl Drop for Decompressor {
     fn drop(&mut self) {
         // SAFETY: created by `new`, freed once.
-        unsafe { sys::ZSTD_freeDCtx(self.0.as_ptr()) };
+        unsafe { sys::ZSTD_freeDCtx(self.context.as_ptr()) };
     }
 }
 

@@ -6,29 +6,10 @@
 use super::call::Place;
 use super::coded::Coded;
 use super::lane::{Lane, Limits, Turn};
+use crate::processor::with_bmi;
 
-/// Each function as it is, and with shifts by any register where there are any, a sixth less time.
-macro_rules! with_bmi2 {
-    ($name:ident, $plain:ident, $bmi2:ident, ($($arg:ident: $type:ty),*) -> $result:ty) => {
-        pub(super) fn $name($($arg: $type),*) -> $result {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "bmi1,bmi2")]
-                fn $bmi2($($arg: $type),*) -> $result {
-                    $plain($($arg),*)
-                }
-                if crate::processor::has_bmi() {
-                    // SAFETY: the processor has these instructions.
-                    return unsafe { $bmi2($($arg),*) };
-                }
-            }
-            $plain($($arg),*)
-        }
-    };
-}
-
-with_bmi2!(one, one_plain, one_bmi2, (stream: &mut Coded, place: &mut Place<'_>) -> Turn);
-with_bmi2!(two, two_plain, two_bmi2, (streams: [&mut Coded; 2], places: [&mut Place<'_>; 2]) -> [Turn; 2]);
+with_bmi!(one, (stream: &mut Coded, place: &mut Place<'_>) -> Turn, one_plain(stream, place));
+with_bmi!(two, (streams: [&mut Coded; 2], places: [&mut Place<'_>; 2]) -> [Turn; 2], two_plain(streams, places));
 
 /// Goes on until a block ends, an end is near, a repetition doesn't fit or something is wrong; there must be room for a careful
 /// turn.

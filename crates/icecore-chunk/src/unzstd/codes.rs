@@ -1,0 +1,109 @@
+//! What the codes of sequences stand for (RFC 8878, 3.1.1.3.2.1).
+
+use std::sync::OnceLock;
+
+use super::sequences::Entry;
+
+/// A kind of code: lengths of literals, offsets, lengths of matches.
+pub(super) struct Kind {
+    /// The largest code.
+    pub most: usize,
+    /// The largest table, as a power of two.
+    pub log: u32,
+    /// What goes without being said.
+    pub usual: &'static [i16],
+    pub usual_log: u32,
+    /// Its table.
+    pub made: OnceLock<Vec<Entry>>,
+    /// What a code stands for: a number, and how many bits are added to it.
+    pub meaning: fn(usize) -> (u32, u32),
+}
+
+pub(super) static LITERALS: Kind = Kind {
+    most: 35,
+    log: 9,
+    usual: &[
+        4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1,
+    ],
+    usual_log: 6,
+    made: OnceLock::new(),
+    meaning: literals,
+};
+
+pub(super) static OFFSETS: Kind = Kind {
+    most: 30,
+    log: 8,
+    usual: &[1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1],
+    usual_log: 5,
+    made: OnceLock::new(),
+    meaning: offset,
+};
+
+pub(super) static MATCHES: Kind = Kind {
+    most: 52,
+    log: 9,
+    usual: &[
+        1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
+    ],
+    usual_log: 6,
+    made: OnceLock::new(),
+    meaning: matches,
+};
+
+fn literals(code: usize) -> (u32, u32) {
+    const MORE: [(u32, u32); 20] = [
+        (16, 1),
+        (18, 1),
+        (20, 1),
+        (22, 1),
+        (24, 2),
+        (28, 2),
+        (32, 3),
+        (40, 3),
+        (48, 4),
+        (64, 6),
+        (128, 7),
+        (256, 8),
+        (512, 9),
+        (1024, 10),
+        (2048, 11),
+        (4096, 12),
+        (8192, 13),
+        (16384, 14),
+        (32768, 15),
+        (65536, 16),
+    ];
+    code.checked_sub(16).map_or((code as u32, 0), |more| MORE[more])
+}
+
+fn matches(code: usize) -> (u32, u32) {
+    const MORE: [(u32, u32); 21] = [
+        (35, 1),
+        (37, 1),
+        (39, 1),
+        (41, 1),
+        (43, 2),
+        (47, 2),
+        (51, 3),
+        (59, 3),
+        (67, 4),
+        (83, 4),
+        (99, 5),
+        (131, 7),
+        (259, 8),
+        (515, 9),
+        (1027, 10),
+        (2051, 11),
+        (4099, 12),
+        (8195, 13),
+        (16387, 14),
+        (32771, 15),
+        (65539, 16),
+    ];
+    code.checked_sub(32).map_or((code as u32 + 3, 0), |more| MORE[more])
+}
+
+fn offset(code: usize) -> (u32, u32) {
+    (1 << code, code as u32)
+}

@@ -1,0 +1,273 @@
+//! One frame, block after block.
+
+use super::back::Back;
+use super::fast;
+use super::lane::{self, BEFORE, Lane, Limits, ROOM, Sequence, States, Turn};
+use super::literals::{Literals, MOST, Source};
+use super::sequences::{Entry, Table, Tables};
+
+/// What frames are decoded with; kept, because it is large.
+#[derive(Default)]
+pub(crate) struct Desk {
+    tables: Tables,
+    source: Source,
+}
+
+impl Desk {
+    /// Decodes a frame until `enough` bytes are there; all of it where that is the length of `out`, which it must fill. False
+    /// where it is damaged, or of a kind that is not read here: then anything may stand in `out`.
+    pub fn decode(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> bool {
+        let Some(head) = Head::read(input).filter(|head| head.length.is_none_or(|told| told == out.len() as u64))
+        else {
+            return false;
+        };
+        self.tables.begin();
+        self.source.begin();
+        let mut frame = Frame { desk: self, input, from: head.end, out, at: 0, distances: [1, 4, 8] };
+        frame.blocks(&head, enough).is_some()
+    }
+}
+
+/// The head of a frame.
+struct Head {
+    /// How many bytes it gives, where it says so.
+    length: Option<u64>,
+    /// A sum comes behind the last block.
+    sum: bool,
+    /// The most that a block has, and gives.
+    block: usize,
+    end: usize,
+}
+
+impl Head {
+    /// None where a dictionary is wanted, or what is not known yet.
+    fn read(input: &[u8]) -> Option<Head> {
+        const MAGIC: u32 = 0xfd2f_b528;
+        let (magic, rest) = input.split_first_chunk::<4>()?;
+        let told = *rest.first()?;
+        let (single, size) = (told >> 5 & 1 == 1, told >> 6);
+        if u32::from_le_bytes(*magic) != MAGIC || told & 0b1011 != 0 {
+            return None;
+        }
+        let (bytes, least) = match size {
+            0 => (usize::from(single), 0),
+            1 => (2, 256),
+            _ => (1 << size, 0),
+        };
+        let start = if single { 5 } else { 6 };
+        let field = input.get(start..start + bytes)?;
+        let length = field.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) + least;
+        let window = if single { length } else { window(*rest.get(1)?)? };
+        let block = usize::try_from(window).unwrap_or(MOST).min(MOST);
+        Some(Head { length: (bytes > 0).then_some(length), sum: told >> 2 & 1 == 1, block, end: start + bytes })
+    }
+}
+
+/// How far back repetitions reach at most, where libzstd takes as much.
+fn window(told: u8) -> Option<u64> {
+    let (exponent, eighths) = (told >> 3, u64::from(told & 7));
+    (exponent <= 31 - 10).then(|| (1 << (10 + exponent)) + (eighths << (7 + exponent)))
+}
+
+struct Frame<'a> {
+    desk: &'a mut Desk,
+    input: &'a [u8],
+    from: usize,
+    out: &'a mut [u8],
+    at: usize,
+    /// The last three distances of repetitions.
+    distances: [usize; 3],
+}
+
+/// A block's sequences, and its literals.
+struct Block {
+    literals: Literals,
+    /// How many of them are done.
+    done: usize,
+    /// Where the sequences begin and end in the input, and how many bits of them are left.
+    from: usize,
+    end: usize,
+    bits: usize,
+    /// How many sequences are left.
+    left: usize,
+    states: States,
+}
+
+impl Frame<'_> {
+    fn blocks(&mut self, head: &Head, enough: usize) -> Option<()> {
+        loop {
+            let told = self.input.get(self.from..)?.first_chunk::<3>()?;
+            let told = u32::from_le_bytes([told[0], told[1], told[2], 0]) as usize;
+            self.from += 3;
+            self.block(told >> 1 & 3, told >> 3, head.block)?;
+            if told & 1 == 1 {
+                break;
+            }
+            if self.at >= enough && enough < self.out.len() {
+                return Some(());
+            }
+        }
+        let behind = self.input.get(self.from..)?;
+        let sum = if head.sum { twox_hash::XxHash64::oneshot(0, self.out).to_le_bytes() } else { [0; 8] };
+        (self.at == self.out.len() && behind == &sum[..if head.sum { 4 } else { 0 }]).then_some(())
+    }
+
+    fn block(&mut self, kind: usize, size: usize, most: usize) -> Option<()> {
+        if size > most {
+            return None;
+        }
+        match kind {
+            0 => {
+                let bytes = self.input.get(self.from..self.from + size)?;
+                self.out.get_mut(self.at..self.at + size)?.copy_from_slice(bytes);
+                (self.from, self.at) = (self.from + size, self.at + size);
+            }
+            1 => {
+                let byte = *self.input.get(self.from)?;
+                self.out.get_mut(self.at..self.at + size)?.fill(byte);
+                (self.from, self.at) = (self.from + 1, self.at + size);
+            }
+            2 => self.compressed(self.from + size, most)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn compressed(&mut self, end: usize, most: usize) -> Option<()> {
+        let (began, start) = (self.at, self.from);
+        let (literals, from) = self.desk.source.read(self.input, start..end)?;
+        let mut block = self.sequences(literals, from, end)?;
+        while block.left > 0 {
+            if self.is_quick(&block) {
+                self.quickly(&mut block)?;
+            } else {
+                self.carefully(&mut block)?;
+            }
+        }
+        let rest = literals.count.checked_sub(block.done)?;
+        self.put(&mut block, rest)?;
+        self.from = end;
+        (block.bits == 0 && self.at - began <= most).then_some(())
+    }
+
+    /// The head of what begins at `from`.
+    fn sequences(&mut self, literals: Literals, from: usize, end: usize) -> Option<Block> {
+        let bytes = self.input.get(from..end)?;
+        let (left, used) = self.desk.tables.read(bytes)?;
+        let mut block = Block { literals, done: 0, from: from + used, end, bits: 0, left, states: States::default() };
+        let stream = &bytes[used..];
+        if left == 0 {
+            return stream.is_empty().then_some(block);
+        }
+        let mut bits = Back::new(stream)?;
+        let mut first = |table: &Table| bits.take(table.log? as usize);
+        let Tables { literals, offsets, matches } = &self.desk.tables;
+        block.states = States { literals: first(literals)?, offsets: first(offsets)?, matches: first(matches)? };
+        block.bits = bits.left;
+        Some(block)
+    }
+
+    /// Puts the next literals.
+    fn put(&mut self, block: &mut Block, count: usize) -> Option<()> {
+        let source = match block.literals.input {
+            Some(from) => &self.input[from..from + block.literals.count],
+            None => &self.desk.source.buffer[..block.literals.count],
+        };
+        let bytes = source.get(block.done..block.done.checked_add(count)?)?;
+        self.out.get_mut(self.at..self.at + count)?.copy_from_slice(bytes);
+        (block.done, self.at) = (block.done + count, self.at + count);
+        Some(())
+    }
+
+    /// Does what was read, wherever something ends.
+    fn execute(&mut self, block: &mut Block, sequence: Sequence) -> Option<()> {
+        self.put(block, sequence.literals)?;
+        let Sequence { length, distance, .. } = sequence;
+        if distance == 0 || distance > self.at || length > self.out.len() - self.at {
+            return None;
+        }
+        let start = self.at - distance;
+        let mut done = 0;
+        while done < length {
+            let part = (distance + done).min(length - done);
+            self.out.copy_within(start..start + part, self.at + done);
+            done += part;
+        }
+        self.at += length;
+        Some(())
+    }
+
+    /// One sequence, wherever the input ends.
+    fn carefully(&mut self, block: &mut Block) -> Option<()> {
+        let mut bits = Back::at(&self.input[block.from..block.end], block.bits);
+        let (states, tables) = (block.states, &self.desk.tables);
+        let literals = tables.literals.states[states.literals];
+        let offsets = tables.offsets.states[states.offsets];
+        let matches = tables.matches.states[states.matches];
+        let mut value = |entry: Entry| Some(entry.value as usize + bits.take(entry.more.into())?);
+        let (told, length, count) = (value(offsets)?, value(matches)?, value(literals)?);
+        block.left -= 1;
+        if block.left > 0 {
+            let mut next = |entry: Entry| Some(usize::from(entry.next) + bits.take(entry.bits.into())?);
+            let (literals, matches, offsets) = (next(literals)?, next(matches)?, next(offsets)?);
+            block.states = States { literals, offsets, matches };
+        }
+        block.bits = bits.left;
+        let distance = lane::distance(&mut self.distances, told, count);
+        self.execute(block, Sequence { literals: count, length, distance })
+    }
+
+    /// Whether there is room for quick turns.
+    fn is_quick(&self, block: &Block) -> bool {
+        let (lane, limits) = self.enter(block);
+        block.bits >= 56 && self.out.len() - self.at >= ROOM && lane.turns(&limits) > 0
+    }
+
+    fn quickly(&mut self, block: &mut Block) -> Option<()> {
+        let out = self.out.as_mut_ptr();
+        let (mut lane, limits) = self.enter(block);
+        lane.at = out.wrapping_add(self.at);
+        // SAFETY: 56 bits are left in front of it.
+        lane.held = u64::from_le_bytes(unsafe { lane.from.cast::<[u8; 8]>().read() });
+        let literals = lane.bytes;
+        let (lane, turn) = fast::sequences(lane, &limits, &self.desk.tables);
+        self.at = lane.at.addr() - out.addr();
+        self.distances = lane.last;
+        block.done += lane.bytes.addr() - literals.addr();
+        block.bits = 8 * (lane.from.addr() - self.input.as_ptr().addr()) + lane.count as usize - 8 * block.from;
+        block.left = lane.left;
+        block.states = lane.states;
+        match turn {
+            Turn::Next => Some(()),
+            Turn::Careful => self.carefully(block),
+            Turn::Undone(sequence) => self.execute(block, sequence),
+        }
+    }
+
+    /// Where quick turns begin, and between what they go.
+    fn enter(&self, block: &Block) -> (Lane, Limits) {
+        let literals = match block.literals.input {
+            Some(from) => self.input[from..].as_ptr(),
+            None => self.desk.source.buffer.as_ptr(),
+        };
+        let out = self.out.as_ptr_range();
+        let from = block.from + block.bits.saturating_sub(56) / 8;
+        let lane = Lane {
+            held: 0,
+            count: (8 * block.from + block.bits).wrapping_sub(8 * from) as u64,
+            from: self.input.as_ptr().wrapping_add(from),
+            states: block.states,
+            last: self.distances,
+            bytes: literals.wrapping_add(block.done),
+            at: out.start.wrapping_add(self.at).cast_mut(),
+            left: block.left,
+        };
+        let limits = Limits {
+            start: out.start,
+            at: out.end.wrapping_sub(ROOM),
+            bytes: literals.wrapping_add(block.literals.count),
+            from: self.input.as_ptr().wrapping_add(block.from.max(BEFORE)),
+        };
+        (lane, limits)
+    }
+}

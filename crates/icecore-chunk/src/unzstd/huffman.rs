@@ -1,0 +1,73 @@
+//! Codes of literals: a table that the longest code's bits are looked up in.
+
+use super::weights::{LONGEST, Weights};
+
+/// For each beginning: the symbol in the upper byte, the length of its code in the lower one.
+pub(super) struct Huffman {
+    table: [u16; 1 << LONGEST],
+    /// How many bits a beginning has.
+    pub bits: u32,
+}
+
+impl Default for Huffman {
+    fn default() -> Self {
+        Huffman { table: [0; 1 << LONGEST], bits: 0 }
+    }
+}
+
+impl Huffman {
+    pub fn fill(&mut self, weights: &Weights) {
+        let told = &weights.of[..weights.symbols];
+        let mut next = [0u16; 16];
+        for weight in told {
+            next[usize::from(*weight) & 15] += 1;
+        }
+        let counts = next;
+        let mut at = 0;
+        for (next, count) in next.iter_mut().zip(counts) {
+            (*next, at) = (at, at + count);
+        }
+        // Symbols of least weight come first, in their order.
+        let mut sorted = [0u8; 256];
+        for (symbol, weight) in told.iter().enumerate() {
+            let next = &mut next[usize::from(*weight) & 15];
+            sorted[usize::from(*next) & 255] = symbol as u8;
+            *next += 1;
+        }
+        self.bits = weights.longest;
+        let (mut symbols, mut room) = (&sorted[usize::from(counts[0])..], &mut self.table[..1 << self.bits]);
+        for weight in 1..=weights.longest {
+            let (these, others) = symbols.split_at(counts[weight as usize].into());
+            let (there, behind) = std::mem::take(&mut room).split_at_mut(these.len() << (weight - 1));
+            let length = (self.bits + 1 - weight) as u16;
+            match weight {
+                1 => spread::<1>(these, length, there),
+                2 => spread::<2>(these, length, there),
+                3 => spread::<4>(these, length, there),
+                4 => spread::<8>(these, length, there),
+                _ => {
+                    for (symbol, entries) in these.iter().zip(there.chunks_exact_mut(1 << (weight - 1))) {
+                        entries.fill(u16::from(*symbol) << 8 | length);
+                    }
+                }
+            }
+            (symbols, room) = (others, behind);
+        }
+    }
+
+    /// What `held` begins with, whose next bit is the highest.
+    #[inline(always)]
+    pub fn first(&self, held: u64) -> u16 {
+        let at = held.wrapping_shr(64 - self.bits) as usize;
+        debug_assert!(at < self.table.len());
+        // SAFETY: so many bits are less than the table's length.
+        unsafe { *self.table.get_unchecked(at) }
+    }
+}
+
+/// `N` entries for each symbol.
+fn spread<const N: usize>(symbols: &[u8], length: u16, room: &mut [u16]) {
+    for (symbol, entries) in symbols.iter().zip(room.as_chunks_mut::<N>().0) {
+        *entries = [u16::from(*symbol) << 8 | length; N];
+    }
+}

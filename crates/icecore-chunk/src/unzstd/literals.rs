@@ -1,0 +1,125 @@
+//! The first part of a block: bytes that no repetition gives (RFC 8878, 3.1.1.3.1).
+
+use std::ops::Range;
+
+use super::fast;
+use super::huffman::Huffman;
+use super::streams::Stream;
+use super::weights::Weights;
+
+/// The most that a block gives.
+pub(super) const MOST: usize = 128 << 10;
+/// Bytes behind literals that may be read.
+pub(super) const BEHIND: usize = 32;
+
+/// What gives literals, kept from block to block.
+pub(super) struct Source {
+    table: Huffman,
+    /// A block's literals, where they don't lie in the input.
+    pub buffer: Vec<u8>,
+}
+
+/// The literals of a block.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Literals {
+    /// Where they begin in the input; none where they lie in the buffer.
+    pub input: Option<usize>,
+    pub count: usize,
+}
+
+/// What the head of the part says.
+struct Head {
+    kind: usize,
+    /// One stream or four, where it is coded.
+    four: bool,
+    /// How many bytes it gives.
+    count: usize,
+    /// Where it lies in the input, behind the head.
+    stored: Range<usize>,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Source { table: Huffman::default(), buffer: vec![0; MOST + BEHIND] }
+    }
+}
+
+impl Source {
+    /// Forgets the frame before.
+    pub fn begin(&mut self) {
+        self.table.bits = 0;
+    }
+
+    /// The literals of the `block` of `input`, and where the part ends.
+    pub fn read(&mut self, input: &[u8], block: Range<usize>) -> Option<(Literals, usize)> {
+        let Head { kind, four, count, stored } = Head::read(input, block)?;
+        let room = self.buffer.get_mut(..count)?;
+        let bytes = &input[stored.clone()];
+        match kind {
+            0 if stored.end + BEHIND <= input.len() => {
+                return Some((Literals { input: Some(stored.start), count }, stored.end));
+            }
+            0 => room.copy_from_slice(bytes),
+            1 => room.fill(*bytes.first()?),
+            _ => {
+                let mut told = 0;
+                if kind == 2 {
+                    let (weights, used) = Weights::read(bytes)?;
+                    self.table.fill(&weights);
+                    told = used;
+                }
+                let decode = if four { decode_four } else { decode_one };
+                let sound = self.table.bits > 0 && count > 0 && decode(bytes.get(told..)?, room, &self.table)?;
+                sound.then_some(())?;
+            }
+        }
+        Some((Literals { input: None, count }, stored.end))
+    }
+}
+
+impl Head {
+    fn read(input: &[u8], block: Range<usize>) -> Option<Head> {
+        let bytes = input.get(block.clone())?;
+        let first = usize::from(*bytes.first()?);
+        let word = bytes.iter().take(5).rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let (kind, format) = (first & 3, first >> 2 & 3);
+        let bits = |from: usize, many: usize| (word >> from) as usize & ((1 << many) - 1);
+        let (head, count, stored) = match (kind, format) {
+            (0 | 1, 0 | 2) => (1, bits(3, 5), None),
+            (0 | 1, 1) => (2, bits(4, 12), None),
+            (0 | 1, _) => (3, bits(4, 20), None),
+            (_, 0 | 1) => (3, bits(4, 10), Some(bits(14, 10))),
+            (_, 2) => (4, bits(4, 14), Some(bits(18, 14))),
+            _ => (5, bits(4, 18), Some(bits(22, 18))),
+        };
+        let stored = stored.unwrap_or(if kind == 0 { count } else { 1 });
+        let start = block.start + head;
+        let sound = start + stored <= block.end && count <= MOST;
+        sound.then_some(Head { kind, four: format > 0, count, stored: start..start + stored })
+    }
+}
+
+/// Whether the stream gives these bytes.
+fn decode_one(stored: &[u8], out: &mut [u8], table: &Huffman) -> Option<bool> {
+    let mut streams = [Stream::new(stored, out)?];
+    fast::single_stream(&mut streams, table);
+    let [stream] = streams;
+    Some(stream.finish(table))
+}
+
+/// The same for four, each a quarter of them.
+fn decode_four(stored: &[u8], out: &mut [u8], table: &Huffman) -> Option<bool> {
+    let (sizes, rest) = stored.split_first_chunk::<6>()?;
+    let size = |i: usize| usize::from(u16::from_le_bytes([sizes[2 * i], sizes[2 * i + 1]]));
+    let quarter = out.len().div_ceil(4);
+    let (first, rest) = rest.split_at_checked(size(0))?;
+    let (second, rest) = rest.split_at_checked(size(1))?;
+    let (third, fourth) = rest.split_at_checked(size(2))?;
+    let (a, rest) = out.split_at_mut_checked(quarter)?;
+    let (b, rest) = rest.split_at_mut_checked(quarter)?;
+    let (c, d) = rest.split_at_mut_checked(quarter)?;
+    let mut streams =
+        [Stream::new(first, a)?, Stream::new(second, b)?, Stream::new(third, c)?, Stream::new(fourth, d)?];
+    fast::four_streams(&mut streams, table);
+    Some(streams.into_iter().all(|stream| stream.finish(table)))
+}

@@ -1,0 +1,127 @@
+//! The second part of a block: how many literals come, then how much is repeated from where (RFC 8878, 3.1.1.3.2).
+
+use super::codes::{self, Kind};
+use super::fse::Counts;
+
+/// A state.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(super) struct Entry {
+    /// How many bits are added to what its code stands for.
+    pub more: u8,
+    /// How many bits are added to the next state.
+    pub bits: u8,
+    /// The next state.
+    pub next: u16,
+    /// What its code stands for.
+    pub value: u32,
+}
+
+impl Entry {
+    const NONE: Entry = Entry { more: 0, bits: 0, next: 0, value: 0 };
+
+    fn new(kind: &Kind, code: usize, bits: u32, next: usize) -> Entry {
+        let (value, more) = (kind.meaning)(code);
+        Entry { more: more as u8, bits: bits as u8, next: next as u16, value }
+    }
+}
+
+impl Kind {
+    /// The table that goes without being said.
+    fn usual_table(&'static self) -> &'static [Entry] {
+        self.made.get_or_init(|| {
+            let mut table = Table::default();
+            table.fill(self, &Counts::usual(self));
+            table.states[..1 << self.usual_log].to_vec()
+        })
+    }
+}
+
+/// A table of states of one kind of code.
+#[derive(Clone)]
+pub(super) struct Table {
+    pub states: [Entry; 1 << 9],
+    /// As a power of two; none where there is no table yet.
+    pub log: Option<u32>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Table { states: [Entry::NONE; 1 << 9], log: None }
+    }
+}
+
+impl Table {
+    fn fill(&mut self, kind: &Kind, counts: &Counts) {
+        counts.spread(|state, code, bits, next| self.states[state] = Entry::new(kind, code, bits, next));
+        self.log = Some(counts.log);
+    }
+
+    /// Reads how it is told, in one of four ways; how many bytes of `input` that takes.
+    fn read(&mut self, kind: &'static Kind, way: u8, input: &[u8]) -> Option<usize> {
+        match way & 3 {
+            0 => {
+                let usual = kind.usual_table();
+                self.states[..usual.len()].copy_from_slice(usual);
+                self.log = Some(kind.usual_log);
+                Some(0)
+            }
+            1 => {
+                let code = usize::from(*input.first()?);
+                if code > kind.most {
+                    return None;
+                }
+                self.states[0] = Entry::new(kind, code, 0, 0);
+                self.log = Some(0);
+                Some(1)
+            }
+            2 => {
+                let (counts, used) = Counts::read(input, kind.most, kind.log)?;
+                self.fill(kind, &counts);
+                Some(used)
+            }
+            _ => self.log.map(|_| 0),
+        }
+    }
+}
+
+/// The tables of the three kinds of codes.
+#[derive(Clone, Default)]
+pub(super) struct Tables {
+    pub literals: Table,
+    pub offsets: Table,
+    pub matches: Table,
+}
+
+impl Tables {
+    /// Forgets the frame before.
+    pub fn begin(&mut self) {
+        for table in [&mut self.literals, &mut self.offsets, &mut self.matches] {
+            table.log = None;
+        }
+    }
+
+    /// Reads the head of the part: how many sequences there are, and how many bytes it takes.
+    pub fn read(&mut self, input: &[u8]) -> Option<(usize, usize)> {
+        let byte = |i: usize| input.get(i).copied().map(usize::from);
+        let (count, mut at) = match byte(0)? {
+            0 => return Some((0, 1)),
+            few @ ..128 => (few, 1),
+            many @ ..255 => ((many - 128) << 8 | byte(1)?, 2),
+            _ => (byte(1)? + (byte(2)? << 8) + 0x7f00, 3),
+        };
+        let ways = *input.get(at)?;
+        at += 1;
+        if ways & 3 != 0 || count == 0 {
+            return None;
+        }
+        for (table, kind, way) in [
+            (&mut self.literals, &codes::LITERALS, ways >> 6),
+            (&mut self.offsets, &codes::OFFSETS, ways >> 4),
+            (&mut self.matches, &codes::MATCHES, ways >> 2),
+        ] {
+            at += table.read(kind, way, input.get(at..)?)?;
+        }
+        Some((count, at))
+    }
+}

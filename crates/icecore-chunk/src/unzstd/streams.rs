@@ -1,0 +1,109 @@
+//! Streams of Huffman codes, side by side.
+
+use super::back::Back;
+use super::huffman::Huffman;
+
+/// Symbols between two looks at the input: so many codes fit into 56 bits.
+const TURN: usize = 5;
+/// Bytes of input that they may take.
+const INPUT: usize = 7;
+
+/// One stream and where its symbols go.
+pub(super) struct Stream<'a> {
+    pub input: &'a [u8],
+    /// Bits that are left.
+    left: usize,
+    pub out: &'a mut [u8],
+    done: usize,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(input: &'a [u8], out: &'a mut [u8]) -> Option<Self> {
+        Some(Stream { input, left: Back::new(input)?.left, out, done: 0 })
+    }
+
+    /// How many turns there is room for.
+    fn turns(&self) -> usize {
+        ((self.left / 8).saturating_sub(8) / INPUT).min((self.out.len() - self.done) / TURN)
+    }
+
+    /// Symbol by symbol to the end; whether both ends are met at once.
+    pub fn finish(mut self, table: &Huffman) -> bool {
+        while self.done < self.out.len() {
+            let entry = table.first(self.peek());
+            let Some(left) = self.left.checked_sub(usize::from(entry & 15)) else { return false };
+            self.left = left;
+            self.out[self.done] = (entry >> 8) as u8;
+            self.done += 1;
+        }
+        self.left == 0
+    }
+
+    /// The next bits, the first one highest, with zeros behind the last.
+    #[inline]
+    fn peek(&self) -> u64 {
+        let (at, odd) = (self.left / 8, self.left % 8);
+        let next = u64::from(self.input.get(at).copied().unwrap_or(0)) & ((1 << odd) - 1);
+        let before = match at.checked_sub(4).and_then(|from| self.input[from..].first_chunk::<4>()) {
+            Some(word) => u64::from(u32::from_le_bytes(*word)),
+            None => self.input[..at]
+                .iter()
+                .enumerate()
+                .fold(0, |word, (i, byte)| word | u64::from(*byte) << (8 * (4 + i - at))),
+        };
+        (next << 32 | before) << (32 - odd)
+    }
+}
+
+/// Decodes streams by turns as long as there is room in all of them: one goes on while the others wait.
+#[inline(always)]
+pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Huffman) {
+    loop {
+        let turns = streams.iter().map(Stream::turns).min().unwrap_or(0);
+        if turns == 0 {
+            return;
+        }
+        let mut held = [0u64; N];
+        let mut from = [std::ptr::null::<u8>(); N];
+        let mut to = [std::ptr::null_mut::<u8>(); N];
+        for i in 0..N {
+            // The word that ends with what is next, and a one behind it: how far it is from there tells what was used.
+            let end = streams[i].left.div_ceil(8);
+            from[i] = streams[i].input[end - 8..].as_ptr();
+            // SAFETY: 8 bytes are there.
+            held[i] = (unsafe { load(from[i]) } | 1) << (8 * end - streams[i].left);
+            to[i] = streams[i].out[streams[i].done..].as_mut_ptr();
+        }
+        for turn in 0..turns {
+            for i in 0..N {
+                // SAFETY: there is room for so many turns.
+                let to = unsafe { to[i].add(TURN * turn) };
+                for nth in 0..TURN {
+                    let entry = table.first(held[i]);
+                    held[i] = held[i].wrapping_shl(u32::from(entry as u8));
+                    // SAFETY: the same.
+                    unsafe { to.add(nth).write((entry >> 8) as u8) };
+                }
+            }
+            for i in 0..N {
+                let used = held[i].trailing_zeros() as usize;
+                from[i] = from[i].wrapping_sub(used / 8);
+                // SAFETY: the input has as many bytes in front of this as all turns may take.
+                held[i] = (unsafe { load(from[i]) } | 1) << (used % 8);
+            }
+        }
+        for i in 0..N {
+            let at = from[i].addr() - streams[i].input.as_ptr().addr();
+            streams[i].left = 8 * at + 64 - held[i].trailing_zeros() as usize;
+            streams[i].done += TURN * turns;
+        }
+    }
+}
+
+/// # Safety
+/// There are 8 bytes.
+#[inline(always)]
+unsafe fn load(from: *const u8) -> u64 {
+    // SAFETY: as the caller says.
+    u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() })
+}
