@@ -209,7 +209,7 @@ fn unpack_block(frame: &Frame, rest: &mut &[u8], out: &mut [u8], scratch: &mut S
         }
         match frame.packer {
             Packer::Lz4 => lz4::decode_block("blosc", data, part)?,
-            Packer::Zstd => scratch.decompressor()?.decompress(data, part)?,
+            Packer::Zstd => scratch.decompressor()?.decompress(data, part, part.len())?,
             Packer::BloscLz => blosclz::decode(data, part)?,
             _ => inflate(data, part, scratch)?,
         }

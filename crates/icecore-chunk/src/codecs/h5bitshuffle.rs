@@ -82,7 +82,7 @@ impl H5BitShuffle {
                 let bits = match self.inner {
                     Inner::None => data,
                     Inner::Lz4 => unpack(&mut packed, len, |out| lz4::decode_block(NAME, data, out))?,
-                    Inner::Zstd => unpack(&mut packed, len, |out| scratch.decompressor()?.decompress(data, out))?,
+                    Inner::Zstd => unpack(&mut packed, len, |out| scratch.decompressor()?.decompress(data, out, len))?,
                 };
                 bitunshuffle(self.itemsize, bits, part, &mut tmp)?;
             }

@@ -1,4 +1,4 @@
-//! `zstd`: one frame or several. Can stop early when only the beginning of a chunk is wanted.
+//! `zstd`: one frame or several. Stops early when only the beginning of a chunk is wanted.
 
 use std::ops::Range;
 
@@ -9,9 +9,6 @@ use crate::buffer::Buffer;
 use crate::extension::{Extension, config_bool_or, config_i64_or};
 use crate::refuse::bad_config;
 use crate::scratch::Scratch;
-
-/// The last bytes of a chunk are not worth an early stop: zstd works in blocks of 128 KiB.
-const EARLY_STOP: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Zstd {
@@ -32,11 +29,7 @@ impl Zstd {
 
 impl BytesCodec for Zstd {
     fn decode_into(&self, input: &[u8], out: &mut [u8], wanted: Range<usize>, scratch: &mut Scratch) -> Result<()> {
-        let zstd = scratch.decompressor()?;
-        if wanted.end.saturating_add(EARLY_STOP) < out.len() && zstd.start(input, out, wanted.end) {
-            return Ok(());
-        }
-        zstd.decompress(input, out)
+        scratch.decompressor()?.decompress(input, out, wanted.end)
     }
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize> {

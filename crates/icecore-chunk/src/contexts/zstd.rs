@@ -30,9 +30,10 @@ impl Decompressor {
         Ok(Decompressor { context, desk: None })
     }
 
-    /// Decodes all frames; they must fill `out` exactly.
-    pub fn decompress(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
-        if self.start(input, out, out.len()) {
+    /// Decodes all frames; they must fill `out` exactly. Only the first `enough` bytes of it must be right on return, and what is
+    /// behind them may not have been looked at.
+    pub fn decompress(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
+        if out.len() >= LEAST && self.desk.get_or_insert_default().decode(input, out, enough) {
             return Ok(());
         }
         // SAFETY: pointers and lengths come from slices; zstd stays within both.
@@ -53,12 +54,6 @@ impl Decompressor {
                 format!("{name} ({} stored bytes, {} expected after decoding)", input.len(), out.len()),
             )),
         }
-    }
-
-    /// Decodes block after block until `enough` bytes are there. False where that is not possible: the caller then decodes the
-    /// whole, and reports what is wrong.
-    pub fn start(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> bool {
-        out.len() >= LEAST && self.desk.get_or_insert_default().decode(input, out, enough)
     }
 
     pub fn decompress_unsized(&mut self, input: &[u8], out: &mut Buffer, cap: usize) -> Result<usize> {

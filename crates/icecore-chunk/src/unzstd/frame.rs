@@ -23,8 +23,9 @@ impl Desk {
         };
         self.tables.begin();
         self.source.begin();
-        let mut frame = Frame { desk: self, input, from: head.end, out, at: 0, distances: [1, 4, 8] };
-        frame.blocks(&head, enough).is_some()
+        let enough = if enough < out.len() { enough } else { usize::MAX };
+        let mut frame = Frame { desk: self, input, from: head.end, out, at: 0, enough, distances: [1, 4, 8] };
+        frame.blocks(&head).is_some()
     }
 }
 
@@ -75,6 +76,8 @@ struct Frame<'a> {
     from: usize,
     out: &'a mut [u8],
     at: usize,
+    /// Where to stop; nowhere where all is wanted.
+    enough: usize,
     /// The last three distances of repetitions.
     distances: [usize; 3],
 }
@@ -94,17 +97,17 @@ struct Block {
 }
 
 impl Frame<'_> {
-    fn blocks(&mut self, head: &Head, enough: usize) -> Option<()> {
+    fn blocks(&mut self, head: &Head) -> Option<()> {
         loop {
             let told = self.input.get(self.from..)?.first_chunk::<3>()?;
             let told = u32::from_le_bytes([told[0], told[1], told[2], 0]) as usize;
             self.from += 3;
             self.block(told >> 1 & 3, told >> 3, head.block)?;
+            if self.at >= self.enough {
+                return Some(());
+            }
             if told & 1 == 1 {
                 break;
-            }
-            if self.at >= enough && enough < self.out.len() {
-                return Some(());
             }
         }
         let behind = self.input.get(self.from..)?;
@@ -138,6 +141,9 @@ impl Frame<'_> {
         let (literals, from) = self.desk.source.read(self.input, start..end)?;
         let mut block = self.sequences(literals, from, end)?;
         while block.left > 0 {
+            if self.at >= self.enough {
+                return Some(());
+            }
             if self.is_quick(&block) {
                 self.quickly(&mut block)?;
             } else {
@@ -264,7 +270,7 @@ impl Frame<'_> {
         };
         let limits = Limits {
             start: out.start,
-            at: out.end.wrapping_sub(ROOM),
+            at: out.end.wrapping_sub(ROOM).min(out.start.wrapping_add(self.enough.min(self.out.len()))),
             bytes: literals.wrapping_add(block.literals.count),
             from: self.input.as_ptr().wrapping_add(block.from.max(BEFORE)),
         };
