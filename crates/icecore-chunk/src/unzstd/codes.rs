@@ -1,9 +1,5 @@
 //! What the codes of sequences stand for (RFC 8878, 3.1.1.3.2.1).
 
-use std::sync::OnceLock;
-
-use super::sequences::Entry;
-
 /// A kind of code: lengths of literals, offsets, lengths of matches.
 pub(super) struct Kind {
     /// The largest code.
@@ -13,33 +9,29 @@ pub(super) struct Kind {
     /// What goes without being said.
     pub usual: &'static [i16],
     pub usual_log: u32,
-    /// Its table.
-    pub made: OnceLock<Vec<Entry>>,
     /// What a code stands for: a number, and how many bits are added to it.
     pub meaning: fn(usize) -> (u32, u32),
 }
 
-pub(super) static LITERALS: Kind = Kind {
+pub(super) const LITERALS: Kind = Kind {
     most: 35,
     log: 9,
     usual: &[
         4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1,
     ],
     usual_log: 6,
-    made: OnceLock::new(),
     meaning: literals,
 };
 
-pub(super) static OFFSETS: Kind = Kind {
+pub(super) const OFFSETS: Kind = Kind {
     most: 30,
     log: 8,
     usual: &[1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1],
     usual_log: 5,
-    made: OnceLock::new(),
     meaning: offset,
 };
 
-pub(super) static MATCHES: Kind = Kind {
+pub(super) const MATCHES: Kind = Kind {
     most: 52,
     log: 9,
     usual: &[
@@ -47,7 +39,6 @@ pub(super) static MATCHES: Kind = Kind {
         1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
     ],
     usual_log: 6,
-    made: OnceLock::new(),
     meaning: matches,
 };
 

@@ -75,6 +75,10 @@ impl Lane {
         if self.bytes.addr() > limits.bytes.addr() { 0 } else { output.min(input).min(self.left - self.left.min(1)) }
     }
 
+    /// Takes the bytes in front of those that were used: 56 bits and more count then.
+    ///
+    /// # Safety
+    /// [`BEFORE`] bytes of the input lie in front of `from`.
     #[inline(always)]
     unsafe fn fill(&mut self) {
         // SAFETY: as the caller says.
@@ -86,9 +90,12 @@ impl Lane {
     }
 
     /// The next bits.
+    ///
+    /// # Safety
+    /// Less than 64 are asked for.
     #[inline(always)]
     unsafe fn take(&mut self, bits: u8) -> usize {
-        // SAFETY: no entry has more. The compiler makes one instruction of it.
+        // SAFETY: as the caller says. The compiler makes one instruction of what follows.
         unsafe { std::hint::assert_unchecked(bits < 64) };
         self.count = self.count.wrapping_sub(bits.into());
         (self.held.wrapping_shr(self.count as u32) & ((1 << bits) - 1)) as usize
@@ -109,6 +116,7 @@ impl Lane {
             )
         };
         let (told, length, count);
+        // SAFETY (of all that is taken): entries have less than 64 bits, and no more than count are used at once.
         if literals.more | matches.more == 0 {
             told = unsafe { self.take(offsets.more) } + offsets.value as usize;
             length = matches.value as usize;
@@ -179,6 +187,11 @@ pub(super) fn distance(last: &mut [usize; 3], told: usize, literals: usize) -> u
     distance
 }
 
+/// Carries out what is not short; false where there is no room for it, or it is not sound.
+///
+/// # Safety
+/// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`](super::literals::BEHIND) more
+/// the literals be read.
 #[inline(never)]
 unsafe fn long(bytes: *const u8, at: *mut u8, sequence: Sequence, limits: &Limits) -> bool {
     let Sequence { literals, length, distance } = sequence;

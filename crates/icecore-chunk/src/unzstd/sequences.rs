@@ -1,5 +1,7 @@
 //! The second part of a block: how many literals come, then how much is repeated from where (RFC 8878, 3.1.1.3.2).
 
+use std::sync::OnceLock;
+
 use super::codes::{self, Kind};
 use super::fse::Counts;
 
@@ -26,17 +28,6 @@ impl Entry {
     }
 }
 
-impl Kind {
-    /// The table that goes without being said.
-    fn usual_table(&'static self) -> &'static [Entry] {
-        self.made.get_or_init(|| {
-            let mut table = Table::default();
-            table.fill(self, &Counts::usual(self));
-            table.states[..1 << self.usual_log].to_vec()
-        })
-    }
-}
-
 /// A table of states of one kind of code.
 #[derive(Clone)]
 pub(super) struct Table {
@@ -57,13 +48,13 @@ impl Table {
         self.log = Some(counts.log);
     }
 
-    /// Reads how it is told, in one of four ways; how many bytes of `input` that takes.
-    fn read(&mut self, kind: &'static Kind, way: u8, input: &[u8]) -> Option<usize> {
+    /// Reads how it is told, in one of four ways, as `usual` in the first; how many bytes of `input` that takes.
+    fn read(&mut self, kind: &Kind, usual: &Table, way: u8, input: &[u8]) -> Option<usize> {
         match way & 3 {
             0 => {
-                let usual = kind.usual_table();
-                self.states[..usual.len()].copy_from_slice(usual);
-                self.log = Some(kind.usual_log);
+                let states = 1 << kind.usual_log;
+                self.states[..states].copy_from_slice(&usual.states[..states]);
+                self.log = usual.log;
                 Some(0)
             }
             1 => {
@@ -101,6 +92,18 @@ impl Tables {
         }
     }
 
+    /// Those that go without being said.
+    fn usual() -> &'static Tables {
+        static MADE: OnceLock<Box<Tables>> = OnceLock::new();
+        MADE.get_or_init(|| {
+            let mut tables = Box::<Tables>::default();
+            tables.literals.fill(&codes::LITERALS, &Counts::usual(&codes::LITERALS));
+            tables.offsets.fill(&codes::OFFSETS, &Counts::usual(&codes::OFFSETS));
+            tables.matches.fill(&codes::MATCHES, &Counts::usual(&codes::MATCHES));
+            tables
+        })
+    }
+
     /// Reads the head of the part: how many sequences there are, and how many bytes it takes.
     pub fn read(&mut self, input: &[u8]) -> Option<(usize, usize)> {
         let byte = |i: usize| input.get(i).copied().map(usize::from);
@@ -115,12 +118,13 @@ impl Tables {
         if ways & 3 != 0 || count == 0 {
             return None;
         }
-        for (table, kind, way) in [
-            (&mut self.literals, &codes::LITERALS, ways >> 6),
-            (&mut self.offsets, &codes::OFFSETS, ways >> 4),
-            (&mut self.matches, &codes::MATCHES, ways >> 2),
+        let usual = Tables::usual();
+        for (table, kind, usual, way) in [
+            (&mut self.literals, &codes::LITERALS, &usual.literals, ways >> 6),
+            (&mut self.offsets, &codes::OFFSETS, &usual.offsets, ways >> 4),
+            (&mut self.matches, &codes::MATCHES, &usual.matches, ways >> 2),
         ] {
-            at += table.read(kind, way, input.get(at..)?)?;
+            at += table.read(kind, usual, way, input.get(at..)?)?;
         }
         Some((count, at))
     }
