@@ -146,3 +146,34 @@ fn error_name(code: usize) -> Option<&'static str> {
         Some(name.to_str().unwrap_or("unknown error"))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{Compressor, Decompressor};
+
+    #[test]
+    fn what_is_not_one_frame_is_libzstds() {
+        let text: Vec<u8> = (0..9000u32).flat_map(|i| (i * i % 977).to_le_bytes()).collect();
+        let (half, rest) = text.split_at(20_000);
+        let mut stored = Vec::new();
+        let mut compressor = Compressor::new().unwrap();
+        compressor.compress(half, &mut stored, 3, true).unwrap();
+        let first = stored.len();
+        compressor.compress(rest, &mut stored, 3, false).unwrap();
+        let mut zstd = Decompressor::new().unwrap();
+        let mut out = vec![0; text.len()];
+        for enough in [text.len(), 5] {
+            zstd.decompress(&stored, &mut out, enough).unwrap();
+            assert!(out == text);
+            out.fill(0);
+        }
+        zstd.decompress(&stored[..first], &mut out[..half.len()], half.len()).unwrap();
+        assert!(out[..half.len()] == *half);
+        // The sum's last byte; a length that is not the frame's.
+        stored[first - 1] ^= 1;
+        let refused = zstd.decompress(&stored[..first], &mut out[..half.len()], half.len()).unwrap_err();
+        assert!(refused.message.contains("checksum"), "{}", refused.message);
+        assert!(zstd.decompress(&stored[first..], &mut out, text.len()).is_err());
+    }
+}

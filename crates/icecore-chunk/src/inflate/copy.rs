@@ -7,7 +7,7 @@ pub(super) const BEYOND: usize = 24;
 
 /// Repeats `length` bytes from `distance` before `at`, where `history` ends in front of `out`; false where that is too far.
 #[cold]
-pub(super) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length: usize, distance: usize) -> bool {
+pub(crate) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length: usize, distance: usize) -> bool {
     if let Some(before) = distance.checked_sub(at).filter(|before| *before > 0) {
         let Some(start) = history.len().checked_sub(before) else { return false };
         let part = length.min(before);

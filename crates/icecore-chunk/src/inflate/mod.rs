@@ -14,5 +14,6 @@ mod pair;
 mod stream;
 mod table;
 
+pub(crate) use copy::exactly as repeat_exactly;
 pub(crate) use pair::Pair;
 pub use stream::Inflate;

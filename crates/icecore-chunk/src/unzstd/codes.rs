@@ -24,6 +24,7 @@ pub(super) const LITERALS: Kind = Kind {
 };
 
 pub(super) const OFFSETS: Kind = Kind {
+    // 31 too, but repetitions from 2 GiB before are left to libzstd.
     most: 30,
     log: 8,
     usual: &[1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1],

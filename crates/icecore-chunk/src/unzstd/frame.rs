@@ -5,6 +5,7 @@ use super::fast;
 use super::lane::{self, BEFORE, Lane, Limits, ROOM, Sequence, States, Turn};
 use super::literals::{Literals, MOST, Source};
 use super::sequences::{Entry, Table, Tables};
+use crate::inflate::repeat_exactly;
 
 /// What frames are decoded with; kept, because it is large.
 #[derive(Default)]
@@ -189,18 +190,8 @@ impl Frame<'_> {
     fn execute(&mut self, block: &mut Block, sequence: Sequence) -> Option<()> {
         self.put(block, sequence.literals)?;
         let Sequence { length, distance, .. } = sequence;
-        if distance == 0 || distance > self.at || length > self.out.len() - self.at {
-            return None;
-        }
-        let start = self.at - distance;
-        let mut done = 0;
-        while done < length {
-            let part = (distance + done).min(length - done);
-            self.out.copy_within(start..start + part, self.at + done);
-            done += part;
-        }
-        self.at += length;
-        Some(())
+        let sound = distance > 0 && length <= self.out.len() - self.at;
+        (sound && repeat_exactly(&[], self.out, self.at, length, distance)).then(|| self.at += length)
     }
 
     /// One sequence, wherever the input ends.
@@ -230,8 +221,8 @@ impl Frame<'_> {
     }
 
     fn quickly(&mut self, block: &mut Block) -> Option<()> {
-        let out = self.out.as_mut_ptr();
         let (mut lane, limits) = self.enter(block);
+        let out = self.out.as_mut_ptr();
         lane.at = out.wrapping_add(self.at);
         // SAFETY: 56 bits are left in front of it.
         lane.held = u64::from_le_bytes(unsafe { lane.from.cast::<[u8; 8]>().read() });

@@ -72,7 +72,7 @@ impl Lane {
     pub fn turns(&self, limits: &Limits) -> usize {
         let output = (limits.at.addr() + 2 * SHORT).saturating_sub(self.at.addr()) / (2 * SHORT);
         let input = (self.from.addr() + BEFORE).saturating_sub(limits.from.addr()) / BEFORE;
-        if self.bytes.addr() > limits.bytes.addr() { 0 } else { output.min(input).min(self.left - self.left.min(1)) }
+        if self.bytes.addr() > limits.bytes.addr() { 0 } else { output.min(input).min(self.left.saturating_sub(1)) }
     }
 
     /// Takes the bytes in front of those that were used: 56 bits and more count then.

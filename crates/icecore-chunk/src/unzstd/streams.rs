@@ -10,10 +10,10 @@ const INPUT: usize = 7;
 
 /// One stream and where its symbols go.
 pub(super) struct Stream<'a> {
-    pub input: &'a [u8],
+    input: &'a [u8],
     /// Bits that are left.
     left: usize,
-    pub out: &'a mut [u8],
+    out: &'a mut [u8],
     done: usize,
 }
 
