@@ -136,7 +136,7 @@ def test_what_was_seen_is_not_measured_again() -> None:
     data = smooth((24, 60, 70))
     kind = Kind("float32", data.dtype, 0)
     whole = spread.Spread(kind, data.shape, (6, 30, 35), data.__getitem__)
-    seen, both = spread._first(whole._wide, 3), spread._first(whole._wide, 6)
+    seen = spread._first(whole._wide, 3)
     only = [
         {"label": "quick", "codecs": [{"name": "icecore.predict", "configuration": {"modes": ["lorenzo"]}}]}
     ]
@@ -144,7 +144,8 @@ def test_what_was_seen_is_not_measured_again() -> None:
     rest = whole._behind(seen)
     assert [len(part.blocks) for part in (seen, rest)] == [3, 13]
     wider = whole._chosen(choice, seen, rest, seconds=0)
-    assert wider.blocks == 6, "three at least"
+    assert wider.blocks in (6, 7), "three at least, two at once where there are two cores"
+    both = spread._first(whole._wide, wider.blocks)
     assert wider.ratio == pytest.approx(whole._ratio(both, choice.codecs) * whole._factor(both))
     other = take(kind, data.shape, (6, 15, 18), data.__getitem__, 1 << 14, 1 << 14)
     assert whole._behind(other) is whole._wide

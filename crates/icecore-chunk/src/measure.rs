@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use icecore_grid::{Error, ErrorKind, Result};
@@ -55,7 +55,8 @@ impl Options {
     }
 }
 
-/// Runs the candidates over the blocks, one block after another; within a block, `threads` at a time.
+/// Runs the candidates over the blocks, one block after another, `threads` candidates at a time; several blocks at once
+/// where there are fewer candidates than that.
 ///
 /// All that are still in the running were measured on the same blocks. After each block those that are hopeless for
 /// every goal drop out. For `Archive` searches among many lists of codecs come once more at the end, without the lists that no
@@ -71,28 +72,33 @@ pub fn measure(
 ) -> Result<Vec<Measured>> {
     blocks.iter().try_for_each(|block| block.check(dtype))?;
     let began = Instant::now();
-    let mut runs: Vec<Mutex<Run>> = candidates.iter().map(|c| Mutex::new(Run::new(c, dtype, fill))).collect();
+    let mut runs: Vec<Run> = candidates.iter().map(|c| Run::new(c, dtype, fill)).collect();
     let threads = options.threads.max(1);
     let worker = || Worker { alone: threads == 1, ..Worker::default() };
     let mut workers: Vec<Worker> = (0..threads).map(|_| worker()).collect();
-    for (index, block) in blocks.iter().enumerate() {
-        if index >= FEWEST && began.elapsed() > options.budget {
+    let mut rest = blocks;
+    while !rest.is_empty() {
+        let done = blocks.len() - rest.len();
+        if done >= FEWEST && began.elapsed() > options.budget {
             break;
         }
-        if index == 0 {
-            one_block(&runs, block, &mut workers, options, |class| class != Class::Slow);
+        // Few candidates leave threads idle on one block.
+        let live = runs.iter().filter(|run| run.live()).count().max(1);
+        let (now, later) = rest.split_at(threads.div_ceil(live).min(rest.len()));
+        if done == 0 {
+            on_blocks(&mut runs, now, &mut workers, options, |class| class != Class::Slow);
             spare(&mut runs, if options.goals.contains(&Goal::Archive) { VERY_FAR } else { FAR });
-            one_block(&runs, block, &mut workers, options, |class| class == Class::Slow);
+            on_blocks(&mut runs, now, &mut workers, options, |class| class == Class::Slow);
         } else {
-            one_block(&runs, block, &mut workers, options, |_| true);
+            on_blocks(&mut runs, now, &mut workers, options, |_| true);
         }
         if options.cancelled() {
             return Err(Error::new(ErrorKind::Interrupted, "measuring was interrupted"));
         }
         prune(&mut runs, options);
+        rest = later;
     }
-    let mut found: Vec<Measured> =
-        runs.into_iter().map(|run| run.into_inner().unwrap_or_else(PoisonError::into_inner).measured).collect();
+    let mut found: Vec<Measured> = runs.into_iter().map(|run| run.measured).collect();
     if options.goals.contains(&Goal::Archive) {
         let lean =
             found.iter().filter_map(|m| lean(m, &found, blocks.first()?, (dtype, fill), &mut workers[0])).collect();
@@ -115,9 +121,8 @@ fn lean(
     if others.iter().any(|other| other.candidate.codecs == candidate.codecs) {
         return None;
     }
-    let mut run = Run::new(&candidate, dtype, fill);
-    run.on(block, worker);
-    let again = run.measured.figures.first().filter(|again| again.stored == first.stored)?;
+    let run = Run::new(&candidate, dtype, fill);
+    let again = figure(run.chain.as_ref()?, block, worker).ok().filter(|again| again.stored == first.stored)?;
     let less = again.encode / first.encode.max(f64::MIN_POSITIVE);
     let figures = measured.figures.iter().map(|figure| Figure { encode: figure.encode * less, ..*figure }).collect();
     Some(Measured { candidate, figures, state: State::Measured })
@@ -149,32 +154,36 @@ impl Run {
         self.measured.state == State::Measured
     }
 
-    fn on(&mut self, block: &Block<'_>, worker: &mut Worker) {
-        let Some(chain) = self.chain.as_ref().filter(|_| self.measured.state == State::Measured) else { return };
-        match figure(chain, block, worker) {
-            Ok(figure) => self.measured.figures.push(figure),
+    fn take(&mut self, figure: Result<Figure>) {
+        match figure {
+            Ok(figure) if self.live() => self.measured.figures.push(figure),
+            Ok(_) => {}
             Err(error) => self.measured.state = State::Failed(error.message),
         }
     }
 }
 
-/// Every live candidate of some classes on one block: the slow ones are begun first, so that the threads end together.
-fn one_block(
-    runs: &[Mutex<Run>],
-    block: &Block<'_>,
+/// Every live candidate of some classes on some blocks: the slow ones are begun first, so that the threads end together.
+fn on_blocks(
+    runs: &mut [Run],
+    blocks: &[Block<'_>],
     workers: &mut [Worker],
     options: &Options,
     wanted: impl Fn(Class) -> bool,
 ) {
-    let class = |i: &usize| runs[*i].lock().unwrap_or_else(PoisonError::into_inner).measured.candidate.class;
-    let mut order: Vec<usize> = (0..runs.len()).filter(|i| wanted(class(i))).collect();
-    order.sort_by_key(|i| std::cmp::Reverse(class(i)));
-    let next = AtomicUsize::new(0);
+    let of = |run: &Run| run.measured.candidate.class;
+    let mut order: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].live() && wanted(of(&runs[*i]))).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(of(&runs[*i])));
+    let pairs: Vec<(usize, &Block<'_>)> = order.iter().flat_map(|i| blocks.iter().map(|block| (*i, block))).collect();
+    let figures: Vec<OnceLock<Result<Figure>>> = pairs.iter().map(|_| OnceLock::new()).collect();
+    let (next, all) = (AtomicUsize::new(0), &*runs);
     let work = |worker: &mut Worker| {
-        while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed))
-            && !options.cancelled()
-        {
-            runs[*index].lock().unwrap_or_else(PoisonError::into_inner).on(block, worker);
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some((run, block)), false) = (pairs.get(at), options.cancelled()) else { break };
+            if let Some(chain) = &all[*run].chain {
+                figures[at].get_or_init(|| figure(chain, block, worker));
+            }
         }
     };
     let Some((first, others)) = workers.split_first_mut() else { return };
@@ -184,6 +193,9 @@ fn one_block(
         others.iter_mut().for_each(start);
         work(first);
     });
+    for ((run, _), figure) in pairs.iter().zip(figures) {
+        figure.into_inner().into_iter().for_each(|figure| runs[*run].take(figure));
+    }
 }
 
 /// Encodes and decodes one block, and compares.
@@ -218,16 +230,16 @@ fn repeated(first: f64, once: f64, times: usize, mut work: impl FnMut() -> Resul
 }
 
 /// Leaves out slow candidates before they are run at all, where a quick relative needs `far` times the bytes of the best.
-fn spare(runs: &mut [Mutex<Run>], far: f64) {
+fn spare(runs: &mut [Run], far: f64) {
     let stored: HashMap<String, u64> = runs
-        .iter_mut()
-        .map(|run| &run.get_mut().unwrap_or_else(PoisonError::into_inner).measured)
+        .iter()
+        .map(|run| &run.measured)
         .filter(|m| m.state == State::Measured && !m.figures.is_empty())
         .map(|m| (m.candidate.label.clone(), m.stored()))
         .collect();
     let Some(least) = stored.values().min().copied() else { return };
     for run in runs {
-        let measured = &mut run.get_mut().unwrap_or_else(PoisonError::into_inner).measured;
+        let measured = &mut run.measured;
         let kin = measured.candidate.kin.and_then(|kin| stored.get(kin));
         if measured.state == State::Measured && kin.is_some_and(|kin| *kin as f64 > least as f64 * far) {
             measured.state = State::Pruned;
@@ -235,9 +247,7 @@ fn spare(runs: &mut [Mutex<Run>], far: f64) {
     }
 }
 
-fn prune(runs: &mut [Mutex<Run>], options: &Options) {
-    let runs: Vec<&mut Run> =
-        runs.iter_mut().map(|run| run.get_mut().unwrap_or_else(PoisonError::into_inner)).collect();
+fn prune(runs: &mut [Run], options: &Options) {
     let live: Vec<&Measured> = runs.iter().filter(|run| run.live()).map(|run| &run.measured).collect();
     let behind = hopeless(&live, &options.goals);
     let labels: Vec<String> = live

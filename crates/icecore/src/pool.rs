@@ -66,6 +66,24 @@ pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
+/// The thread that asks for work takes part in it in the place of one of the pool, rather than sleep until that one wakes up and
+/// again until itself does. One at a time: otherwise a process would run as many threads as ask, whatever the pool's size.
+struct Permit(&'static AtomicBool);
+
+impl Permit {
+    fn taken() -> Option<Self> {
+        static TAKEN: PerProcess<AtomicBool> = PerProcess::new();
+        let taken = TAKEN.get_or(|_| AtomicBool::new(false));
+        (!taken.swap(true, Ordering::Acquire)).then_some(Self(taken))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 /// Runs `job(0..count)` on the pool, in order of number, until one fails.
 pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     if count <= 1 {
@@ -81,11 +99,15 @@ pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -
             }
         }
     };
-    pool.scope(|scope| {
-        for _ in 0..pool.current_num_threads().min(count) {
-            scope.spawn(|_| work());
-        }
-    });
+    let threads = pool.current_num_threads().min(count);
+    if let Some(_permit) = Permit::taken() {
+        pool.in_place_scope(|scope| {
+            (1..threads).for_each(|_| scope.spawn(|_| work()));
+            work();
+        });
+    } else {
+        pool.scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| work())));
+    }
     failed.result()
 }
 
@@ -102,6 +124,29 @@ mod tests {
         })
         .unwrap();
         assert!(runs.iter().all(|r| r.load(Ordering::Relaxed) == 1));
+    }
+
+    #[test]
+    fn callers_side_by_side_and_jobs_in_jobs_run_once() {
+        let runs: Vec<AtomicUsize> = (0..4 * 20 * 20).map(|_| AtomicUsize::new(0)).collect();
+        let (most, now) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let inner = |from: usize| {
+            for_each(20, |i| {
+                most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                runs[from + i].fetch_add(1, Ordering::Relaxed);
+                std::thread::yield_now();
+                now.fetch_sub(1, Ordering::Relaxed);
+                Ok(())
+            })
+        };
+        std::thread::scope(|scope| {
+            for caller in 0..4 {
+                let inner = &inner;
+                scope.spawn(move || for_each(20, |i| inner((caller * 20 + i) * 20)).unwrap());
+            }
+        });
+        assert!(runs.iter().all(|r| r.load(Ordering::Relaxed) == 1));
+        assert!(most.into_inner() <= threads() + 1, "one of those that ask, beside the pool");
     }
 
     #[test]

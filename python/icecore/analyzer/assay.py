@@ -29,8 +29,8 @@ _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
 _SECONDS_A_BYTE, _LONGER, _MUCH_LONGER = 6e-6, 3.0, 24.0
 #: without names the largest arrays that a pack would measure, each of which needs so many seconds at least
 _LARGEST, _LEAST = 8, 1.0
-#: of the time: for all candidates; the rest is for what is chosen, on more chunks
-_MEASURING = 0.7
+#: of the time: for all candidates; what is left, this much at least, is for what is chosen, on more chunks
+_MEASURING, _CHOSEN = 0.5, 0.3
 _NOTES = (
     "write, read: MB (10^6 bytes) of raw data a second, CPU time of one core; two codecs at most run at once",
     "*: no other codec is better in both ratio and read; ~: left out early, told by the one nearest to it",
@@ -163,7 +163,7 @@ def _array(
         found = _as_packed(entry, read, kind, chunk, goals, portable, found)
     found = Measurement(found.candidates + ([] if portable else peers.measure(sample)), found.choices)
     spread = Spread(kind, entry.shape, chunk, read)
-    found = spread.widened(sample, found, seconds * (1 - _MEASURING))
+    found = spread.widened(sample, found, max(began + seconds - time.perf_counter(), seconds * _CHOSEN))
     return ArrayAssay(
         entry.path,
         entry.shape,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from math import log
@@ -41,17 +42,20 @@ class Spread:
         Args:
             sample: that was measured; choices that were made on another one have no ``blocks``.
             found: on it, or on its first blocks where time was short.
-            seconds: that the choices may run over the wider sample.
+            seconds: of wall time that the choices may run over the wider sample, about.
         """
         if not self._all or not found.choices:
             return found
-        share = seconds / len(found.choices)
+        end = time.perf_counter() + seconds
         blocks = max(candidate.blocks for candidate in found.candidates)
         part = _first(sample, blocks)
         default = self._default(part)
-        choices = {
-            goal: self._wider(choice, found, sample, part, share) for goal, choice in found.choices.items()
-        }
+        choices = dict(found.choices)
+        # The quick ones first: what they leave of the time is for the slow ones.
+        goals = sorted(choices, key=lambda goal: -choices[goal].write)
+        for done, goal in enumerate(goals):
+            share = max(end - time.perf_counter(), 0.0) / (len(goals) - done)
+            choices[goal] = self._wider(choices[goal], found, sample, part, share)
         candidates = [replace(c, ratio=_scaled(c.ratio, default, self._all)) for c in found.candidates]
         return Measurement(candidates, choices)
 
