@@ -82,7 +82,7 @@ class Assembly:
     steps: list[Step] = field(default_factory=list)
     skipped: list[tuple[str, ArrayEntry, str]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    #: on arrays whose numbers aren't those of the files
+    #: on arrays whose numbers aren't those of the files, and on files that are not in order
     notes: list[Failure] = field(default_factory=list)
 
     def anything(self, repo: Repo | None) -> bool:
@@ -135,6 +135,7 @@ def assemble(
                 for note in joined.dropped
                 if note.kind == "unpacked"
             ]
+            result.notes += _out_of_order(maps, joined, root, concat, repo if existing.append else None)
             _place(result, sources[0].name, joined, root, nodes, existing, concat)
             if existing.append and repo is not None:
                 _left_behind(result, sources[0].name, joined, root, repo, concat)
@@ -143,6 +144,27 @@ def assemble(
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
     return result
+
+
+def _out_of_order(
+    maps: Sequence[ArrayMap], joined: ArrayMap, root: str, concat: str, repo: Repo | None
+) -> list[Failure]:
+    """Notes on coordinates of the joined dimension that don't go on where the source before ends, or the
+    repository that is appended to.
+    """
+    from icecore.sources.order import Ends, disorder, ends
+
+    notes = []
+    for path, entry in joined.arrays.items():
+        if entry.dims != (concat,) or path.rsplit("/", 1)[-1] != concat:
+            continue
+        found = ends(entry, [(each.source, each.arrays[path].shape[0]) for each in maps])
+        stored = reference.join(root, path)
+        if repo is not None and found and (old := repo.arrays[stored]).size:
+            found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
+        if said := disorder(found, entry.attrs.get("units")):
+            notes.append(Failure(stored, "order", said))
+    return notes
 
 
 def _place(
@@ -199,7 +221,7 @@ def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: N
         result.skipped.append((path, entry, f"it does not grow along {concat!r}"))
     elif entry.data_type != node.document["data_type"]:
         message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
-        unpacked = path in {note.name for note in result.notes}
+        unpacked = (path, "unpacked") in {(note.name, note.kind) for note in result.notes}
         hint = "link or pack it into another group" + (", or all of its files in one go" if unpacked else "")
         result.failures.append(Failure(source, "mismatch", message, hint))
     else:

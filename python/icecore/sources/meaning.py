@@ -19,6 +19,32 @@ _NUMBERS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "mi
 # ``enum`` has the members of an enumeration type.
 _CODES = ("enum", "flag_values", "flag_masks", "flag_meanings")
 _MEANING = _NUMBERS + _CODES
+# Which projection a grid mapping is, without what may be spelled in several ways (CF, appendix F).
+_PROJECTION = (
+    "grid_mapping_name",
+    "azimuth_of_central_line",
+    "earth_radius",
+    "false_easting",
+    "false_northing",
+    "fixed_angle_axis",
+    "grid_north_pole_latitude",
+    "grid_north_pole_longitude",
+    "inverse_flattening",
+    "latitude_of_projection_origin",
+    "longitude_of_central_meridian",
+    "longitude_of_prime_meridian",
+    "longitude_of_projection_origin",
+    "north_pole_grid_longitude",
+    "perspective_point_height",
+    "scale_factor_at_central_meridian",
+    "scale_factor_at_projection_origin",
+    "semi_major_axis",
+    "semi_minor_axis",
+    "standard_parallel",
+    "straight_vertical_longitude_from_pole",
+    "sweep_angle_axis",
+    "towgs84",
+)
 # Limits are in the units of the stored numbers.
 LIMITS = ("valid_min", "valid_max", "valid_range")
 SCALE = ("scale_factor", "add_offset")
@@ -85,6 +111,8 @@ class Sourced:
             return _CALENDARS.get(text, text) if text is None or isinstance(text, str) else text
         if name == "flag_meanings" and isinstance(value, str):
             return value.split()
+        if name in _PROJECTION and np.asarray(value).dtype.kind in "iuf":
+            return np.atleast_1d(np.asarray(value, "f4")).tolist()  # some write them as float32
         return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
@@ -141,7 +169,9 @@ def unlike_scales(arrays: Sequence[Sourced]) -> bool:
 
 
 def _differing(first: Sourced, other: Sourced) -> list[str]:
-    return [name for name in _MEANING if first.said(name) != other.said(name)]
+    # What one doesn't say of a projection may be what it is anyway.
+    both = [name for name in _PROJECTION if name in first.attrs and name in other.attrs]
+    return [name for name in (*_MEANING, *both) if first.said(name) != other.said(name)]
 
 
 def _times(first: Sourced, other: Sourced) -> Conversion | None:
@@ -190,10 +220,11 @@ def _mismatch(first: Sourced, other: Sourced, name: str) -> errors.Error:
         if unlike_scales([first, other])
         else f"give them one {name} first"
     )
+    wrong = "places" if name in _PROJECTION else "values"
     return errors.make(
         "mismatch",
         f"{first.entry.path}: {what}",
-        f"values would be silently wrong: keep these files in groups of their own, or {remedy}",
+        f"{wrong} would be silently wrong: keep these files in groups of their own, or {remedy}",
     )
 
 
