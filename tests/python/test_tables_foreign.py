@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from datetime import date, datetime
 from pathlib import Path
 
 import icecore
@@ -81,8 +82,12 @@ TOLD = {
     "blanks": ("a;b\n1;1 011,5\n2;2\u202f012,5\n".encode(), "column b is text, with thousands set apart"),
     "latin-1": (b"a;b\n1;1\xa0011,5\n2;2\xa0012,5\n", "column b is text, with thousands set apart"),
     "both marks": (b"a;b\n1,5;0.25\n2,5;0.75\n", "column a is text, with decimal commas"),
-    "days": (b"a;b\n31.12.2020;1\n01.01.2021;2\n", "column a is text, with dates"),
-    "days of one digit": (b"a,b\n2014-7-1,1\n2014-7-2 9:05,2\n", "column a is text, with dates"),
+    "years of two digits": (b"a;b\n31.12.20;1\n01.01.21;2\n", "column a is text, with dates"),
+    "days and hours": (b"a,b\n2014-7-1,1\n2014-7-2 9:05,2\n", "column a is text, with dates"),
+    "day or month": (
+        b"a,b\n05/06/2020,1\n7/12/2021,2\n",
+        "column a is text, with dates as it seems: '05/06/2020'; day and month can't be told apart here",
+    ),
     "months": (b"a,b\n12/31/2020 11:59 PM,1\n1/1/2021 0:00 AM,2\n", "column a is text, with dates"),
     "other times with offsets": (
         b"a,b\n2020-01-01T00:00 +02:00,1\n2020-01-01T00:01 +02:00,2\n",
@@ -97,6 +102,31 @@ def test_what_stays_text_is_told(tmp_path: Path, case: str) -> None:
     table, notes = packed(tmp_path, text)
     assert len(table) == 2
     assert any(note.startswith(told) for note in notes), notes
+
+
+DATES = {
+    "points": b"a;b\n31.12.2020;1\n01.01.2021;2\n",
+    "days first": b"a,b\n31/12/2020,1\n01/01/2021,2\n",
+    "months first": b"a,b\n12/31/2020,1\n01/01/2021,2\n",
+    "without zeros": b"a,b\n2020-12-31,1\n2021-1-1,2\n",
+    "months first, without zeros": b"a,b\n12/31/2020,1\n1/1/2021,2\n",
+    "quoted": b'a,b\n"12/31/2020",1\n"1/1/2021",2\n',
+}
+
+
+@pytest.mark.parametrize("case", DATES)
+def test_dates_of_other_customs(tmp_path: Path, case: str) -> None:
+    table, notes = packed(tmp_path, DATES[case])
+    assert table["a"][...].tolist() == [date(2020, 12, 31), date(2021, 1, 1)]
+    assert not notes
+    assert table.scan(where="a >= '2021-01-01'").read_all()["b"].to_pylist() == [2]
+
+
+def test_hours_without_zeros(tmp_path: Path) -> None:
+    text = b"a,b\n12/31/2020 9:05,1\n1/1/2021 10:15,2\n"
+    table, _ = packed(tmp_path, text)
+    assert table["a"][...].tolist() == [datetime(2020, 12, 31, 9, 5), datetime(2021, 1, 1, 10, 15)]
+    assert table["a"].dtype == "M8[s]"
 
 
 UNITS = {

@@ -112,7 +112,7 @@ impl Column {
     /// Bytes of a cell, where all have as many.
     fn length(&self) -> Option<usize> {
         let body = match (&self.style, self.frame.width as usize) {
-            (Style::Time(style), 0) => style.length(),
+            (Style::Time(style), 0) => style.length()?,
             (_, 0) => return None,
             (_, width) => width,
         };

@@ -35,7 +35,11 @@ pub fn valueless(cell: &[u8]) -> bool {
 const MOST: usize = 80;
 /// So many cells are tried for how times are written.
 const TRIED: usize = 8;
-const DATES: [&str; 5] = ["%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", ""];
+/// With leading zeros before those without, day first before month first: of equals the first is taken.
+const DATES: [&str; 17] = [
+    "%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y",
+    "%Y-%n-%e", "%Y/%n/%e", "%e/%n/%Y", "%n/%e/%Y", "%e-%n-%Y", "%n-%e-%Y", "%e.%n.%Y", "",
+];
 
 fn commonest<T: Hash + Eq + Ord + Clone>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: HashMap<T, usize> = HashMap::new();
@@ -317,18 +321,25 @@ impl Sample<'_> {
             commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
         let mut candidates = Vec::new();
         for date in DATES {
-            for time in ["", "%H:%M", "%H:%M:%S"] {
+            for time in ["", "%H:%M", "%H:%M:%S", "%k:%M", "%k:%M:%S"] {
+                if date.is_empty() && time.starts_with("%k") {
+                    continue; // 4:13 may be many things
+                }
                 let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " "] };
                 let ends = if date.is_empty() { vec![""] } else { ["", "Z"].into_iter().chain(there).collect() };
                 for (joint, end) in joints.iter().flat_map(|joint| ends.iter().map(move |end| (joint, end))) {
-                    let fraction = if time == "%H:%M:%S" { fraction.as_str() } else { "" };
+                    let fraction = if time.ends_with("%S") { fraction.as_str() } else { "" };
                     candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{fraction}{end}") });
                 }
             }
         }
         let fits = |style: &TimeStyle| style.sound() && finest.iter().any(|body| style.parse(body).is_some());
         let styles = candidates.into_iter().filter(fits).map(|style| self.column(&frame, Style::Time(style), 0, 64));
-        self.best(styles.collect()).filter(|column| self.mostly(&frame, self.valued(column)))
+        let best = self.best(styles.collect()).filter(|column| self.mostly(&frame, self.valued(column)))?;
+        // Where no day is past 12 nobody knows which of the two is the month.
+        let Style::Time(style) = &best.style else { return None };
+        let other = style.exchanged().map(|style| self.column(&frame, Style::Time(style), 0, 64));
+        other.is_none_or(|other| self.valued(&other) < self.valued(&best)).then_some(best)
     }
 
     fn words(&self, frame: &Frame) -> Column {

@@ -6,8 +6,8 @@ const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
 /// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%H` `%M` `%S`,
-/// `%1` … `%9` that many digits of a fraction of a second; all of fixed width. Everything else stands for itself; an offset
-/// from UTC at the end (`+02:00`) is also taken off: ticks are UTC's.
+/// `%1` … `%9` that many digits of a fraction of a second, all of fixed width; `%n` month, `%e` day, `%k` hour without a leading
+/// zero. Everything else stands for itself; an offset from UTC at the end (`+02:00`) is also taken off: ticks are UTC's.
 ///
 /// A second of 60 is the last one of a day: as a time of day it is kept; in a date it is not printed again as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,14 +50,20 @@ fn date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// Characters of a field of a pattern.
-fn width(field: u8) -> usize {
+/// Characters of a field of a pattern; `None` where they are one or two.
+fn width(field: u8) -> Option<usize> {
     match field {
-        b'Y' => 4,
-        b'j' | b'b' => 3,
-        b'1'..=b'9' => usize::from(field - b'0'),
-        _ => 2,
+        b'n' | b'e' | b'k' => None,
+        b'Y' => Some(4),
+        b'j' | b'b' => Some(3),
+        b'1'..=b'9' => Some(usize::from(field - b'0')),
+        _ => Some(2),
     }
+}
+
+/// Digits that `text` begins with, one or two.
+fn short(text: &[u8]) -> usize {
+    1 + usize::from(text.get(1).is_some_and(u8::is_ascii_digit))
 }
 
 fn number(text: &[u8]) -> Option<i64> {
@@ -106,11 +112,25 @@ impl TimeStyle {
 
     /// Seconds that its times are ahead of UTC by.
     fn ahead(&self) -> i64 {
-        if self.dated() && self.has("%H") { offset(self.tail().as_bytes()).unwrap_or(0) } else { 0 }
+        if self.dated() && self.clocked() { offset(self.tail().as_bytes()).unwrap_or(0) } else { 0 }
     }
 
     fn has(&self, what: &str) -> bool {
         self.pattern.contains(what)
+    }
+
+    /// Whether it has a time of day.
+    fn clocked(&self) -> bool {
+        self.has("%H") || self.has("%k")
+    }
+
+    /// With day and month exchanged, where it begins with both as numbers that are written either way round.
+    pub(crate) fn exchanged(&self) -> Option<Self> {
+        let (first, rest) = self.pattern.split_at_checked(2)?;
+        let (joint, rest) = rest.split_at_checked(1)?;
+        let (second, rest) = rest.split_at_checked(2)?;
+        let pair = [("%d", "%m"), ("%m", "%d"), ("%e", "%n"), ("%n", "%e")].contains(&(first, second));
+        (pair && joint != ".").then(|| Self { pattern: format!("{second}{joint}{first}{rest}") })
     }
 
     /// Digits of the fraction of a second that are written.
@@ -121,28 +141,29 @@ impl TimeStyle {
 
     /// Whether the pattern names a whole date, or none.
     pub fn sound(&self) -> bool {
-        let day = self.has("%j") || ((self.has("%m") || self.has("%b")) && self.has("%d"));
-        self.pattern.is_ascii() && self.has("%Y") == day && (day || self.has("%H"))
+        let any = |fields: &[&str]| fields.iter().any(|field| self.has(field));
+        let day = self.has("%j") || (any(&["%m", "%b", "%n"]) && any(&["%d", "%e"]));
+        self.pattern.is_ascii() && self.has("%Y") == day && (day || self.clocked())
     }
 
     pub fn dated(&self) -> bool {
         self.has("%Y")
     }
 
-    /// Bytes of every value in it.
-    pub fn length(&self) -> usize {
+    /// Bytes of every value in it, where all have as many.
+    pub fn length(&self) -> Option<usize> {
         let mut pattern = self.pattern.bytes();
         let mut length = 0;
         while let Some(byte) = pattern.next() {
-            length += if byte == b'%' { width(pattern.next().unwrap_or(0)) } else { 1 };
+            length += if byte == b'%' { width(pattern.next().unwrap_or(0))? } else { 1 };
         }
-        length
+        Some(length)
     }
 
     /// NumPy's name of a tick.
     pub fn unit(&self) -> &'static str {
         match self.fraction() {
-            0 if !self.has("%H") => "D",
+            0 if !self.clocked() => "D",
             0 => "s",
             1..=3 => "ms",
             4..=6 => "us",
@@ -172,7 +193,8 @@ impl TimeStyle {
         let mut pattern = self.pattern.bytes();
         while let Some(wanted) = pattern.next() {
             let field = if wanted == b'%' { pattern.next()? } else { 0 };
-            let (text, after) = rest.split_at_checked(if field == 0 { 1 } else { width(field) })?;
+            let bytes = if field == 0 { 1 } else { width(field).unwrap_or_else(|| short(rest)) };
+            let (text, after) = rest.split_at_checked(bytes)?;
             rest = after;
             match field {
                 0 if text != [wanted] => return None,
@@ -196,7 +218,7 @@ impl TimeStyle {
     /// A time with fewer digits of a fraction than the pattern has, or none, with zeros for those that it lacks.
     pub fn filled(&self, body: &[u8]) -> Option<Vec<u8>> {
         let digits = self.fraction() as usize;
-        let lacking = self.length().checked_sub(body.len()).filter(|n| digits > 0 && (1..=digits + 1).contains(n))?;
+        let lacking = self.length()?.checked_sub(body.len()).filter(|n| digits > 0 && (1..=digits + 1).contains(n))?;
         let tail = self.tail().as_bytes();
         let (time, zone) = match body.strip_suffix(b"Z") {
             Some(time) => (time, &b"Z"[..]),
@@ -242,6 +264,9 @@ impl TimeStyle {
                 b'Y' => put(parts.year, 4, out),
                 b'm' => put(parts.month, 2, out),
                 b'd' => put(parts.day, 2, out),
+                b'n' => put(parts.month, 1 + usize::from(parts.month > 9), out),
+                b'e' => put(parts.day, 1 + usize::from(parts.day > 9), out),
+                b'k' => put(parts.hour, 1 + usize::from(parts.hour > 9), out),
                 b'j' => put(parts.of_year, 3, out),
                 b'b' => out.extend_from_slice(MONTHS.get(parts.month as usize - 1).map_or(b"???", |m| *m)),
                 b'H' => put(parts.hour, 2, out),
@@ -283,10 +308,10 @@ impl Parts {
     fn set(&mut self, field: u8, value: i64, ticks: i64) {
         match field {
             b'Y' => self.year = value,
-            b'm' => self.month = value,
-            b'd' => self.day = value,
+            b'm' | b'n' => self.month = value,
+            b'd' | b'e' => self.day = value,
             b'j' => self.of_year = value,
-            b'H' => self.hour = value,
+            b'H' | b'k' => self.hour = value,
             b'M' => self.minute = value,
             b'S' => self.second = value,
             digits => {

@@ -302,6 +302,62 @@ fn times_and_reals() {
     check(&format, b"2016-12-31T23:59:60.500Z,12:00:60,0000-000,inf,NaN,\n");
 }
 
+/// The ticks of the only column, where it is one of times.
+fn ticks(text: &[u8]) -> Option<Vec<i64>> {
+    let format = delimited(text);
+    assert_eq!(check(&format, text).1, 0, "{}", String::from_utf8_lossy(text));
+    match &parse(&format, text, true).unwrap().columns[0] {
+        Values::Int(ticks) => Some(ticks.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn dates_of_all_customs() {
+    let days = Some(vec![18_632, 18_992, 18_724]); // 2021-01-05, 2021-12-31, 2021-04-07
+    for text in [
+        "2021-01-05\n2021-12-31\n2021-04-07\n",
+        "2021-1-5\n2021-12-31\n2021-4-7\n",
+        "2021/1/5\n2021/12/31\n2021/4/7\n",
+        "05/01/2021\n31/12/2021\n07/04/2021\n",
+        "5/1/2021\n31/12/2021\n7/4/2021\n",
+        "01/05/2021\n12/31/2021\n04/07/2021\n",
+        "1/5/2021\n12/31/2021\n4/7/2021\n",
+        "1-5-2021\n12-31-2021\n4-7-2021\n",
+        "05-01-2021\n31-12-2021\n07-04-2021\n",
+        "5.1.2021\n31.12.2021\n7.4.2021\n",
+        "\"05.01.2021\"\n\"31.12.2021\"\n\"07.04.2021\"\n",
+    ] {
+        assert_eq!(ticks(text.as_bytes()), days, "{text}");
+    }
+    assert_eq!(ticks(b"5.1.2021\n7.4.2021\n"), Some(vec![18_632, 18_724]), "points: the day is first");
+    let seconds = |day: i64, hour: i64, minute: i64| day * 86_400 + hour * 3600 + minute * 60;
+    let moments = Some(vec![seconds(18_632, 3, 7), seconds(18_992, 15, 20)]);
+    assert_eq!(ticks(b"1/5/2021 3:07\n12/31/2021 15:20\n"), moments);
+    assert_eq!(ticks(b"2021-01-05T3:07:00\n2021-12-31T15:20:00\n"), moments);
+}
+
+#[test]
+fn where_day_and_month_cant_be_told_apart_dates_stay_text() {
+    for text in ["05/06/2021\n07/12/2021\n", "5/6/2021 3:07\n7/12/2021 14:07\n", "5-6-2021\n7-12-2021\n"] {
+        assert_eq!(ticks(text.as_bytes()), None, "{text}");
+    }
+    assert_eq!(ticks(b"4:13\n11:07\n9:59\n"), None, "verses");
+    assert_eq!(ticks(b"1/5/2021\n13/13/2021\n"), None);
+}
+
+#[test]
+fn what_another_custom_writes_comes_back_as_it_was() {
+    let format = delimited(b"1/5/2021 3:07\n12/31/2021 15:20\n");
+    assert_eq!(
+        check(
+            &format,
+            b"01/05/2021 3:07\n1/5/2021 03:07\n31/12/2021 3:07\n/5/2021 3:07\n1/5/2021 :07\n1/5/2021 24:00\n1/5/2021\n"
+        ),
+        (7, 7)
+    );
+}
+
 fn join((a, b): (Values, Values)) -> Values {
     match (a, b) {
         (Values::Text { width, bytes }, Values::Text { bytes: more, .. }) => {

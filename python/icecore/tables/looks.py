@@ -18,8 +18,10 @@ _BY_POINTS = re.compile(rb"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 _BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\x99])\d{3})+([.,]\d*)?")
 _CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
 _DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK)
-#: of these some are read
-_READ = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d" + _CLOCK)
+#: of these some are read; the second ones where a day past 12 tells it from the month
+_READ = re.compile(rb"\d{4}[-/]\d{1,2}[-/]\d{1,2}" + _CLOCK)
+_DIGITS = re.compile(rb"\d+")
+_EITHER = re.compile(rb"(\d{1,2})([-/])(\d{1,2})\2\d{4}" + _CLOCK)
 _OFFSET = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?[-+]\d\d:?\d\d")
 #: at the end of a time's pattern
 _AHEAD = re.compile(r"[-+]\d\d:?(\d\d)?$")
@@ -82,6 +84,12 @@ def notes(columns: Sequence[dict[str, Any]], samples: Sequence[Cells]) -> Iterat
             yield f"column {column['name']} is text, with {what} as it seems: {shown[:_SHOWN]!r}; {remedy}"
 
 
+def _undecided(cells: list[bytes]) -> bool:
+    """Whether dates have a day and a month of two digits, neither ever past 12."""
+    found = [match for cell in cells if (match := _EITHER.fullmatch(cell))]
+    return bool(found) and all(int(match[part]) <= 12 for match in found for part in (1, 3))
+
+
 def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
     """What most of the cells look like, one of them, and what can be done about it."""
     groups = (_BY_COMMAS.fullmatch, _BY_POINTS.fullmatch, _BY_BLANKS.fullmatch)
@@ -96,7 +104,10 @@ def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
     if cells and _most(cells, _DAY.fullmatch):
         for cell in cells:
             if not _READ.fullmatch(cell):
-                return "dates", cell, "dates like 2009-12-31 are read"
+                why = "day and month can't be told apart here; " if _undecided(cells) else ""
+                return "dates", cell, f"{why}dates like 2009-12-31 are read"
+        if len({_DIGITS.sub(b"0", cell) for cell in cells}) > 1:  # else a label calls them text
+            return "dates in several forms", cells[0], "dates of one form are read"
     if cells and _most(cells, _OFFSET.fullmatch):
         return "times with an offset", cells[0], "times like 2009-12-31T23:59+02:00 are read"
     return None
