@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +162,8 @@ def _out_of_order(
         found = ends(entry, [(each.source, each.arrays[path].shape[0]) for each in maps])
         stored = reference.join(root, path)
         if repo is not None and found and (old := repo.arrays[stored]).size:
-            found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
+            with suppress(errors.Error):  # a linked file that changed is no reason not to append
+                found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
         if said := disorder(found, entry.attrs.get("units")):
             notes.append(Failure(stored, "order", said))
     return notes

@@ -67,6 +67,25 @@ def test_times_in_other_units_are_compared_as_times(tmp_path) -> None:
     assert "begins at 6.0" in order(icecore.link([first, again], tmp_path / "s", concat="time"))[0][1]
 
 
+def test_files_without_any_times_are_joined(tmp_path) -> None:
+    empty = [file(tmp_path, "a.nc", []), file(tmp_path, "b.nc", [])]
+    assert not order(icecore.link(empty, tmp_path / "r", concat="time", group="/"))
+    later = [file(tmp_path, "c.nc", [1, 2])]
+    assert not order(icecore.link(later, tmp_path / "r", concat="time", group="/", append=True))
+
+
+def test_a_repository_whose_file_changed_is_appended_to(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("icecore.sources.stitch.SMALL", -1)  # else its times were copied
+    first = file(tmp_path, "a.nc", np.arange(600.0))
+    icecore.link([first], tmp_path / "r", concat="time", group="/")
+    with netCDF4.Dataset(first, "a") as out:
+        out["time"][0] = -7
+    with pytest.raises(errors.Error):
+        icecore.open(tmp_path / "r")["/time"][...]
+    icecore.link([file(tmp_path, "b.nc", [601])], tmp_path / "r", concat="time", group="/", append=True)
+    assert icecore.open(tmp_path / "r")["/time"].shape == (601,)
+
+
 def test_directions() -> None:
     down = [Ends("a", 90, 80), Ends("b", 70, 60), Ends("c", 50, 50)]
     assert disorder(down) == ""

@@ -27,7 +27,7 @@ def ends(whole: ArrayEntry, parts: Sequence[tuple[str, int]]) -> list[Ends]:
     why).
     """
     found: list[Ends] = []
-    if whole.dtype.kind not in "iuf" or len(whole.shape) != 1 or whole.read is None:
+    if whole.dtype.kind not in "iuf" or len(whole.shape) != 1 or not whole.shape[0] or whole.read is None:
         return found
     start = 0
     try:

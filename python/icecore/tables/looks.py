@@ -85,7 +85,7 @@ def notes(columns: Sequence[dict[str, Any]], samples: Sequence[Cells]) -> Iterat
 
 
 def _undecided(cells: list[bytes]) -> bool:
-    """Whether dates have a day and a month of two digits, neither ever past 12."""
+    """Whether dates have a day and a month as numbers, neither ever past 12."""
     found = [match for cell in cells if (match := _EITHER.fullmatch(cell))]
     return bool(found) and all(int(match[part]) <= 12 for match in found for part in (1, 3))
 
