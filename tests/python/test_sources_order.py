@@ -76,14 +76,14 @@ def test_files_without_any_times_are_joined(tmp_path) -> None:
 
 def test_a_repository_whose_file_changed_is_appended_to(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("icecore.sources.stitch.SMALL", -1)  # else its times were copied
-    first = file(tmp_path, "a.nc", np.arange(600.0))
+    first = file(tmp_path, "a.nc", np.arange(1024.0))
     icecore.link([first], tmp_path / "r", concat="time", group="/")
     with netCDF4.Dataset(first, "a") as out:
         out["time"][0] = -7
     with pytest.raises(errors.Error):
         icecore.open(tmp_path / "r")["/time"][...]
-    icecore.link([file(tmp_path, "b.nc", [601])], tmp_path / "r", concat="time", group="/", append=True)
-    assert icecore.open(tmp_path / "r")["/time"].shape == (601,)
+    icecore.link([file(tmp_path, "b.nc", [2000])], tmp_path / "r", concat="time", group="/", append=True)
+    assert icecore.open(tmp_path / "r")["/time"].shape == (1025,)
 
 
 def test_directions() -> None:
