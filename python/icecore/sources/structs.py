@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,35 @@ import numpy as np
 _MAX_SUBARRAY = 1024
 
 
-def packed_struct(dtype: np.dtype) -> np.dtype:
+def _refused(dtype: np.dtype, path: tuple[str, ...]) -> np.dtype:
+    raise TypeError("a field of variable length")
+
+
+def packed_struct(
+    dtype: np.dtype,
+    objects: Callable[[np.dtype, tuple[str, ...]], np.dtype] = _refused,
+    path: tuple[str, ...] = (),
+) -> np.dtype:
     """The record type of Zarr for a NumPy record type; plain types come back little-endian.
 
+    ``objects`` says what becomes of fields of Python objects, from their dtype and the names that lead there.
+
     Raises:
-        TypeError: for variable-length or reference fields, and sub-arrays of more than 1,024 elements.
+        TypeError: for sub-arrays of more than 1,024 elements, and fields of Python objects unless ``objects``
+            takes them.
     """
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         count = int(np.prod(shape))
         if count > _MAX_SUBARRAY:
             raise TypeError(f"a field that is an array of {count} elements (at most {_MAX_SUBARRAY})")
-        inner = packed_struct(base)
+        inner = packed_struct(base, objects, path)
         return np.dtype([(str(i), inner) for i in range(count)])
     if dtype.names is not None:
-        return np.dtype([(name, packed_struct(dtype[name])) for name in dtype.names])
+        fields = ((name, packed_struct(dtype[name], objects, (*path, name))) for name in dtype.names)
+        return np.dtype(list(fields))
     if dtype.kind == "O":
-        raise TypeError("a field of variable length")
+        return objects(dtype, path)
     if dtype.kind == "f" and dtype.itemsize > 8:
         return np.dtype("<f8")
     if dtype.kind == "c" and dtype.itemsize > 16:
@@ -86,24 +99,26 @@ def same_bytes(dtype: np.dtype, packed: np.dtype) -> bool:
     return dtype.newbyteorder("=") == packed.newbyteorder("=") and (dtype.isnative == packed.isnative)
 
 
-def pack(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def pack(
+    values: np.ndarray, dtype: np.dtype, objects: Callable[[np.ndarray], np.ndarray] = np.asarray
+) -> np.ndarray:
     """Records with gaps, big-endian fields or sub-arrays as records of ``dtype`` (their
-    :func:`packed_struct`).
+    :func:`packed_struct`); ``objects`` turns fields of Python objects into what their fields hold.
     """
     if values.dtype == dtype:
         return values
     out = np.empty(values.shape, dtype)
     for name in dtype.names or ():
-        field = values[name]
+        field = objects(values[name]) if values.dtype[name].base.kind == "O" else values[name]
         if dtype[name].names is None:
             out[name] = field
         elif values.dtype[name].subdtype is None:
-            out[name] = pack(field, dtype[name])
+            out[name] = pack(field, dtype[name], objects)
         else:
             parts = dtype[name].names or ()
             flat = field.reshape((*values.shape, len(parts)))  # not -1: there may be no records
             for i, part in enumerate(parts):
                 item = flat[..., i]
                 inner = dtype[name][part]
-                out[name][part] = item if inner.names is None else pack(item, inner)
+                out[name][part] = item if inner.names is None else pack(item, inner, objects)
     return out

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from h5py import h5d
+from h5py import Dataset, h5d
 
 from icecore import errors
 from icecore.sources.arraymap import ArrayEntry, Links, Note, default_chunks
@@ -21,6 +21,7 @@ from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of, unknown_filter
 from icecore.sources.hdf5.read import DatasetReader, convert
 from icecore.sources.hdf5.types import TypePlan
+from icecore.sources.hdf5.words import measured
 from icecore.sources.held import Held
 from icecore.sources.identity import Identity
 from icecore.sources.netcdffill import default_fill
@@ -53,6 +54,8 @@ def build(
     plan = raw.plan
     plist = raw.dsid.get_create_plist()
     stored = raw.shape if raw.shape is not None else (0,)
+    if plan.how == "words":
+        plan.dtype = _measured(raw)
     shape = (extended or stored) + plan.inner
     if prod(shape) * max(plan.dtype.itemsize, 1) >= 1 << 62:
         raise errors.make(
@@ -79,7 +82,7 @@ def build(
         unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
         attr_types=types,
         enum=[name for name in plan.attrs if name not in raw.attrs],
-        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how == "struct" else {},
+        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how in ("struct", "words") else {},
         text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
     )
     why = _unlinkable(raw, plist, shape) or unsaid
@@ -100,6 +103,17 @@ def build(
     entry.links = Links.one_file(raw.identity, located.chunks, located.offsets, located.lengths)
     entry.native = entry.copied(located.copied)
     return entry
+
+
+def _measured(raw: RawDataset) -> np.dtype:
+    """The record type of a dataset whose records have texts of any length."""
+    dataset, shape = Dataset(raw.dsid), raw.shape if raw.shape is not None else (0,)
+    reader = DatasetReader(
+        raw.source, raw.identity, raw.real_path, shape, shape, raw.plan.dtype, raw.plan.how, 0
+    )
+    return measured(
+        raw.dsid.get_type().dtype.base, shape, lambda region: reader.raw(dataset, region), dataset.file.id
+    )
 
 
 def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -128,7 +142,7 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
 
 def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
     """The HDF5 fill value as an element of the plan's dtype (None: zero), and "" or why Zarr can't say it."""
-    if plan.how == "reference" or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+    if plan.how in ("reference", "words") or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
         return None, ""
     if plan.inner:
         return None, "a fill value that is an array"

@@ -7,8 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from h5py import h5s, h5t
+from h5py import h5d, h5s, h5t
 
+from icecore import errors
 from icecore.sources.arraymap import Region
 from icecore.sources.attributes import text
 from icecore.sources.contiguous import grid_of
@@ -16,6 +17,7 @@ from icecore.sources.hdf5.file import guard, open_file
 from icecore.sources.hdf5.filters import load_plugins
 from icecore.sources.hdf5.swizzled import positions
 from icecore.sources.hdf5.types import memory_type, without_conversion
+from icecore.sources.hdf5.words import spelled
 from icecore.sources.identity import Identity, unchanged
 from icecore.sources.openfiles import shared
 from icecore.sources.structs import pack
@@ -55,17 +57,18 @@ class DatasetReader:
         clipped = tuple(
             slice(min(s.start, n), min(s.stop, n)) for s, n in zip(outer, self.stored, strict=True)
         )
-        values = convert(self._raw(dataset, clipped), self.how, self.dtype, dataset.file.id)
+        values = convert(self.raw(dataset, clipped), self.how, self.dtype, dataset.file.id)
         if self.inner:
             values = values[(Ellipsis, *region[len(outer) :])]  # type: ignore[arg-type]
         if self.stored != self.shape[: len(self.stored)]:
             values = self._extend(values, outer)
         return np.ascontiguousarray(values).reshape([s.stop - s.start for s in region])
 
-    def _raw(self, dataset: Any, region: Region) -> np.ndarray:
+    def raw(self, dataset: Any, region: Region) -> np.ndarray:
+        """Elements of the dataset's own ``region`` as h5py has them."""
         if dataset.shape is None:
             return np.empty(0, self.dtype)
-        if self.how == "text" and dataset.chunks and not self.inner:
+        if self.how in ("text", "words") and dataset.chunks and not self.inner:
             return self._words(dataset, region)
         tid = dataset.id.get_type()
         if self.how == "wide":
@@ -82,15 +85,20 @@ class DatasetReader:
         )
 
     def _words(self, dataset: Any, region: Region) -> np.ndarray:
-        """Text of any length, chunk by chunk where some are missing: to fill these in the library wants to
-        write to the file.
+        """Text of any length, or records with it, chunk by chunk where some are missing: to fill these in the
+        library wants to write to the file.
         """
         if dataset.id.get_num_chunks() == prod(grid_of(dataset.shape, dataset.chunks)):
             return np.asarray(dataset[region])
+        if self.how == "words" and _has_fill(dataset):
+            what = "records with texts of any length, and a fill value where chunks are missing"
+            raise errors.make("unsupported", f"{what}, which the HDF5 library reads in no safe way")
         infos: list[Any] = []
         dataset.id.chunk_iter(infos.append)
         starts = np.array([info[0] for info in infos], "i8").reshape(len(infos), dataset.ndim)
-        out = np.full([s.stop - s.start for s in region], self._nothing, object)
+        shape = [s.stop - s.start for s in region]
+        text = self.how == "text"
+        out = np.full(shape, self._nothing, object) if text else np.zeros(shape, dataset.dtype)
         for start in positions(dataset.id, starts, dataset.chunks):
             part = tuple(
                 slice(max(s.start, int(low)), min(s.stop, int(low) + n))
@@ -116,6 +124,10 @@ class DatasetReader:
         return out
 
 
+def _has_fill(dataset: Any) -> bool:
+    return bool(dataset.id.get_create_plist().fill_value_defined() == h5d.FILL_VALUE_USER_DEFINED)
+
+
 def _directly(dsid: Any, region: Region, dtype: np.dtype, memory: Any) -> np.ndarray:
     """Elements of a type that h5py has no dtype for, or from which the library converts to no other."""
     count = tuple(s.stop - s.start for s in region)
@@ -133,11 +145,9 @@ def convert(values: np.ndarray, how: str, dtype: np.dtype, fid: Any = None) -> n
     if how == "text":
         return _each(values, lambda item: text(item) if isinstance(item, bytes) else str(item))
     if how == "reference":
-        from h5py import h5r
-
-        return _each(values, lambda item: text(h5r.get_name(item, fid) or b"") if item else "")
-    if how == "struct":
-        return pack(values, dtype)
+        return spelled(values, fid)
+    if how in ("struct", "words"):
+        return pack(values, dtype, lambda field: spelled(field, fid))
     return values.astype(dtype, copy=False)
 
 

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 from h5py import h5t
 
+from icecore.sources.hdf5.words import WORDS, has_objects, placed
 from icecore.sources.structs import offset_of, packed_struct
 
 
@@ -17,7 +18,9 @@ class TypePlan:
     """How a dataset's elements are taken over.
 
     ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes
-    trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``;
+    trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``, and
+    ``words`` for records with texts of any length or references, which :mod:`icecore.sources.hdf5.words`
+    measures;
     ``linkable`` whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note``
     why not; ``refused`` why it can't be read at all.
     """
@@ -214,6 +217,8 @@ def _compound(tid: h5t.TypeID) -> TypePlan:
     dtype = tid.dtype
     if dtype.kind == "c":
         return _number(tid)
+    if has_objects(dtype):
+        return TypePlan(packed_struct(dtype, placed), "words", note=WORDS)
     packed = packed_struct(dtype)
     linkable = _same_layout(tid, dtype, packed)
     return TypePlan(
