@@ -82,7 +82,14 @@ TOLD = {
     "blanks": ("a;b\n1;1 011,5\n2;2\u202f012,5\n".encode(), "column b is text, with thousands set apart"),
     "latin-1": (b"a;b\n1;1\xa0011,5\n2;2\xa0012,5\n", "column b is text, with thousands set apart"),
     "both marks": (b"a;b\n1,5;0.25\n2,5;0.75\n", "column a is text, with decimal commas"),
-    "years of two digits": (b"a;b\n31.12.20;1\n01.01.21;2\n", "column a is text, with dates"),
+    "years of two digits": (
+        b"a;b\n31.12.20;1\n01.01.21;2\n",
+        "column a is text, with dates as it seems: '31.12.20'; years of two digits may be of any century",
+    ),
+    "months by name and years of two digits": (
+        b"a;b\n31-DEC-20 10:00;1\n01-JAN-21 11:00;2\n",
+        "column a is text, with dates as it seems: '31-DEC-20 10:00'; years of two digits may be",
+    ),
     "days and hours": (b"a,b\n2014-7-1,1\n2014-7-2 9:05,2\n", "column a is text, with dates"),
     "day or month": (
         b"a,b\n05/06/2020,1\n7/12/2021,2\n",
@@ -111,6 +118,11 @@ DATES = {
     "without zeros": b"a,b\n2020-12-31,1\n2021-1-1,2\n",
     "months first, without zeros": b"a,b\n12/31/2020,1\n1/1/2021,2\n",
     "quoted": b'a,b\n"12/31/2020",1\n"1/1/2021",2\n',
+    "names": b"a,b\n31-Dec-2020,1\n01-Jan-2021,2\n",
+    "names in capitals": b"a,b\n31-DEC-2020,1\n01-JAN-2021,2\n",
+    "names apart": b"a,b\n31 Dec 2020,1\n1 Jan 2021,2\n",
+    "SPICE": b"a,b\n2020-DEC-31,1\n2021-JAN-01,2\n",
+    "SAS": b"a,b\n31DEC2020,1\n01JAN2021,2\n",
 }
 
 
@@ -127,6 +139,31 @@ def test_hours_without_zeros(tmp_path: Path) -> None:
     table, _ = packed(tmp_path, text)
     assert table["a"][...].tolist() == [datetime(2020, 12, 31, 9, 5), datetime(2021, 1, 1, 10, 15)]
     assert table["a"].dtype == "M8[s]"
+
+
+TIMES = {
+    "half a day": b"a,b\n12/31/2020 3:07:15 PM,1\n1/1/2021 12:00:00 AM,2\n1/1/2021 12:00:01 PM,3\n",
+    "with zeros": b"a,b\n2020-12-31 03:07:15pm,1\n2021-01-01 12:00:00am,2\n2021-01-01 12:00:01pm,3\n",
+    "SPICE": b"a,b\n2020 DEC 31 15:07:15,1\n2021 JAN 01 00:00:00,2\n2021 JAN 01 12:00:01,3\n",
+    "SAS": b"a,b\n31DEC2020:15:07:15,1\n01JAN2021:00:00:00,2\n01JAN2021:12:00:01,3\n",
+    "without marks": b"a,b\n20201231T150715Z,1\n20210101T000000Z,2\n20210101T120001Z,3\n",
+    "days of the year": b"a,b\n2020/366:15:07:15,1\n2021/001:00:00:00,2\n2021/001:12:00:01,3\n",
+    "UTC": b"a,b\n2020-12-31 15:07:15 UTC,1\n2021-01-01 00:00:00 UTC,2\n2021-01-01 12:00:01 UTC,3\n",
+}
+
+
+@pytest.mark.parametrize("case", TIMES)
+def test_times_of_other_customs(tmp_path: Path, case: str) -> None:
+    table, notes = packed(tmp_path, TIMES[case])
+    wanted = [datetime(2020, 12, 31, 15, 7, 15), datetime(2021, 1, 1), datetime(2021, 1, 1, 12, 0, 1)]
+    assert table["a"][...].tolist() == wanted
+    assert table["a"].dtype == "M8[s]"
+    assert not notes
+
+
+def test_numbers_of_documents_are_no_dates(tmp_path: Path) -> None:
+    table, _ = packed(tmp_path, b"a,b\n2020/001,1\n2020/002,2\n")
+    assert table["a"].dtype.kind == "S"
 
 
 UNITS = {

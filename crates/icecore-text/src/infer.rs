@@ -36,10 +36,19 @@ const MOST: usize = 80;
 /// So many cells are tried for how times are written.
 const TRIED: usize = 8;
 /// With leading zeros before those without, day first before month first: of equals the first is taken.
-const DATES: [&str; 17] = [
+const DATES: [&str; 34] = [
     "%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y",
-    "%Y-%n-%e", "%Y/%n/%e", "%e/%n/%Y", "%n/%e/%Y", "%e-%n-%Y", "%n-%e-%Y", "%e.%n.%Y", "",
+    "%Y-%n-%e", "%Y/%n/%e", "%e/%n/%Y", "%n/%e/%Y", "%e-%n-%Y", "%n-%e-%Y", "%e.%n.%Y", "%d-%B-%Y", "%e-%b-%Y",
+    "%e-%B-%Y", "%d %b %Y", "%d %B %Y", "%e %b %Y", "%e %B %Y", "%d%b%Y", "%d%B%Y", "%Y-%b-%d", "%Y-%B-%d", "%Y %b %d",
+    "%Y %B %d", "%Y%m%d", "%Y/%j", "%Y:%j", "%Y.%m.%d", "",
 ];
+/// Of these, the numbers of documents look the same.
+const NUMBERED: [&str; 2] = ["%Y/%j", "%Y:%j"];
+/// Of those with seconds a fraction may follow.
+const TIMES: [&str; 7] = ["", "%H:%M", "%H:%M:%S", "%k:%M", "%k:%M:%S", "%H%M%S", "%H%M"];
+/// Hours of half a day, which is named behind them.
+const HALVES: [&str; 8] =
+    ["%I:%M %p", "%I:%M:%S %p", "%l:%M %p", "%l:%M:%S %p", "%I:%M%p", "%I:%M:%S%p", "%l:%M%p", "%l:%M:%S%p"];
 
 fn commonest<T: Hash + Eq + Ord + Clone>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: HashMap<T, usize> = HashMap::new();
@@ -319,17 +328,26 @@ impl Sample<'_> {
         let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
         let there =
             commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
+        let begins = |pattern: &str| {
+            let style = TimeStyle { pattern: pattern.to_owned() };
+            finest.iter().any(|body| style.begins(body))
+        };
+        let small = finest.iter().any(|body| body.ends_with(b"m"));
+        let halves = HALVES.map(|half| if small { half.replace("%p", "%P") } else { half.to_owned() });
+        let times: Vec<String> = TIMES.map(str::to_owned).into_iter().chain(halves).collect();
         let mut candidates = Vec::new();
-        for date in DATES {
-            for time in ["", "%H:%M", "%H:%M:%S", "%k:%M", "%k:%M:%S"] {
-                if date.is_empty() && time.starts_with("%k") {
+        for date in DATES.into_iter().filter(|date| begins(date)) {
+            for time in &times {
+                let alone = date.is_empty() && (time.starts_with("%k") || time.starts_with("%H%M"));
+                if alone || (time.is_empty() && NUMBERED.contains(&date)) {
                     continue; // 4:13 may be many things
                 }
-                let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " "] };
-                let ends = if date.is_empty() { vec![""] } else { ["", "Z"].into_iter().chain(there).collect() };
+                let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " ", ":"] };
+                let ends =
+                    if date.is_empty() { vec![""] } else { ["", "Z", " UTC"].into_iter().chain(there).collect() };
+                let time = time.replace("%S", &format!("%S{fraction}"));
                 for (joint, end) in joints.iter().flat_map(|joint| ends.iter().map(move |end| (joint, end))) {
-                    let fraction = if time.ends_with("%S") { fraction.as_str() } else { "" };
-                    candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{fraction}{end}") });
+                    candidates.push(TimeStyle { pattern: format!("{date}{joint}{time}{end}") });
                 }
             }
         }

@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+const HALVES: [&[u8; 2]; 2] = [b"AM", b"PM"];
 
-/// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%H` `%M` `%S`,
-/// `%1` … `%9` that many digits of a fraction of a second, all of fixed width; `%n` month, `%e` day, `%k` hour without a leading
-/// zero. Everything else stands for itself; an offset from UTC at the end (`+02:00`) is also taken off: ticks are UTC's.
+/// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%B` the same in capitals,
+/// `%H` `%M` `%S`, `%I` hour of half a day (`12`, `01` … `11`), `%p` its half (`AM`), `%P` the same in small letters,
+/// `%1` … `%9` that many digits of a fraction of a second, all of fixed width; `%n` month, `%e` day, `%k` hour and `%l` hour of
+/// half a day without a leading zero. Everything else stands for itself; an offset from UTC at the end (`+02:00`) is also taken
+/// off: ticks are UTC's. Names are read in letters of any case.
 ///
 /// A second of 60 is the last one of a day: as a time of day it is kept; in a date it is not printed again as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,8 @@ struct Parts {
     minute: i64,
     second: i64,
     fraction: i64,
+    /// 0 in the morning, 1 after noon.
+    half: i64,
 }
 
 /// Days since 1970-01-01 of a date of the Gregorian calendar (Hinnant's algorithm, "chrono-compatible low-level date
@@ -53,9 +58,9 @@ fn date(days: i64) -> (i64, i64, i64) {
 /// Characters of a field of a pattern; `None` where they are one or two.
 fn width(field: u8) -> Option<usize> {
     match field {
-        b'n' | b'e' | b'k' => None,
+        b'n' | b'e' | b'k' | b'l' => None,
         b'Y' => Some(4),
-        b'j' | b'b' => Some(3),
+        b'j' | b'b' | b'B' => Some(3),
         b'1'..=b'9' => Some(usize::from(field - b'0')),
         _ => Some(2),
     }
@@ -68,6 +73,16 @@ fn short(text: &[u8]) -> usize {
 
 fn number(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
+}
+
+/// Which of `names` stands there.
+fn which<const N: usize>(names: &[&[u8; N]], text: &[u8]) -> Option<i64> {
+    names.iter().position(|name| name.eq_ignore_ascii_case(text)).map(|at| at as i64)
+}
+
+/// The hour as clocks with hands show it.
+fn on_clock(hour: i64) -> i64 {
+    (hour + 11) % 12 + 1
 }
 
 fn put(value: i64, width: usize, out: &mut Vec<u8>) {
@@ -121,7 +136,12 @@ impl TimeStyle {
 
     /// Whether it has a time of day.
     fn clocked(&self) -> bool {
-        self.has("%H") || self.has("%k")
+        self.has("%H") || self.has("%k") || self.halved()
+    }
+
+    /// Whether its hours are those of half a day.
+    fn halved(&self) -> bool {
+        self.has("%I") || self.has("%l")
     }
 
     /// With day and month exchanged, where it begins with both as numbers that are written either way round.
@@ -142,8 +162,9 @@ impl TimeStyle {
     /// Whether the pattern names a whole date, or none.
     pub fn sound(&self) -> bool {
         let any = |fields: &[&str]| fields.iter().any(|field| self.has(field));
-        let day = self.has("%j") || (any(&["%m", "%b", "%n"]) && any(&["%d", "%e"]));
-        self.pattern.is_ascii() && self.has("%Y") == day && (day || self.clocked())
+        let day = self.has("%j") || (any(&["%m", "%b", "%B", "%n"]) && any(&["%d", "%e"]));
+        let halves = self.halved() == any(&["%p", "%P"]) && !(self.halved() && any(&["%H", "%k"]));
+        self.pattern.is_ascii() && self.has("%Y") == day && (day || self.clocked()) && halves
     }
 
     pub fn dated(&self) -> bool {
@@ -188,6 +209,17 @@ impl TimeStyle {
 
     /// The ticks that `body` stands for.
     pub fn parse(&self, body: &[u8]) -> Option<i64> {
+        let (parts, rest) = self.parts(body)?;
+        if rest.is_empty() { self.join(&parts) } else { None }
+    }
+
+    /// Whether `body` begins with what the pattern says.
+    pub(crate) fn begins(&self, body: &[u8]) -> bool {
+        self.parts(body).is_some()
+    }
+
+    /// What the pattern's fields hold, and what stands behind them.
+    fn parts<'a>(&self, body: &'a [u8]) -> Option<(Parts, &'a [u8])> {
         let mut parts = Parts { month: 1, day: 1, ..Parts::default() };
         let mut rest = body;
         let mut pattern = self.pattern.bytes();
@@ -199,11 +231,12 @@ impl TimeStyle {
             match field {
                 0 if text != [wanted] => return None,
                 0 => {}
-                b'b' => parts.month = MONTHS.iter().position(|m| m.as_slice() == text)? as i64 + 1,
+                b'b' | b'B' => parts.month = which(&MONTHS, text)? + 1,
+                b'p' | b'P' => parts.half = which(&HALVES, text)?,
                 _ => parts.set(field, number(text)?, self.ticks()),
             }
         }
-        if rest.is_empty() { self.join(&parts) } else { None }
+        Some((parts, rest))
     }
 
     /// The ticks of a time with another offset than the pattern's, as in summer.
@@ -229,12 +262,17 @@ impl TimeStyle {
     }
 
     fn join(&self, parts: &Parts) -> Option<i64> {
-        let in_range = parts.hour < 24 && parts.minute < 60 && parts.second <= 60;
-        let leap = parts.second == 60 && (parts.hour, parts.minute) != (23, 59);
+        let hour = match parts.hour {
+            hour if !self.halved() => hour,
+            hour @ 1..=12 => hour % 12 + 12 * parts.half,
+            _ => return None,
+        };
+        let in_range = hour < 24 && parts.minute < 60 && parts.second <= 60;
+        let leap = parts.second == 60 && (hour, parts.minute) != (23, 59);
         if !in_range || leap {
             return None;
         }
-        let second = parts.hour * 3600 + parts.minute * 60 + parts.second;
+        let second = hour * 3600 + parts.minute * 60 + parts.second;
         if !self.dated() {
             return Some(second * self.ticks() + parts.fraction);
         }
@@ -268,8 +306,13 @@ impl TimeStyle {
                 b'e' => put(parts.day, 1 + usize::from(parts.day > 9), out),
                 b'k' => put(parts.hour, 1 + usize::from(parts.hour > 9), out),
                 b'j' => put(parts.of_year, 3, out),
-                b'b' => out.extend_from_slice(MONTHS.get(parts.month as usize - 1).map_or(b"???", |m| *m)),
+                b'b' => out.extend_from_slice(parts.named()),
+                b'B' => out.extend(parts.named().to_ascii_uppercase()),
                 b'H' => put(parts.hour, 2, out),
+                b'I' => put(on_clock(parts.hour), 2, out),
+                b'l' => put(on_clock(parts.hour), 1 + usize::from(on_clock(parts.hour) > 9), out),
+                b'p' => out.extend_from_slice(HALVES[usize::from(parts.hour > 11)]),
+                b'P' => out.extend(HALVES[usize::from(parts.hour > 11)].to_ascii_lowercase()),
                 b'M' => put(parts.minute, 2, out),
                 b'S' => put(parts.second, 2, out),
                 digits => {
@@ -305,13 +348,17 @@ impl TimeStyle {
 }
 
 impl Parts {
+    fn named(&self) -> &'static [u8] {
+        MONTHS.get(self.month as usize - 1).map_or(b"???", |name| *name)
+    }
+
     fn set(&mut self, field: u8, value: i64, ticks: i64) {
         match field {
             b'Y' => self.year = value,
             b'm' | b'n' => self.month = value,
             b'd' | b'e' => self.day = value,
             b'j' => self.of_year = value,
-            b'H' | b'k' => self.hour = value,
+            b'H' | b'k' | b'I' | b'l' => self.hour = value,
             b'M' => self.minute = value,
             b'S' => self.second = value,
             digits => {

@@ -1,7 +1,9 @@
 //! Whatever the text: printing what was parsed gives it back.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
-use icecore_text::{Column, Escapes, Format, Hint, Layout, Values, View, infer_style, parse, parse_checked, print};
+use icecore_text::{
+    Column, Escapes, Format, Hint, Layout, Style, TimeStyle, Values, View, infer_style, parse, parse_checked, print,
+};
 use proptest::prelude::*;
 
 fn columns(texts: &[&[u8]], separator: u8) -> Vec<Column> {
@@ -383,6 +385,24 @@ fn fixed_like(lines: &[Vec<u8>]) -> Format {
     Format { layout: Layout::Fixed { template, cells }, columns }
 }
 
+#[test]
+fn halves_of_days_and_names_in_capitals() {
+    let rows = b"1/31/2020 3:07:15.5 PM,03:07 am,31-JAN-2020\n12/1/2020 12:00:00.0 AM,12:30 pm,01-FEB-2020\n";
+    let format = delimited(rows);
+    assert_eq!(check(&format, rows), (2, 0));
+    let parsed = parse(&format, rows, true).unwrap();
+    assert_eq!(parsed.columns[0], Values::Int(vec![1_580_483_235_500, 1_606_780_800_000]));
+    assert_eq!(parsed.columns[1], Values::Int(vec![11_220, 45_000]));
+    assert_eq!(parsed.columns[2], Values::Int(vec![18_292, 18_293]));
+    // No hours of half a day; names in other letters have a value.
+    let odd = b"1/31/2020 0:07:15.5 PM,13:07 am,31-Jan-2020\n1/31/2020 3:07:15.5 pm,3:07 am,31-JAM-2020\n";
+    assert_eq!(check(&format, odd).0, 2);
+    let parsed = parse(&format, odd, true).unwrap();
+    assert_eq!(parsed.columns[0], Values::Int(vec![i64::MIN, 1_580_483_235_500]));
+    assert_eq!(parsed.columns[1], Values::Int(vec![i64::MIN, i64::MIN]));
+    assert_eq!(parsed.columns[2], Values::Int(vec![18_292, i64::MIN]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -407,7 +427,7 @@ proptest! {
 
     #[test]
     fn any_bytes_by_any_format(sample in "[ -~\n]{0,80}", text in prop::collection::vec(
-        prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:".to_vec()), 0..300)) {
+        prop::sample::select(b"0123456789.,-+\"eE \n\r\0xT:AaPpMm/".to_vec()), 0..300)) {
         check(&delimited(sample.as_bytes()), &text);
         check(&spanning(sample.as_bytes()), &text);
         let columns = columns(&[sample.as_bytes()], b' ');
@@ -415,6 +435,29 @@ proptest! {
         if !columns.is_empty() {
             check(&Format { layout, columns }, &text);
         }
+    }
+
+    #[test]
+    fn any_times(
+        seconds in prop::collection::vec(-62_000_000_000i64..250_000_000_000, 1..30),
+        (year, clock) in (prop::sample::select(vec!["%m/%d/%Y", "%n/%e/%Y", "%d-%B-%Y", "%Y %b %d", "%Y%m%d", "%Y-%j"]),
+            prop::sample::select(vec![" %I:%M:%S %p", " %l:%M:%S %P", ":%H:%M:%S", "T%H%M%SZ", " %k:%M:%S UTC"])),
+        text in "([0-9]{1,4}[-/ :.TAaPpMmJjNnZ]{0,2}){0,9}\n",
+    ) {
+        let style = TimeStyle { pattern: format!("{year}{clock}") };
+        let mut column = columns(&[b"x\n"], b',').remove(0);
+        column.style = Style::Time(style.clone());
+        let layout = Layout::Delimited { separator: ',', quotes: true, multiline: true };
+        let format = Format { layout, columns: vec![column] };
+        let mut rows = Vec::new();
+        for tick in &seconds {
+            prop_assert!(style.print(*tick, &mut rows));
+            rows.push(b'\n');
+        }
+        prop_assert_eq!(check(&format, &rows), (seconds.len() as u32, 0));
+        prop_assert_eq!(&parse(&format, &rows, true).unwrap().columns[0], &Values::Int(seconds));
+        check(&format, text.as_bytes());
+        check(&delimited(&rows), &[rows.as_slice(), text.as_bytes()].concat());
     }
 
     #[test]

@@ -35,7 +35,7 @@ def dtype(column: dict[str, Any]) -> np.dtype[Any]:
 def _unit(pattern: str) -> str:
     digits = next((n for n in range(1, 10) if f"%{n}" in pattern), 0)
     if not digits:
-        return "s" if "%H" in pattern or "%k" in pattern else "D"
+        return "s" if any(hour in pattern for hour in ("%H", "%k", "%I", "%l")) else "D"
     return ("ms", "us", "ns")[(digits - 1) // 3]
 
 

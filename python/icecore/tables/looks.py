@@ -17,7 +17,12 @@ _BY_POINTS = re.compile(rb"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 #: blanks, apostrophes, no-break spaces
 _BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\x99])\d{3})+([.,]\d*)?")
 _CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
-_DAY = re.compile(rb"(\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK)
+_NAME = rb"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_DAY = re.compile(
+    rb"(\d{1,2}([-./]\d{1,2}[-./]|[- ]?" + _NAME + rb"[- ]?)\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK
+)
+#: of which century?
+_SHORT = re.compile(rb"\d{1,2}([-./]\d{1,2}[-./]|[- ]?" + _NAME + rb"[- ]?)\d\d\b")
 #: of these some are read; the second ones where a day past 12 tells it from the month
 _READ = re.compile(rb"\d{4}[-/]\d{1,2}[-/]\d{1,2}" + _CLOCK)
 _DIGITS = re.compile(rb"\d+")
@@ -105,6 +110,8 @@ def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
         for cell in cells:
             if not _READ.fullmatch(cell):
                 why = "day and month can't be told apart here; " if _undecided(cells) else ""
+                if _SHORT.match(cell):
+                    why = "years of two digits may be of any century; "
                 return "dates", cell, f"{why}dates like 2009-12-31 are read"
         if len({_DIGITS.sub(b"0", cell) for cell in cells}) > 1:  # else a label calls them text
             return "dates in several forms", cells[0], "dates of one form are read"
