@@ -369,7 +369,9 @@ def _said(message: Any) -> str:
 
 def _dtype(given: Any, path: str) -> np.dtype[Any]:
     try:
-        return np.dtype("O") if given is str else np.dtype(given)
+        found = np.dtype(given)
+        # NumPy's text without a length, also by the names "str" and "U"; no array has texts of length 0
+        return np.dtype("O") if found.kind == "U" and not found.itemsize else found
     except (TypeError, ValueError) as error:
         hint = "NumPy's names: 'f4', 'int16', 'datetime64[s]', …, or str for text"
         raise errors.make("dtype", f"{given!r:.60} is no type for {path}: {error}", hint) from None

@@ -182,6 +182,20 @@ def test_what_names_no_dtype_is_said(tmp_path: Path, dtype: Any) -> None:
     assert caught.value.kind == "dtype"
 
 
+@pytest.mark.parametrize("dtype", [str, np.str_, "str", "U"])
+def test_text_without_a_length_is_text_of_any(dtype: Any) -> None:
+    repo = icecore.create("memory://")
+    with repo.writer() as w:
+        w.array("/x", dtype, (0,)).append(["a", "longer"])
+    assert repo.at("main")["/x"].read().tolist() == ["a", "longer"]
+
+
+@pytest.mark.parametrize(("dtype", "hint"), [("S", "'S8'"), (bytes, "'S8'"), ("M8", r"'M8\[s\]'")])
+def test_what_a_dtype_lacks_is_said(dtype: Any, hint: str) -> None:
+    with icecore.create("memory://").writer() as w, pytest.raises(icecore.Error, match=hint):
+        w.array("/x", dtype, (3,))
+
+
 @pytest.mark.parametrize(("dtype", "data"), CHANGED, ids=[f"{i}" for i in range(len(CHANGED))])
 def test_numbers_that_the_dtype_cannot_hold_are_refused(tmp_path: Path, dtype: str, data: object) -> None:
     with icecore.create(tmp_path / "a.icecore").writer() as w:

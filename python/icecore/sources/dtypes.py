@@ -37,9 +37,12 @@ def data_type(dtype: np.dtype) -> Any:
             unit, scale = np.datetime_data(dtype)
             name = {"m": "numpy.timedelta64", "M": "numpy.datetime64"}[kind]
             return {"name": name, "configuration": {"unit": unit, "scale_factor": scale}}
-    raise errors.make(
-        "dtype", f"Zarr has no data type for {dtype}", "convert it to a plain number or fixed-size text first"
-    )
+    hint = "convert it to a plain number or fixed-size text first"
+    if kind in "SUV" and not dtype.itemsize:
+        hint = f"give it a length: '{kind}8'"
+    elif kind in "mM":
+        hint = f"give it a unit: '{kind}8[s]'"
+    raise errors.make("dtype", f"Zarr has no data type for {dtype}", hint)
 
 
 def fill_json(value: Any, dtype: np.dtype) -> Any:
