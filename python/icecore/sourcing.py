@@ -142,8 +142,7 @@ def is_repository(name: str) -> bool:
             or not place.startswith(("http://", "https://"))
             or place.rstrip("/").endswith(".icecore")
         )
-    folder = Path(place.removeprefix("file://")).expanduser()
-    return folder.is_dir() and ((folder / "snapshots").is_dir() or (folder / "repo").is_file())
+    return reference.holds_repository(Path(place.removeprefix("file://")).expanduser())
 
 
 def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:

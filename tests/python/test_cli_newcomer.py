@@ -65,6 +65,18 @@ def test_a_folder_that_holds_repositories(place: Path, run: Any) -> None:
     assert not Path("again.icecore").exists()
 
 
+def test_a_folder_called_snapshots_makes_no_repository(place: Path, run: Any) -> None:
+    """Simulations have one."""
+    Path("run/snapshots").mkdir(parents=True)
+    np.save("run/snapshots/s0.npy", np.arange(4))
+    for verb in ("link", "pack"):
+        assert run(verb, "run", "--into", "run.icecore", "--replace")[0] == 0
+    assert set(icecore.open("run.icecore").arrays) == {"/s0/s0"}
+    Path("moon.icecore/repo").unlink()
+    status, _, err = run("pack", "moon.icecore", "--into", "again.icecore")
+    assert (status, "without its file `repo`" in err) == (2, True)
+
+
 def test_a_pipe_is_no_source(place: Path, run: Any) -> None:
     os.mkfifo("pipe.h5")
     for verb in ("link", "pack"):

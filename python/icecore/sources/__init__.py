@@ -252,13 +252,14 @@ def _from_list(path: str) -> list[str]:
 
 
 def _from_folder(folder: str) -> list[str]:
-    if _is_repository(folder):
+    if reference.holds_repository(folder):
         message = f"{folder} is a repository; what it holds can't be linked"
         raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
     found: list[str] = []
     for root, folders, files in os.walk(folder):
         stores = [name for name in folders if _folder_format(os.path.join(root, name))]
-        inside = [name for name in folders if _is_repository(os.path.join(root, name))]
+        # Of their files some look like tables.
+        inside = [name for name in folders if reference.holds_repository(os.path.join(root, name))]
         folders[:] = sorted(set(folders) - set(stores) - set(inside))
         found += [os.path.join(root, name) for name in stores]
         for name in files:
@@ -268,12 +269,6 @@ def _from_folder(folder: str) -> list[str]:
     if not found:
         raise errors.make("source-missing", f"no file of a known format below {folder}", f"known: {_known()}")
     return sorted(found)
-
-
-def _is_repository(folder: str) -> bool:
-    """Whether its files are icecore's own, of which some look like tables."""
-    roots = os.path.isfile(os.path.join(folder, "repo")) or os.path.isdir(os.path.join(folder, "refs"))
-    return roots and os.path.isdir(os.path.join(folder, "snapshots"))
 
 
 def _folder_format(path: str) -> Format | None:
