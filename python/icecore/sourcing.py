@@ -123,7 +123,7 @@ def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: boo
         return Failure.of(file, arrays.failed[0])
     if arrays.tables and not tables:
         message = f"{file} holds text, whose numbers can't be linked in place"
-        return Failure(file, "unsupported", message, "icecore pack it")
+        return Failure(file, "unsupported", message, "pack it: icecore pack SRC --into REPO")
     return Source(file, arrays, "/" + _stem(file, arrays))
 
 

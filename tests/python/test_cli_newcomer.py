@@ -53,6 +53,16 @@ def test_a_name_left_short(place: Path, run: Any) -> None:
     assert "make one" in run("ls", "sun")[2]
 
 
+def test_a_mistyped_source(place: Path, run: Any) -> None:
+    for source, hint in (("a b u.h5", "did you mean a b ü.h5?"), ("no/a.h5", "there is no folder no")):
+        status, _, err = run("link", source, "--into", "new.icecore")
+        assert status == 2
+        assert f"no file at {source}" in err
+        assert hint in err
+    said = run("pack", "@names.txt", "--into", "new.icecore")[2]
+    assert "can't read the list names.txt: No such file or directory" in said
+
+
 def test_a_folder_that_holds_repositories(place: Path, run: Any) -> None:
     """Their own files are nobody's data, though a seal looks like a table."""
     status, out, err = run("link", ".", "--into", "all.icecore", "--dry-run", "--keep-going")
