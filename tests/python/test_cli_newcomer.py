@@ -201,3 +201,21 @@ def test_a_shell_completes_verbs_and_options(monkeypatch: pytest.MonkeyPatch) ->
     # Else typer looks for a shell among the parents, of which a daemon's child has none.
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     assert b"complete -o default -F _icecore_completion" in said("--show-completion", "bash")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_stdout_is_named(place: Path) -> None:
+    for words in (["query", "/t"], ["query", "/t", "--json"], ["read", "/t/n"], ["restore", "/t"]):
+        command = [sys.executable, "-m", "icecore", words[0], "moon.icecore", *words[1:], "-o", "-"]
+        with open("/dev/full", "w") as full:
+            ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+        assert ran.returncode == 2
+        assert b"error[io]: standard output: No space left" in ran.stderr
+
+
+def test_rows_that_cannot_be_read_are_no_half_a_document(place: Path, run: Any) -> None:
+    with h5py.File("a b ü.h5", "a") as file:
+        file["y"] = 1
+    status, out, err = run("query", "moon.icecore", "/a b ü", "--json")
+    assert (status, out) == (2, "")
+    assert "error[source-changed]" in err
