@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.landing import landing
+from icecore.landing import landing, printing
 from icecore.selection import axis_indexes
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
     """
     if path == "-":
         data = array.read(sel, **precision)
-        _csv(array, sel, data, path)
+        with printing():
+            _csv(array, sel, data, path)
         return data
     suffix = os.path.splitext(path)[1].lower()
     write = _FORMATS.get(suffix)

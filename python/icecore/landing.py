@@ -46,6 +46,23 @@ def landing(path: str) -> Iterator[str]:
                 os.remove(part)
 
 
+@contextmanager
+def printing(done: str = "") -> Iterator[None]:
+    """``with printing():`` around what writes to stdout. A reader of it that leaves is no error.
+
+    Raises:
+        Error: ``io``, naming it, where the system refuses; with what is ``done`` already.
+    """
+    try:
+        yield
+    except (errors.Error, BrokenPipeError):
+        raise
+    except OSError as error:
+        message = f"standard output: {error.strerror or error}" + (f"; {done}" if done else "")
+        hint = "see where the output goes, and that there is space" + (": the work is done" if done else "")
+        raise errors.make("io", message, hint) from None
+
+
 def room(path: str, nbytes: int) -> None:
     """Refuse to begin a file that can't fit.
 

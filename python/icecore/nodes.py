@@ -160,6 +160,12 @@ def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
     return list(dict.fromkeys([*same_name, *close]))[:count]
 
 
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A hint for a mistyped name: the nearest of those that there are, or else ``otherwise``."""
+    near = nearest(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+
 def shape_label(shape: Iterable[int], dims: Iterable[str | None]) -> str:
     """``(time: 240, y: 138)``, or plain ``(240, 138)`` without dimension names."""
     parts = [f"{label(dim)}: {n}" if dim is not None else str(n) for n, dim in zip(shape, dims, strict=True)]

@@ -9,6 +9,8 @@ from pathlib import Path
 from icecore import errors
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+#: what lies in the folder of a repository; folders of data have one of these now and then, not several
+_PARTS = ("repo", "refs", "snapshots", "transactions")
 _INSIDE = re.compile(r"^(?P<repo>.+?[^:/]):(?P<path>/(?!/).*)$")
 
 
@@ -102,6 +104,11 @@ def readable(name: str) -> str:
             "unsupported", f"the name {shown} is not UTF-8", "rename it, or make a link to it: ln -s"
         ) from None
     return name
+
+
+def holds_repository(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a repository, if need be a damaged one."""
+    return sum(os.path.exists(os.path.join(folder, name)) for name in _PARTS) > 1
 
 
 def absolute(path: str) -> str:

@@ -14,7 +14,7 @@ from icecore import errors, reference, selection
 from icecore.array import Array, precision
 from icecore.cached import cached_property
 from icecore.group import Group, Members
-from icecore.nodes import Node, hidden, nearest
+from icecore.nodes import Node, hidden, suggestion
 from icecore.plan import Plan
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ class Repo(Members):
         absolute = reference.absolute(path)
         node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
         if node is None:
-            near = nearest(absolute, (node.path for node in self._visible()))
-            hint = f"did you mean {' or '.join(near)}?" if near else f"see `icecore ls {quote(self.url)}`"
+            known = (node.path for node in self._visible())
+            hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")
             raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)
         return Array(self, node) if node.is_array else Group(self, node)
 

@@ -123,7 +123,7 @@ def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: boo
         return Failure.of(file, arrays.failed[0])
     if arrays.tables and not tables:
         message = f"{file} holds text, whose numbers can't be linked in place"
-        return Failure(file, "unsupported", message, "icecore pack it")
+        return Failure(file, "unsupported", message, "pack it: icecore pack SRC --into REPO")
     return Source(file, arrays, "/" + _stem(file, arrays))
 
 
@@ -142,8 +142,7 @@ def is_repository(name: str) -> bool:
             or not place.startswith(("http://", "https://"))
             or place.rstrip("/").endswith(".icecore")
         )
-    folder = Path(place.removeprefix("file://")).expanduser()
-    return folder.is_dir() and ((folder / "snapshots").is_dir() or (folder / "repo").is_file())
+    return reference.holds_repository(Path(place.removeprefix("file://")).expanduser())
 
 
 def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:

@@ -53,6 +53,16 @@ def test_a_name_left_short(place: Path, run: Any) -> None:
     assert "make one" in run("ls", "sun")[2]
 
 
+def test_a_mistyped_source(place: Path, run: Any) -> None:
+    for source, hint in (("a b u.h5", "did you mean a b ü.h5?"), ("no/a.h5", "there is no folder no")):
+        status, _, err = run("link", source, "--into", "new.icecore")
+        assert status == 2
+        assert f"no file at {source}" in err
+        assert hint in err
+    said = run("pack", "@names.txt", "--into", "new.icecore")[2]
+    assert "can't read the list names.txt: No such file or directory" in said
+
+
 def test_a_folder_that_holds_repositories(place: Path, run: Any) -> None:
     """Their own files are nobody's data, though a seal looks like a table."""
     status, out, err = run("link", ".", "--into", "all.icecore", "--dry-run", "--keep-going")
@@ -63,6 +73,18 @@ def test_a_folder_that_holds_repositories(place: Path, run: Any) -> None:
     assert status == 2
     assert "moon.icecore is a repository" in err
     assert not Path("again.icecore").exists()
+
+
+def test_a_folder_called_snapshots_makes_no_repository(place: Path, run: Any) -> None:
+    """Simulations have one."""
+    Path("run/snapshots").mkdir(parents=True)
+    np.save("run/snapshots/s0.npy", np.arange(4))
+    for verb in ("link", "pack"):
+        assert run(verb, "run", "--into", "run.icecore", "--replace")[0] == 0
+    assert set(icecore.open("run.icecore").arrays) == {"/s0/s0"}
+    Path("moon.icecore/repo").unlink()
+    status, _, err = run("pack", "moon.icecore", "--into", "again.icecore")
+    assert (status, "without its file `repo`" in err) == (2, True)
 
 
 def test_a_pipe_is_no_source(place: Path, run: Any) -> None:
@@ -179,3 +201,21 @@ def test_a_shell_completes_verbs_and_options(monkeypatch: pytest.MonkeyPatch) ->
     # Else typer looks for a shell among the parents, of which a daemon's child has none.
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     assert b"complete -o default -F _icecore_completion" in said("--show-completion", "bash")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_stdout_is_named(place: Path) -> None:
+    for words in (["query", "/t"], ["query", "/t", "--json"], ["read", "/t/n"], ["restore", "/t"]):
+        command = [sys.executable, "-m", "icecore", words[0], "moon.icecore", *words[1:], "-o", "-"]
+        with open("/dev/full", "w") as full:
+            ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+        assert ran.returncode == 2
+        assert b"error[io]: standard output: No space left" in ran.stderr
+
+
+def test_rows_that_cannot_be_read_are_no_half_a_document(place: Path, run: Any) -> None:
+    with h5py.File("a b ü.h5", "a") as file:
+        file["y"] = 1
+    status, out, err = run("query", "moon.icecore", "/a b ü", "--json")
+    assert (status, out) == (2, "")
+    assert "error[source-changed]" in err

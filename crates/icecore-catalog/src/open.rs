@@ -201,7 +201,8 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     if begun::is_begun(path) {
         return Err(none_at(&url, "the folder holds a repository that was never finished, or is being made right now"));
     }
-    if found.iter().any(|name| name == "snapshots") {
+    // One of them alone is a name that folders of data have, too.
+    if ["snapshots", "transactions"].iter().all(|part| found.iter().any(|name| name == part)) {
         let message = format!("{url} is a repository without its file `repo`, which names all versions");
         return Err(Error::new(ErrorKind::Format, message).hint("bring that file from where this copy was made"));
     }

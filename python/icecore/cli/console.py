@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icecore import errors, text
+from icecore.landing import printing
 
 if TYPE_CHECKING:
     from icecore.array import Array
@@ -89,14 +90,8 @@ def say(line: str, done: str = "") -> None:
     Raises:
         Error: ``io``, naming it; with what is ``done`` already.
     """
-    try:
+    with printing(done):
         typer.echo(line)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        message = f"standard output: {error.strerror or error}" + (f"; {done}" if done else "")
-        hint = "see where the output goes, and that there is space" + (": the work is done" if done else "")
-        raise errors.make("io", message, hint) from None
 
 
 def talk(message: str) -> None:

@@ -23,6 +23,7 @@ from shlex import quote
 from typing import Any
 
 from icecore import errors, reference
+from icecore.nodes import suggestion
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
 from icecore.sources.bytesource import ByteSource, open_bytes
 from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
@@ -47,6 +48,8 @@ __all__ = [
 ]
 
 _DIRECTORY, _EMPTY = 1 << 16, 32
+#: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
+_FEW = 500
 _EXTRAS = {"zarr": "zarr", "pyarrow": "table"}
 #: what reference files begin with: their own words, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
@@ -230,7 +233,17 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
             f"{source}: files can't be linked or packed from {scheme}://",
             "give an http(s) address of it, or download it",
         )
-    raise errors.make("source-missing", f"no file at {source}", "check the path")
+    raise errors.make("source-missing", f"no file at {source}", _beside(source))
+
+
+def _beside(source: str) -> str:
+    """A hint where there is no such file: what is called nearly so beside it."""
+    folder, name = os.path.split(source)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return f"check the path: there is no folder {folder}"
+    return suggestion(name, names if len(names) <= _FEW else (), "check the path")
 
 
 def _from_list(path: str) -> list[str]:
@@ -238,9 +251,9 @@ def _from_list(path: str) -> list[str]:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.make(
-            "source-missing", f"can't read the list {path}: {error}", "one source per line"
-        ) from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"can't read the list {path}: {reason}"
+        raise errors.make("source-missing", message, "@ names a file with one source per line") from error
     base = os.path.dirname(path)
     found: list[str] = []
     for line in lines:
@@ -252,13 +265,14 @@ def _from_list(path: str) -> list[str]:
 
 
 def _from_folder(folder: str) -> list[str]:
-    if _is_repository(folder):
+    if reference.holds_repository(folder):
         message = f"{folder} is a repository; what it holds can't be linked"
         raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
     found: list[str] = []
     for root, folders, files in os.walk(folder):
         stores = [name for name in folders if _folder_format(os.path.join(root, name))]
-        inside = [name for name in folders if _is_repository(os.path.join(root, name))]
+        # Of their files some look like tables.
+        inside = [name for name in folders if reference.holds_repository(os.path.join(root, name))]
         folders[:] = sorted(set(folders) - set(stores) - set(inside))
         found += [os.path.join(root, name) for name in stores]
         for name in files:
@@ -268,12 +282,6 @@ def _from_folder(folder: str) -> list[str]:
     if not found:
         raise errors.make("source-missing", f"no file of a known format below {folder}", f"known: {_known()}")
     return sorted(found)
-
-
-def _is_repository(folder: str) -> bool:
-    """Whether its files are icecore's own, of which some look like tables."""
-    roots = os.path.isfile(os.path.join(folder, "repo")) or os.path.isdir(os.path.join(folder, "refs"))
-    return roots and os.path.isdir(os.path.join(folder, "snapshots"))
 
 
 def _folder_format(path: str) -> Format | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 import numpy as np
 
 from icecore import errors, text
-from icecore.landing import landing
+from icecore.landing import landing, printing
 from icecore.tables.printed import cells, clocks, near, times
 from icecore.tables.scan import arrow, flat
 
@@ -52,11 +52,12 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
             file can't be written.
     """
     if output is None or output == "-":
-        if json:
-            return _json(rows, sys.stdout)
-        if output is None and sys.stdout.isatty():
-            return _show(rows, shown)
-        return _csv(rows, sys.stdout.buffer)
+        with printing():
+            if json:
+                return _json(rows, sys.stdout)
+            if output is None and sys.stdout.isatty():
+                return _show(rows, shown)
+            return _csv(rows, sys.stdout.buffer)
     write = writer(output)
     with landing(output) as part:
         return write(rows, part)
@@ -155,12 +156,11 @@ def _json(scan: Rows, sink: TextIO) -> int:
     import json
 
     rows = 0
-    sink.write("[")
     for batch in times(scan.reader()):
-        for row in batch.to_pylist():
-            sink.write(("," if rows else "") + "\n " + json.dumps(_plain(row), default=str))
+        for row in batch.to_pylist():  # nothing before the first one: what can't be read is no half a document
+            sink.write(("," if rows else "[") + "\n " + json.dumps(_plain(row), default=str))
             rows += 1
-    sink.write("\n]\n")
+    sink.write("\n]\n" if rows else "[\n]\n")
     return rows
 
 

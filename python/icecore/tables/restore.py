@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from icecore import errors, reference
-from icecore.landing import landing
+from icecore.landing import landing, printing
 from icecore.nodes import HIDDEN
 from icecore.tables import sourcenames, stated
 
@@ -123,7 +123,8 @@ def _write(
 @contextmanager
 def _opened(target: str) -> Iterator[BinaryIO]:
     if target == "-":
-        yield sys.stdout.buffer
+        with printing():
+            yield sys.stdout.buffer
         return
     with landing(target) as part, open(part, "wb") as file:
         yield file

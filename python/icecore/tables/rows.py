@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.nodes import nearest
+from icecore.nodes import suggestion
 
 if TYPE_CHECKING:
     from icecore.tables.table import Table
@@ -39,9 +39,8 @@ def of_source(table: Table, source: str) -> list[tuple[int, int]]:
     rows = sorted(exact or [rows for name, rows in files if _is(name, source)])
     if not rows:
         names = [name for name, _ in files]
-        near = nearest(source, names)
         shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names):,} in all)" if len(names) > _SHOWN else "")
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {shown}"
+        hint = suggestion(source, names, f"there are {shown}")
         raise errors.make("not-found", f"no rows of {table.path} came from {source} (but from {shown})", hint)
     joined = [rows[0]]
     for start, stop in rows[1:]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from icecore import errors, text
 from icecore.cached import cached_property
-from icecore.nodes import nearest
+from icecore.nodes import suggestion
 from icecore.tables.column import column, fits, items, width
 
 if TYPE_CHECKING:
@@ -294,15 +294,13 @@ class Table:
                     f"{self.path}/{name} can't be a column: {self._left_out[name]}",
                     f'read it as an array: repo["{self.path}/{name}"]',
                 )
-            near = nearest(name, self._numbers)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self._columns)}"
+            hint = suggestion(name, self._numbers, f"there are {', '.join(self._columns)}")
             raise errors.make("not-found", f"there is no column {name} in {self.path}", hint)
         return wanted
 
     def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
         if name not in arrays:
-            near = nearest(name, arrays)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(arrays)}"
+            hint = suggestion(name, arrays, f"there are {', '.join(arrays)}")
             raise errors.make("not-found", f"there is no array {name} in {self.path}", hint)
         reason = fits(arrays[name])
         if reason:
