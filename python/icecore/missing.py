@@ -37,7 +37,8 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
     found = np.zeros(data.shape, bool)
     for element in nulls(array):
         found |= data == np.frombuffer(element, array.dtype)[0]
-    if data.dtype.kind == "f" and _NULLS[0] not in array.attrs:
+    # A float16 can't hold it: it would be infinity, which is a value.
+    if data.dtype.kind == "f" and data.dtype.itemsize > 2 and _NULLS[0] not in array.attrs:
         found |= data == data.dtype.type(_UNWRITTEN)
     return found
 

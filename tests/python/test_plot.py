@@ -9,6 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli
+from icecore.missing import missing
 from icecore.picture import _axis, _least, _measured, _most, draw, physical
 from icecore.selection import kept_axes, per_axis
 
@@ -75,6 +76,15 @@ def test_what_nobody_wrote_is_missing(tmp_path: Path) -> None:
     repo = icecore.open(tmp_path / "r")
     np.testing.assert_array_equal(physical(repo["/x"], repo["/x"][...]), [1, np.nan, 3])
     np.testing.assert_array_equal(np.isnan(physical(repo["/y"], repo["/y"][...])), [False, False, True])
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinities_of_half_precision_are_not_missing(tmp_path: Path) -> None:
+    """netCDF's mark for what nobody wrote is too large for them."""
+    with icecore.create(tmp_path / "h.icecore").writer() as w:
+        w.array("/x", "f2", (3,))[...] = [1, np.inf, 3]
+    x = icecore.open(tmp_path / "h.icecore")["/x"]
+    assert not missing(x, x[...]).any()
 
 
 def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:

@@ -455,6 +455,31 @@ def test_codes_with_other_meanings_are_refused(tmp_path, name, one, two):
     assert concat([maps[0], netcdf(tmp_path, part, attrs=spaced)], "time")
 
 
+def test_characters_of_another_encoding_are_refused(tmp_path):
+    def file(encoding):
+        path = tmp_path / f"{next(counter)}.nc"
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time", None)
+            file.createDimension("letters", 4)
+            names = file.createVariable("names", "S1", ("time", "letters"))
+            if encoding:
+                names._Encoding = encoding
+        return open_source(path)
+
+    maps = [file(encoding) for encoding in ("latin-1", "utf-8", "UTF8", "iso-8859-1", None)]
+    refused("mismatch", ["_Encoding", "'utf-8'", "'latin-1'", "/names"], maps[:2])
+    for alike in ((0, 3), (1, 2), (0, 4), (4, 1)):
+        assert concat([maps[i] for i in alike], "time")
+
+
+def test_truth_values_are_no_numbers(tmp_path):
+    """xarray stores them as int8, and says so in an attribute."""
+    part = fields(3, dtype="i1")[0]
+    maps = [netcdf(tmp_path, part, attrs=attrs) for attrs in ({"dtype": "bool"}, {}, {"dtype": "int8"})]
+    refused("mismatch", ["dtype", "'bool'", "/v"], maps[:2])
+    assert concat(maps[1:], "time")
+
+
 def test_members_of_enumerations_are_compared(tmp_path):
     def file(**members):
         path = tmp_path / f"{next(counter)}.nc"

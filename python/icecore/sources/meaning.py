@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,11 @@ from icecore.sources.timeunits import Conversion, conversion, is_time
 _NUMBERS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
 # ``enum`` has the members of an enumeration type.
 _CODES = ("enum", "flag_values", "flag_masks", "flag_meanings")
-_MEANING = _NUMBERS + _CODES
+# xarray's word for truth values, which are stored as int8.
+_TRUTH = "dtype"
+_MEANING = (*_NUMBERS, *_CODES, _TRUTH)
+# How the bytes of characters are read: compared where both say it.
+_ENCODING = "_Encoding"
 # Which projection a grid mapping is, without what may be spelled in several ways (CF, appendix F).
 _PROJECTION = (
     "grid_mapping_name",
@@ -109,6 +114,10 @@ class Sourced:
         if name == "calendar":
             text = value.strip().lower() if isinstance(value, str) else value
             return _CALENDARS.get(text, text) if text is None or isinstance(text, str) else text
+        if name == _ENCODING and isinstance(value, str):
+            return _encoding(value)
+        if name == _TRUTH:
+            return value if value == "bool" else None
         if name == "flag_meanings" and isinstance(value, str):
             return value.split()
         if name in _PROJECTION and np.asarray(value).dtype.kind in "iuf":
@@ -169,8 +178,8 @@ def unlike_scales(arrays: Sequence[Sourced]) -> bool:
 
 
 def _differing(first: Sourced, other: Sourced) -> list[str]:
-    # What one doesn't say of a projection may be what it is anyway.
-    both = [name for name in _PROJECTION if name in first.attrs and name in other.attrs]
+    # What one doesn't say of a projection, or of its characters, may be what it is anyway.
+    both = [name for name in (*_PROJECTION, _ENCODING) if name in first.attrs and name in other.attrs]
     return [name for name in (*_MEANING, *both) if first.said(name) != other.said(name)]
 
 
@@ -240,6 +249,14 @@ def _element(value: Any, dtype: np.dtype) -> Any:
         element = number.astype(dtype)[()]
     # Rounded to a float is how readers compare; rounded to an integer it would be another number.
     return None if dtype.kind in "iu" and element != number else element
+
+
+def _encoding(name: str) -> str:
+    """One name for an encoding that has several."""
+    try:
+        return codecs.lookup(name.strip()).name
+    except (LookupError, ValueError):
+        return name
 
 
 def _beside(path: str, name: str, each: ArrayMap) -> str:
