@@ -223,11 +223,18 @@ def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: N
         result.skipped.append((path, entry, f"it does not grow along {concat!r}"))
     elif entry.data_type != node.document["data_type"]:
         message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
-        unpacked = (path, "unpacked") in {(note.name, note.kind) for note in result.notes}
-        hint = "link or pack it into another group" + (", or all of its files in one go" if unpacked else "")
+        wider = (path, "unpacked") in {(note.name, note.kind) for note in result.notes}
+        kinds = {_number(node.document["data_type"]), _number(entry.data_type)}
+        wider = wider or kinds <= {"int", "uint", "float"}
+        hint = "link or pack it into another group" + (", or all of its files in one go" if wider else "")
         result.failures.append(Failure(source, "mismatch", message, hint))
     else:
         result.steps.append(Step(path, source, entry, old=node, axis=entry.dims.index(concat)))
+
+
+def _number(data_type: Any) -> str:
+    """``int`` of ``int16``: files that are joined in one go get a type that holds all of their numbers."""
+    return data_type.rstrip("0123456789") if isinstance(data_type, str) else ""
 
 
 def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, repo: Repo, concat: str) -> None:

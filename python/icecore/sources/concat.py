@@ -164,7 +164,7 @@ def _unlinkable(first: Sourced, array: Sourced, model: ArrayEntry | None, times:
     if model is None or entry.dtype != model.dtype:
         return f"{entry.dtype} converted to {'a wider type' if model is None else model.dtype}"
     if not decodes_alike(model.codecs, entry.codecs):
-        return "stored with other codecs than the first file"
+        return "stored with other codecs than what it joins"
     if entry.fill_value != model.fill_value:
         return "another fill value for chunks that are not there"
     return ""
