@@ -330,3 +330,29 @@ def test_a_line_that_is_no_row_is_told_where_it_is_the_first(tmp_path: Path, tex
     table, notes = packed(tmp_path, text)
     assert len(table) == 2
     assert any("kept as text, no rows" in note for note in notes)
+
+
+FIXED = b"".join(
+    b"%4d %8.3f %10s %-5s\n" % (i, 1.5 * i, b"" if i % 7 == 0 else b"%.3E" % i, b"ab" if i % 3 else b"c d")
+    for i in range(40)
+)
+NAMES = {
+    "another length": b"  ID   X        Y      NAME\n",
+    "the rows' length": b"  ID        X          Y NAME \n",
+    "a comment": b"# by a program of ours\n#  ID    X        Y      NAME\n",
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_names_above_cells_that_may_be_blank(tmp_path: Path, case: str) -> None:
+    table, notes = packed(tmp_path, NAMES[case] + FIXED, "t.txt")
+    assert (list(table), len(table), notes) == (["ID", "X", "Y", "NAME"], 40, [])
+    assert np.isnan(table["Y"][...]).sum() == 6
+    icecore.pack(tmp_path / "t.txt", into=tmp_path / "u.icecore", header=False)
+    assert "column_1" in icecore.open(tmp_path / "u.icecore").table("/t")
+
+
+def test_lines_above_rows_of_one_length_are_told_of(tmp_path: Path) -> None:
+    table, notes = packed(tmp_path, b"What it is about\n" + FIXED, "t.txt")
+    assert (next(iter(table)), len(table)) == ("column_1", 40)
+    assert notes[0].startswith("lines above the first row are kept as text, no rows")

@@ -317,9 +317,12 @@ impl<'a> Binder<'a> {
         if domain == Domain::Text || matches!(column.dtype, DType::DateTime64 { .. }) {
             return Err(self.mismatch(column, "wrap takes degrees", *at));
         }
-        let first = low.rem_euclid(360.0);
-        let width = if high - low >= 360.0 { 360.0 } else { (high - low).rem_euclid(360.0) };
-        let arcs = TURNS.map(|turn| first + 360.0 * f64::from(turn)).map(|start| (start, start + width));
+        // Both ends are turned by themselves, so that they are what was written where they need no turn.
+        let (lap, ahead) = ((low / 360.0).floor(), ((high - low) / 360.0).floor());
+        let arcs = TURNS.map(f64::from).map(|turn| {
+            let start = turned(low, turn - lap);
+            (start, if ahead >= 1.0 { start + 360.0 } else { turned(high, turn - lap - ahead) })
+        });
         Ok(Condition::Ranges(number, arc_ranges(domain, arcs)))
     }
 
@@ -385,6 +388,13 @@ fn degrees(node: &Node) -> Option<f64> {
         Kind::Float(x) if x.is_finite() => Some(x),
         _ => None,
     }
+}
+
+/// `degrees` after so many turns: with up to nine decimal places the double that has them, as other longitudes do.
+fn turned(degrees: f64, turns: f64) -> f64 {
+    let short = |x: f64| (x * 1e9).round() / 1e9;
+    let sum = degrees + 360.0 * turns;
+    if turns != 0.0 && short(degrees) == degrees { short(sum) } else { sum }
 }
 
 fn arc_ranges(domain: Domain, arcs: impl Iterator<Item = (f64, f64)>) -> Ranges {

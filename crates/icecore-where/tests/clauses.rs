@@ -318,3 +318,22 @@ fn mistakes_are_told_with_a_remedy() {
     let error = filter(&format!("{}lon > 1{}", "(".repeat(200), ")".repeat(200)), &columns()).unwrap_err();
     assert!(!error.hint.is_empty());
 }
+
+#[test]
+fn longitudes_at_the_ends_of_an_arc() {
+    let columns = [ColumnType { name: "lon".into(), dtype: DType::Float64, epoch: None }];
+    let found = |clause: &str, lon: &str| {
+        let lon: f64 = lon.parse().unwrap();
+        hits(clause, &columns, &[lon.to_ne_bytes().to_vec()]) == [0]
+    };
+    for tenth in (1..3600).step_by(7) {
+        let [here, west] = [tenth, tenth - 3600].map(|t: i32| format!("{:.1}", f64::from(t) / 10.0));
+        let other = f64::from((tenth + 2000) % 3600) / 10.0;
+        for end in [&here, &west] {
+            for clause in [format!("wrap(lon, {other}, {end})"), format!("wrap(lon, {end}, {other})")] {
+                assert!(found(&clause, &here) && found(&clause, &west), "{clause} of {here}");
+            }
+        }
+    }
+    assert!(found("wrap(lon, -10, 350)", "77") && found("wrap(lon, 5, 5)", "365") && !found("wrap(lon, 5, 5)", "5.1"));
+}

@@ -292,7 +292,7 @@ def _beside(folder: str, base: str) -> Member | None:
 def headed(table: TableFile, header: bool) -> TableFile:
     """A table without a label whose first line names the columns, or is a row, because somebody says so."""
     assert table.spec is not None
-    if table.spec.label or table.spec.layout != "delimited":
+    if table.spec.label:
         return table
     start = _start(Member(table.name, table.place, table.open))
     return replace(table, spec=sniff(start, table.name, header))

@@ -13,6 +13,7 @@ from icecore.sources.tables.bytewise import bytewise
 from icecore.sources.tables.header import is_header, is_measured, names_rows
 from icecore.sources.tables.lines import COMMENTS, cells_of, headed
 from icecore.sources.tables.ruled import ruled
+from icecore.sources.tables.spaced import by_spaces
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -78,7 +79,7 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     them. Lines without cells are a table of one column where the file's ``name`` says that it is one, and
     nothing is a table where it says that the file is binary.
     """
-    layout = _layout(start, name)
+    layout = _layout(start, name, header)
     if layout is None or isinstance(layout, TableSpec):
         return layout
     mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
@@ -97,7 +98,7 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     return replace(spec, notes=head.notes, doubt=head.doubt)
 
 
-def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
+def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | bytes | None:
     """The separator of a table, or its layout where rows are cut by spaces."""
     if name.lower().endswith(_BINARY):
         return None
@@ -113,7 +114,7 @@ def _layout(start: bytes, name: str) -> TableSpec | bytes | None:
     if separator is not None or not body:
         return separator
     alone = _ONE.get(name[-4:].lower())
-    spec = None if alone and _is_one_of_times(body) else _by_spaces(body, lines, whole)
+    spec = None if alone and _is_one_of_times(body) else by_spaces(body, lines, whole, header)
     if (
         alone is None
         and _in_runs(body)
@@ -247,26 +248,3 @@ def _count(line: bytes, separator: bytes) -> int:
     """How many cells a line has."""
     plain = b'"' not in line and separator != b" "
     return line.count(separator) + 1 if plain else len(cells_of(line, separator))
-
-
-def _by_spaces(body: list[bytes], lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
-    """Rows of one length, cut where all of them have spaces; lines above of another length, which would shift
-    them against their cells, are no part of the table.
-    """
-    length, count = Counter(map(len, body)).most_common(1)[0]
-    rows = [line for line in body if len(line) == length]
-    if count * 2 <= len(body) or len(rows) < 2 or length > 1 << 16:
-        return None
-    taken = [any(row[i] not in b" \t" for row in rows) for i in range(length)]
-    cuts = [i for i in range(length + 1) if (i < length and taken[i]) and (i == 0 or not taken[i - 1])]
-    if len(cuts) < 2:
-        return None
-    # A cell begins behind the cell before it, so that its padding belongs to it.
-    ends = [next(i for i in range(cut, length + 1) if i == length or not taken[i]) for cut in cuts]
-    starts = [0, *ends[:-1]]
-    fields = tuple(
-        Field(f"column_{i + 1}", start, end - start)
-        for i, (start, end) in enumerate(zip(starts, ends, strict=True))
-    )
-    offset = sum(len(line) + 1 for line in lines[: whole.index(rows[0])])
-    return TableSpec("", "", "fixed", fields, offset, row_bytes=0)
