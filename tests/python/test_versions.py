@@ -307,6 +307,19 @@ def test_a_tag_and_a_branch_have_different_names(repo_path: str) -> None:
         assert caught.value.kind == "exists"
 
 
+def test_an_id_is_no_name_for_another_version(repo_path: str) -> None:
+    """REPO@ID would be another version's values, also where an array was pickled: it is opened by its id."""
+    grid(repo_path)
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w.group("/later")
+    for work in (first.tag, first.branch):
+        for name in (first.snapshot_id, first.snapshot_id.lower()):
+            with pytest.raises(icecore.Error, match="would mean both") as caught:
+                work(name, "main")
+            assert caught.value.kind == "exists"
+
+
 def test_single_texts_of_other_lengths_differ(repo_path: str) -> None:
     with icecore.create(repo_path).writer() as w:
         w.array("/label", "U8", ())[...] = "spin-up"
