@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 
 import h5py
+import icecore
 import netCDF4
 import numpy as np
 import pytest
@@ -134,6 +135,7 @@ def test_a_file_that_changes_is_refused(site):
     site.etag = "two"
     with pytest.raises(errors.Error) as caught:
         entry.read((slice(2990, 3000), slice(0, 1000)))
+    assert 'etag "one"' in caught.value.message
     assert caught.value.kind == "source-changed"
 
 
@@ -145,3 +147,17 @@ def test_addresses_that_no_source_has(site):
         open_source(site.url.replace("//", "//me:secret@") + "/x.h5")
     assert caught.value.kind == "invalid"
     assert "secret" not in str(caught.value)
+
+
+def test_a_repository_where_only_whole_files_are_sent(site):
+    """As Python's http.server does it, the first one that comes to mind."""
+    with icecore.create(site.folder / "r").writer() as w:
+        w.array("/x", "f8", (3000,), codec="none")[...] = np.arange(3000.0)
+    np.save(site.folder / "x.npy", np.arange(1000.0))
+    linked = site.folder / "linked"
+    icecore.link(f"{site.url}/x.npy", into=linked)
+    site.mode = "no ranges"
+    for repo in (f"{site.url}/r", linked):
+        with pytest.raises(errors.Error, match="Range request") as caught:
+            next(iter(icecore.open(repo).arrays.values())).read()
+        assert (caught.value.kind, "doesn't send parts of files" in caught.value.hint) == ("network", True)

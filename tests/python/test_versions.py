@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -307,6 +309,19 @@ def test_a_tag_and_a_branch_have_different_names(repo_path: str) -> None:
         assert caught.value.kind == "exists"
 
 
+def test_an_id_is_no_name_for_another_version(repo_path: str) -> None:
+    """REPO@ID would be another version's values, also where an array was pickled: it is opened by its id."""
+    grid(repo_path)
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w.group("/later")
+    for work in (first.tag, first.branch):
+        for name in (first.snapshot_id, first.snapshot_id.lower()):
+            with pytest.raises(icecore.Error, match="would mean both") as caught:
+                work(name, "main")
+            assert caught.value.kind == "exists"
+
+
 def test_single_texts_of_other_lengths_differ(repo_path: str) -> None:
     with icecore.create(repo_path).writer() as w:
         w.array("/label", "U8", ())[...] = "spin-up"
@@ -384,3 +399,27 @@ def test_what_a_collection_took_from_a_writer_is_not_committed(repo_path: str) -
     icecore.open(repo_path).gc()
     early.commit()
     np.testing.assert_array_equal(icecore.open(repo_path)["/x"][...], data)
+
+
+def test_a_full_disk_does_not_keep_gc_from_making_room(repo_path: str) -> None:
+    """The root object can't be written anew, but chunks that nobody needs can go."""
+    repo = icecore.create(repo_path)
+    repo.branch("side")
+    with repo.writer(branch="side") as w:
+        w.array("/kept", "f8", (1000,), codec="none")[...] = RNG.random(1000)
+    icecore.open(repo_path).delete_branch("side")
+    lost = icecore.open(repo_path).writer()
+    lost.array("/x", "f8", (1000,), codec="none", chunks=(1000,))[...] = RNG.random(1000)
+    lost._native.flush()
+    lost.abort()
+    chunks = Path(repo_path) / "chunks"
+    assert len(list(chunks.iterdir())) == 2
+    # no file may be longer than nothing: what a full disk says of every write
+    code = "import icecore, resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    code += f"icecore.open({repo_path!r}).gc(older_than_us=2**60)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "File too large" in done.stderr
+    assert len(list(chunks.iterdir())) == 1
+    assert icecore.open(repo_path).verify(deep=True, history=True) == []
+    assert icecore.open(repo_path).gc(older_than_us=2**60)["chunks"] == 1
+    assert not list(chunks.iterdir())

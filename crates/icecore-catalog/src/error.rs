@@ -21,6 +21,8 @@ const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …
 const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
 const ONLINE: &str = "check the address and the connection";
+/// What to do about a server that sends whole files where ranges are asked for.
+pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";
 const RETRY: &str = "read the new version and try again";
 
 /// Puts what was being done in front of an error's message.
@@ -297,6 +299,9 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
                 if root_io(source.as_ref()).is_none() =>
             {
                 return Some(corrupt(e)); // a range outside of the file
+            }
+            Some(e @ object_store::Error::NotSupported { .. }) => {
+                return Some(new(ErrorKind::Network, e).hint(NO_RANGES));
             }
             Some(e) if far.is_none() => far = Some(e),
             _ => {}

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
-use icechunk::ops::gc::{ExpiredRefAction, GCConfig, expire, garbage_collect};
+use icechunk::ops::gc::{Action, ExpiredRefAction, GCConfig, GCSummary, expire, garbage_collect};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::repo::Repo;
@@ -41,6 +41,18 @@ pub struct GcReport {
     pub errors: Vec<String>,
 }
 
+impl GcReport {
+    fn add(&mut self, done: GCSummary) {
+        self.bytes += done.bytes_deleted;
+        self.chunks += done.chunks_deleted;
+        self.manifests += done.manifests_deleted;
+        self.snapshots += done.snapshots_deleted;
+        self.transaction_logs += done.transaction_logs_deleted;
+        self.failed += done.objects_failed_to_delete;
+        self.errors.extend(done.delete_errors);
+    }
+}
+
 impl Repo {
     /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
     /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old: in a
@@ -56,28 +68,28 @@ impl Repo {
             let held = if dry_run { None } else { Some(clock::turn(shared, None, &AtomicBool::new(false)).await?.0) };
             let repository = shared.repository();
             check_all(shared).await?;
-            let (config, updates) = (config(before, dry_run)?, repository.config().num_updates_per_repo_info_file());
+            let updates = repository.config().num_updates_per_repo_info_file();
             let retries = Some(repository.config().repo_update_retries());
             // Now: what follows may make one more.
-            let copies = backups::old(repository.asset_manager(), before).await?;
-            let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates)
-                .await
-                .map_err(error::gc)?;
-            let mut report = GcReport {
-                dry_run,
-                bytes: done.bytes_deleted,
-                chunks: done.chunks_deleted,
-                manifests: done.manifests_deleted,
-                snapshots: done.snapshots_deleted,
-                transaction_logs: done.transaction_logs_deleted,
-                remains: 0,
-                failed: done.objects_failed_to_delete,
-                errors: done.delete_errors,
+            let mut copies = backups::old(repository.asset_manager(), before).await?;
+            let mut report = GcReport { dry_run, ..GcReport::default() };
+            let collect = async |metadata: fn(_) -> Action| {
+                let config = config(before, metadata, dry_run);
+                let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates);
+                done.await.map_err(error::gc)
             };
+            let mut done = collect(Action::DeleteIfCreatedBefore).await;
+            if let (Err(Error { kind: ErrorKind::Io, .. }), Root::Local(root), false) = (&done, &shared.root, dry_run) {
+                // A full disk has no room for another root object. These go without one, and make room.
+                remains(root, before, &mut report);
+                remove_copies(root, std::mem::take(&mut copies), &mut report);
+                report.add(collect(|_| Action::Keep).await?);
+                done = collect(Action::DeleteIfCreatedBefore).await;
+            }
+            report.add(done?);
             if let Root::Local(root) = &shared.root {
                 remains(root, before, &mut report);
-                let folder = root.join(backups::FOLDER);
-                copies.iter().for_each(|(name, bytes)| remove(&folder.join(name), *bytes, &mut report));
+                remove_copies(root, copies, &mut report);
             } else {
                 let (wished, sum) = (copies.len() as u64, copies.iter().map(|(_, bytes)| bytes).sum());
                 let (count, bytes) = match dry_run {
@@ -143,13 +155,17 @@ fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {
     }
 }
 
-fn config(before: DateTime<Utc>, dry_run: bool) -> Result<GCConfig> {
+/// What to remove: chunks, and `metadata`.
+fn config(before: DateTime<Utc>, metadata: fn(DateTime<Utc>) -> Action, dry_run: bool) -> GCConfig {
     let small = |n: u16| NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN);
     let memory = NonZeroUsize::new(MEMORY).unwrap_or(NonZeroUsize::MIN);
-    Ok(GCConfig::clean_all(
-        before,
-        before,
-        None::<HashSet<_>>,
+    GCConfig::new(
+        HashSet::new(),
+        Action::DeleteIfCreatedBefore(before),
+        metadata(before),
+        metadata(before),
+        metadata(before),
+        metadata(before),
         small(50),
         memory,
         memory,
@@ -158,7 +174,7 @@ fn config(before: DateTime<Utc>, dry_run: bool) -> Result<GCConfig> {
         small(10),
         None,
         dry_run,
-    ))
+    )
 }
 
 /// Files in a folder that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
@@ -177,6 +193,11 @@ fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
             remove(&path, metadata.len(), report);
         }
     }
+}
+
+fn remove_copies(root: &Path, copies: Vec<backups::Copy>, report: &mut GcReport) {
+    let folder = root.join(backups::FOLDER);
+    copies.into_iter().for_each(|(name, bytes)| remove(&folder.join(name), bytes, report));
 }
 
 fn is_unfinished(name: &str) -> bool {

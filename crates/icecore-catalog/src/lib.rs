@@ -54,7 +54,7 @@ mod writer;
 
 pub use audit::Damage;
 pub use diff::Diff;
-pub use error::{causes, is_gone, lacks_keys};
+pub use error::{NO_RANGES, causes, is_gone, lacks_keys};
 pub use gc::GcReport;
 pub use http::{Patiently, http_client, http_store, retries};
 pub use identity::LinkIdentity;

@@ -45,6 +45,7 @@ impl Repo {
             if known.tags.contains_key(name) {
                 return Err(taken(self.url(), "tag", name));
             }
+            not_an_id(self.url(), &known, name)?;
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_branch(name, &id).await.map_err(error::repository);
             shared.settle(held).await;
@@ -78,6 +79,7 @@ impl Repo {
             if known.branches.contains_key(name) {
                 return Err(taken(self.url(), "branch", name));
             }
+            not_an_id(self.url(), &known, name)?;
             let id = resolve::snapshot_id(shared, reference).await?;
             let done = shared.repository().create_tag(name, &id).await.map_err(error::repository);
             shared.settle(held).await;
@@ -104,6 +106,13 @@ impl Repo {
 fn taken(url: &str, what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Exists, format!("{url}: there is a {what} {name}, and {url}@{name} would mean both"))
         .hint("choose another name")
+}
+
+fn not_an_id(url: &str, known: &named::Names, name: &str) -> Result<()> {
+    match known.info.as_deref().and_then(|info| resolve::of_id(info, name)) {
+        Some(_) => Err(taken(url, "version", name)),
+        None => Ok(()),
+    }
 }
 
 fn pairs(names: BTreeMap<String, SnapshotId>) -> Vec<(String, String)> {

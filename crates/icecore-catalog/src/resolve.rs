@@ -14,10 +14,13 @@ pub(crate) const MAIN: &str = "main";
 const SHORTEST_ID: usize = 6;
 const SHOWN: usize = 8;
 
-/// Branch, tag, snapshot id or its beginning, time: in this order.
+/// Snapshot id, branch, tag, the beginning of an id, time: in this order. An id means its snapshot, whatever tags are called.
 pub(crate) async fn snapshot_id(shared: &Shared, reference: Option<&str>) -> Result<SnapshotId> {
     let names = named::all(shared).await?;
     let reference = reference.unwrap_or(MAIN);
+    if let Some(id) = names.info.as_deref().and_then(|info| of_id(info, reference)) {
+        return Ok(id);
+    }
     if let Some(id) = names.branches.get(reference).or_else(|| names.tags.get(reference)) {
         return Ok(id.clone());
     }
@@ -30,15 +33,20 @@ pub(crate) async fn snapshot_id(shared: &Shared, reference: Option<&str>) -> Res
     }
 }
 
+/// The snapshot with this id.
+pub(crate) fn of_id(info: &RepoInfo, text: &str) -> Option<SnapshotId> {
+    exact(text).filter(|id| info.find_snapshot(id).is_ok())
+}
+
+fn exact(text: &str) -> Option<SnapshotId> {
+    SnapshotId::try_from(text).ok().filter(|id| id.to_string().eq_ignore_ascii_case(text))
+}
+
 async fn by_id(shared: &Shared, info: Option<&RepoInfo>, text: &str) -> Result<Option<SnapshotId>> {
-    let exact = SnapshotId::try_from(text).ok().filter(|id| id.to_string().eq_ignore_ascii_case(text));
     let Some(info) = info else {
-        let Some(id) = exact else { return Ok(None) };
+        let Some(id) = exact(text) else { return Ok(None) };
         return Ok(shared.repository().lookup_snapshot(&id).await.ok().map(|_| id));
     };
-    if let Some(id) = exact {
-        return Ok(info.find_snapshot(&id).is_ok().then_some(id));
-    }
     if text.len() < SHORTEST_ID || !text.bytes().all(|b| b.is_ascii_alphanumeric()) {
         return Ok(None);
     }

@@ -90,7 +90,9 @@ class HttpBytes:
         if now != self.identity:
             raise errors.make(
                 "source-changed",
-                f"{self.url} changed while it was read: {self.identity.size} bytes, now {now.size}",
+                f"{self.url} changed while it was read: {self.identity} then; {now} now",
+                "try again when nobody writes to it; of several servers behind one address each may say "
+                "something else: then download it",
             )
         for i in range(low, high + 1):
             self._blocks[i] = body[(i - low) * _BLOCK : (i - low + 1) * _BLOCK]

@@ -61,7 +61,6 @@ def unchanged(source: str | os.PathLike[str], before: Identity) -> None:
     if (now.size, now.mtime_ns, now.etag) != (before.size, before.mtime_ns, before.etag):
         raise errors.make(
             "source-changed",
-            f"{os.fspath(source)} changed: {before.size} bytes at {before.mtime_ns} ns then, "
-            f"{now.size} bytes at {now.mtime_ns} ns now",
+            f"{os.fspath(source)} changed: {before} then; {now} now",
             "wait until nobody writes to it and link it again",
         )

@@ -13,3 +13,12 @@ class Identity:
     size: int
     mtime_ns: int
     etag: str | None = None
+
+    def __str__(self) -> str:
+        """What tells one state of the file from another."""
+        said = [f"{self.size} bytes"]
+        if self.mtime_ns >= 0:
+            said.append(f"modified at {self.mtime_ns} ns")
+        if self.etag is not None:
+            said.append(f"etag {self.etag}")
+        return ", ".join(said)

@@ -186,6 +186,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
         E::Generic { .. } if out_of_range(error) => {
             (ErrorKind::SourceChanged, "the object is shorter than its references say")
         }
+        E::NotSupported { .. } => (ErrorKind::Network, icecore_catalog::NO_RANGES),
         _ => (ErrorKind::Network, "try again; check that the server can be reached"),
     };
     Error::new(kind, format!("cannot read {name}: {cause}")).hint(hint)
