@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,6 +14,7 @@ from icecore import errors
 from icecore.access import Query
 from icecore.codecspec import Codec
 from icecore.nodes import OURS
+from icecore.selection import is_int
 from icecore.sources.attributes import nonfinite, to_json
 
 #: an array that will grow is laid out as if it had this many bytes
@@ -112,22 +113,24 @@ def plan(
         raise errors.make(
             "invalid",
             f"a shard of {shard} does not consist of chunks of {chunk}",
-            "make each a multiple of the other",
+            "make each length of the shard a multiple of the chunk's",
         )
     return Layout(chunk, shard if shard != chunk else None)
 
 
 def check(*given: Sequence[int] | Mapping[str, int] | None) -> None:
-    """Whether lengths of chunks or shards can be any: more than 0.
+    """Whether lengths of chunks or shards can be any: whole numbers above 0.
 
     Raises:
         Error: ``invalid``.
     """
     for shape in given:
-        lengths = shape.values() if isinstance(shape, Mapping) else shape or ()
-        if any(n < 1 for n in lengths):
-            shown = shape if isinstance(shape, Mapping) else tuple(shape or ())
-            raise errors.make("invalid", f"chunks or shards of {shown}", "give each axis 1 or more")
+        if shape is None:
+            continue
+        lengths = shape.values() if isinstance(shape, Mapping) else shape
+        if not isinstance(lengths, Iterable) or not all(is_int(n) and n > 0 for n in lengths):
+            hint = "give each axis 1 or more, as (16, 64, 64) or {'time': 16}"
+            raise errors.make("invalid", f"chunks or shards of {shape!r}", hint)
 
 
 def document(

@@ -11,6 +11,7 @@ from icecore import errors
 _STEP = 1000.0
 _UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9, "t":
           10**12, "tb": 10**12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}  # fmt: skip
+_SECONDS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 #: bytes that anything can have; sums of a few such numbers are still numbers to the engine
 _MOST = 1 << 60
 
@@ -47,15 +48,15 @@ def parse_size(text: str | int) -> int:
 
 
 def parse_seconds(text: str | float) -> float:
-    """``30s``, ``2m``, ``1.5h``, ``500ms`` or a number of seconds.
+    """``30s``, ``2m``, ``1.5h``, ``7d``, ``1w``, ``500ms`` or a number of seconds.
 
     Raises:
         Error: ``invalid``.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(ms|s|m|min|h)?\s*", str(text))
-    if match is None:
-        raise errors.make("invalid", f"{text!r} is no length of time", "write it as 30s, 2m or 1h")
-    return float(match[1]) * {"ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600}[match[2] or "s"]
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(text))
+    if match is None or match[2] not in _SECONDS:
+        raise errors.make("invalid", f"{text!r} is no length of time", "write it as 30s, 2m, 12h or 7d")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def ratio(raw: float, stored: float) -> str:

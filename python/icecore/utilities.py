@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -100,18 +101,7 @@ def pack(utility: Utility, level: str, source: Path, packed: Path) -> float:
         Error: ``io`` with what the program said, where it fails.
     """
     packed.unlink(missing_ok=True)
-    line = command(utility.pack, level, source, packed)
-    began = time.perf_counter()
-    if utility.makes_file:
-        done = subprocess.run(line, capture_output=True, check=False)
-    else:
-        with open(packed, "wb") as out:
-            done = subprocess.run(line, stdout=out, stderr=subprocess.PIPE, check=False)
-    seconds = time.perf_counter() - began
-    if done.returncode or not packed.exists():
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise errors.make("io", f"{' '.join(line)} failed ({done.returncode}): {said[-300:]}")
-    return seconds
+    return _timed(command(utility.pack, level, source, packed), packed, utility.makes_file)
 
 
 def unpack(utility: Utility, packed: Path, target: Path) -> float:
@@ -120,12 +110,16 @@ def unpack(utility: Utility, packed: Path, target: Path) -> float:
     Raises:
         Error: ``io`` with what the program said, where it fails.
     """
-    line = command(utility.unpack, "", packed, packed)
+    return _timed(command(utility.unpack, "", packed, packed), target, False)
+
+
+def _timed(line: list[str], target: Path, makes_file: bool) -> float:
+    """Wall seconds of a program that makes the file ``target``, or prints it."""
     began = time.perf_counter()
-    with open(target, "wb") as out:
+    with open(os.devnull if makes_file else target, "wb") as out:
         done = subprocess.run(line, stdout=out, stderr=subprocess.PIPE, check=False)
     seconds = time.perf_counter() - began
-    if done.returncode:
+    if done.returncode or not target.exists():
         said = done.stderr.decode("utf-8", "replace").strip()
         raise errors.make("io", f"{' '.join(line)} failed ({done.returncode}): {said[-300:]}")
     return seconds

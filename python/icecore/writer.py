@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from types import TracebackType
@@ -20,6 +20,7 @@ from icecore.attributes import dump, encoded, storable
 from icecore.inturn import in_turn
 from icecore.nodes import SUMMARY, Node
 from icecore.rounds import Rounds
+from icecore.selection import is_int
 from icecore.sources.dtypes import data_type, fill_json
 from icecore.suiting import Suiting
 
@@ -147,7 +148,12 @@ class Writer:
         Raises:
             Error: ``exists``, ``dtype``, ``codec``, ``invalid``; ``format`` (codecs of other axes).
         """
-        path, shape = self._path(path), tuple(int(n) for n in shape)
+        path = self._path(path)
+        lengths = tuple(shape) if isinstance(shape, Iterable) else None
+        if lengths is None or not all(map(is_int, lengths)):
+            raise errors.make("invalid", f"{path} of shape {shape!r}", "a length for each axis: (0, 138)")
+        shape = tuple(map(int, lengths))
+        layout.check(chunks, shards)
         wished = Goal.of(goal, bandwidth)
         if self._native.exists(path):
             raise errors.make(

@@ -219,3 +219,19 @@ def test_rows_that_cannot_be_read_are_no_half_a_document(place: Path, run: Any) 
     status, out, err = run("query", "moon.icecore", "/a b ü", "--json")
     assert (status, out) == (2, "")
     assert "error[source-changed]" in err
+
+
+def test_a_group_of_arrays_of_several_lengths(place: Path, run: Any) -> None:
+    """What is named says which of them make the table."""
+    with h5py.File("g.h5", "w") as file:
+        file["lat"], file["lon"], file["scale"] = np.arange(3.0), np.arange(5.0), 2.5
+        file["height"] = np.arange(5.0) * 10
+    icecore.link("g.h5", "g.icecore")
+    status, _, err = run("query", "g.icecore", "/g")
+    assert (status, "--columns A,B" in err) == (2, True)
+    status, out, err = run("query", "g.icecore", "/g", "--columns", "lon", "--where", "height > 25", "--json")
+    assert (status, json.loads(out)) == (0, [{"lon": 3.0}, {"lon": 4.0}])
+    assert "those as long as the ones named: height, lon" in err
+    assert json.loads(run("query", "g.icecore", "/g", "--reduce", "max:lat", "--json")[1]) == [{"max:lat": 2}]
+    for columns in ("lat,lon", "scale", "nothing"):
+        assert "error[mismatch]" in run("query", "g.icecore", "/g", "--columns", columns)[2]

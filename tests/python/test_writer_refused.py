@@ -165,6 +165,26 @@ def test_bandwidths_in_bits(bandwidth: str, bytewise: str) -> None:
     assert Goal.of("balanced", "100mb/s").bandwidth == 100e6
 
 
+@pytest.mark.parametrize("lengths", [3, "abc", (2.5,), (0,), (True,), {"a": "b"}])
+def test_chunks_that_are_no_lengths(tmp_path: Path, lengths: Any) -> None:
+    np.save(tmp_path / "x.npy", np.arange(5.0))
+    for name in ("chunk", "shard"):
+        with pytest.raises(icecore.Error, match="chunks or shards of") as caught:
+            icecore.pack(tmp_path / "x.npy", tmp_path / "r.icecore", **{name: lengths})
+        assert caught.value.kind == "invalid"
+        with icecore.create("memory://").writer("w") as w:
+            with pytest.raises(icecore.Error, match="chunks or shards of"):
+                w.array("/x", shape=(5,), dtype="f4", **{name + "s": lengths})
+            w.array("/y", shape=(5,), dtype="f4")
+    assert not (tmp_path / "r.icecore").exists()
+
+
+@pytest.mark.parametrize("shape", [3, "abc", (2.5,), None])
+def test_shapes_that_are_none(shape: Any) -> None:
+    with icecore.create("memory://").writer("w") as w, pytest.raises(icecore.Error, match="of shape"):
+        w.array("/x", shape=shape, dtype="f4")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_full_output_is_named_and_the_commit_too(tmp_path: Path, form: list[str]) -> None:

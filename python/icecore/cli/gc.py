@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Annotated
 
 import typer
 
-from icecore import errors
 from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo, talk
-
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def gc(
@@ -35,7 +31,7 @@ def gc(
     """
     from icecore import text
 
-    limit = max(int((time.time() - _age(older_than)) * 1e6), 0)  # nothing is from before 1970
+    limit = max(int((time.time() - text.parse_seconds(older_than)) * 1e6), 0)  # nothing is from before 1970
     with Progress("gc"):
         report = open_repo(repo, storage).gc(limit, dry_run)
     verb = "would delete" if dry_run else "deleted"
@@ -43,13 +39,6 @@ def gc(
     for problem in report["errors"]:
         talk(f"could not delete {problem}")
     raise typer.Exit(1 if report["failed"] else 0)
-
-
-def _age(age: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", age.strip())
-    if match is None:
-        raise errors.make("invalid", f"{age!r} is no age", "30m, 12h, 7d, or 0s for everything")
-    return float(match[1]) * _SECONDS[match[2] or "s"]
 
 
 def register(app: typer.Typer) -> None:

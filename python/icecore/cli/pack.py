@@ -23,6 +23,8 @@ from icecore.cli.batch import (
 from icecore.cli.console import Json, Progress, StorageOption, examples, settings
 from icecore.cli.follow import follow as run
 
+_POLL = "1s"
+
 
 def pack(
     into: Into,
@@ -89,7 +91,7 @@ def pack(
     ] = None,
     poll: Annotated[
         str, typer.Option(metavar="TIME", help="With --follow: between two looks; unchanged is complete.")
-    ] = "1s",
+    ] = _POLL,
     append: Append = False,
     replace: Replace = False,
     skip_existing: SkipExisting = False,
@@ -159,8 +161,9 @@ def pack(
         )
         run(follower, None if until_idle is None else text.parse_seconds(until_idle), json)
         return
-    if until_idle is not None or glob != "*":
-        raise errors.make("invalid", "--glob and --until-idle are about a folder", "name it: --follow DIR")
+    if until_idle is not None or glob != "*" or poll != _POLL:
+        said = "--glob, --until-idle and --poll are about a folder"
+        raise errors.make("invalid", said, "name it: --follow DIR")
     if not sources:
         raise errors.make("invalid", "nothing to pack", "name files, or a folder to watch: --follow DIR")
     with Progress("pack") as progress:

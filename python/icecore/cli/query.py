@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from icecore.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from icecore.repo import Repo
     from icecore.tables.table import Table
 
 _SHOWN = 20
@@ -103,7 +105,7 @@ def query(
         from icecore.cli.spare import spare
 
         spare(opened, output)
-    table = opened.table(path)
+    table = _table(opened, path, [columns, where, reduce])
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
         with Progress("query") if reduce is not None else nullcontext():
@@ -129,6 +131,33 @@ def query(
         raise typer.Exit(1)
 
 
+def _table(repo: Repo, path: str, texts: list[str | None]) -> Table:
+    """The group at ``path``; of arrays that differ in length those as long as the ones named in ``texts``.
+
+    Raises:
+        Error: ``mismatch`` where none are named, or such of several lengths.
+    """
+    try:
+        return repo.table(path)
+    except errors.Error as error:
+        arrays = getattr(repo[path], "arrays", {}) if error.kind == "mismatch" else {}
+        lengths = {arrays[name].shape[:1] for name in _named(texts, arrays)}
+        if len(lengths) != 1 or lengths == {()}:
+            raise
+    from icecore.tables.column import fits
+
+    names = [name for name, array in arrays.items() if array.shape[:1] in lengths and not fits(array)]
+    said = f"the arrays of {path} differ in length; those as long as the ones named: {', '.join(names)}"
+    talk(f"icecore: {said}")
+    return repo.table(path, names)
+
+
+def _named(texts: list[str | None], names: Iterable[str]) -> list[str]:
+    """Which of the columns ``names`` stand in ``texts``."""
+    words = set(re.findall(r"\w+", " ".join(text for text in texts if text)))
+    return [name for name in names if words & set(re.findall(r"\w+", name))]
+
+
 def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: dict[str, Any]) -> Any:
     """The scan or, with --reduce, what it came to."""
     if reduce is None:
@@ -146,10 +175,8 @@ def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: 
 
 def _tell_packed(table: Table, texts: list[str | None]) -> None:
     """Say which columns named in ``texts`` hold other numbers than they stand for."""
-    words = set(re.findall(r"\w+", " ".join(text for text in texts if text)))
-    for name in table:
-        if words & set(re.findall(r"\w+", name)):
-            tell_packed(name, table[name])
+    for name in _named(texts, table):
+        tell_packed(name, table[name])
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -158,7 +158,7 @@ def _json(scan: Rows, sink: TextIO) -> int:
     rows = 0
     for batch in times(scan.reader()):
         for row in batch.to_pylist():
-            # Nothing before the first one: what can't be read is no half a document.
+            # Nothing stands before the first row: where none can be read there is no half a document.
             sink.write(("," if rows else "[") + "\n " + json.dumps(_plain(row), default=str))
             rows += 1
     sink.write("\n]\n" if rows else "[\n]\n")

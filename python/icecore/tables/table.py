@@ -347,7 +347,7 @@ def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array
             "mismatch",
             f"the arrays of {group.path} differ in length, so they are no table: "
             + ", ".join(f"{sample[n]} has {n:,}" for n, _ in lengths.most_common(3)),
-            "name columns of one length: repo.table(path, columns=[…]), or --columns",
+            "name columns of one length: --columns A,B; in Python repo.table(path, columns=[…])",
         )
     for name, array in list(found.items()):
         if array.ndim == 2 and array.shape[0] not in lengths:

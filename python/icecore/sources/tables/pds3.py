@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from icecore import errors
@@ -174,10 +175,7 @@ def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth
             size, times = _whole(name, value, "BYTES", 0), _whole(name, value, "REPETITIONS", 1)
             for i in range(_few(name, times)):
                 for inner in _columns(name, value, start + i * size, binary, find, depth + 1):
-                    label = f"{inner.name}_{i}" if times > 1 else inner.name
-                    yield Field(
-                        label, inner.start, inner.length, inner.kind, inner.attrs, inner.longest, inner.binary
-                    )
+                    yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
         _few(name, count)
 
 

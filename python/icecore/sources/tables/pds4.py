@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from icecore import errors
@@ -117,10 +118,7 @@ def _fields(name: str, record: Any, base: int, is_binary: bool, depth: int) -> I
             for i in range(times):
                 for inner in _fields(name, element, start + i * size, is_binary, depth + 1):
                     count += 1
-                    label = f"{inner.name}_{i}" if times > 1 else inner.name
-                    yield Field(
-                        label, inner.start, inner.length, inner.kind, inner.attrs, inner.longest, inner.binary
-                    )
+                    yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
                     _few(name, count)
         _few(name, count)
 
