@@ -163,16 +163,23 @@ class Array:
         """What the engine is asked for, in which memory, and what its answer becomes: it knows no masks of
         scalars, and no fields of records that are arrays, which Zarr lacks.
         """
+        if self._plain:
+            return index, out, _unchanged
         if not self.shape and out is None and (mask := selection.truth(index)) is not None:
             _, _, finish = self._asked((), None)
             return (), None, lambda found: finish(found).reshape(1)[:mask]
         if not self._node.ours.get("subarrays"):
-            return index, out, lambda found: found
+            return index, out, _unchanged
         dtype = self.dtype
         if out is None:
             return index, None, lambda found: found.view(dtype)
         target = out.view(self._native.dtype) if getattr(out, "dtype", None) == dtype else out
         return index, target, lambda _: out
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether the engine knows all about it: neither a scalar nor records with arrays."""
+        return bool(self.shape) and not self._node.ours.get("subarrays")
 
     def read(
         self,
@@ -318,8 +325,16 @@ def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | 
         raise errors.make(
             "invalid", f"{bytes} bytes of each number", "give at least 1, and fewer than it has"
         )
-    given = {"rtol": rtol, "bytes": bytes}
-    return {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {}
+    if rtol is not None:
+        options["rtol"] = rtol
+    if bytes is not None:
+        options["bytes"] = bytes
+    return options
+
+
+def _unchanged(found: np.ndarray) -> np.ndarray:
+    return found
 
 
 def _reopen(repo: Repo, path: str) -> Array:

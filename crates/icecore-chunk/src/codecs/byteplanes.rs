@@ -10,7 +10,7 @@ use super::array_codec::ArrayCodec;
 use super::byteplanes_escape::{Escapes, Rule};
 use super::byteplanes_float::Float;
 use super::byteplanes_head::{Head, head_len, write_table};
-use super::byteplanes_merge::{Layer, Pattern, UNITS, merge, split};
+use super::byteplanes_merge::{Layer, Rest, UNITS, merge, split};
 use super::byteplanes_raw::is_noise;
 use super::planes::Planes;
 use crate::buffer::Buffer;
@@ -97,10 +97,11 @@ impl BytePlanes {
         head.planes.iter().take(count).map(|entry| Ok((entry.part(stored)?, entry.raw))).collect()
     }
 
-    /// Decodes the given planes and puts them together.
+    /// Decodes the given planes and puts them together; `fill` is what all numbers with its first plane are.
     fn assemble(
         &self,
         parts: &[(&[u8], bool)],
+        fill: Option<u64>,
         shape: &[u64],
         range: Range<usize>,
         out: &mut [u8],
@@ -109,6 +110,7 @@ impl BytePlanes {
         let (shape, count) = (self.plane_shape(shape), out.len() / self.unit);
         let missing = self.planes[..parts.len()].last().map_or(0, |plane| plane.shift);
         let pattern = self.float.and_then(|float| float.pattern(missing, self.midpoint));
+        let rest = Rest { pattern, fill: fill.map(|value| (value, missing)) };
         // The top plane comes last: where it comes in blocks, each of them is merged while it is in the cache.
         let [(top, (stored, raw)), low @ ..] = &self.planes.iter().zip(parts).collect::<Vec<_>>()[..] else {
             return Ok(());
@@ -118,11 +120,11 @@ impl BytePlanes {
             decoded.push((*plane, plane.decode(stored, *raw, &shape, count, &range, scratch)?));
         }
         let lower: Vec<Layer<'_>> = decoded.iter().map(|(plane, held)| plane.layer(held, count)).collect();
-        let merged = !raw && top.merge_blocks((self.unit, pattern), stored, &lower, &range, out, scratch)?;
+        let merged = !raw && top.merge_blocks((self.unit, rest), stored, &lower, &range, out, scratch)?;
         if !merged {
             let held = top.decode(stored, *raw, &shape, count, &range, scratch)?;
             let layers = [&[top.layer(&held, count)], lower.as_slice()].concat();
-            merge(self.unit, &layers, pattern, range, out);
+            merge(self.unit, &layers, rest, range, out);
             decoded.push((top, held));
         }
         for (_, held) in decoded {
@@ -212,7 +214,7 @@ impl Plane {
     /// where the codec has no such blocks.
     fn merge_blocks(
         &self,
-        (unit, pattern): (usize, Option<Pattern>),
+        (unit, rest): (usize, Rest),
         stored: &[u8],
         lower: &[Layer<'_>],
         range: &Range<usize>,
@@ -230,7 +232,7 @@ impl Plane {
                 Layer { data: &bytes[place * count..][..count], first, width: 1, shift: self.shift + 8 * nth as u32 }
             };
             let layers: Vec<Layer<'_>> = (0..width).rev().map(byte).chain(lower.iter().copied()).collect();
-            merge(unit, &layers, pattern, part, out);
+            merge(unit, &layers, rest, part, out);
         })
     }
 
@@ -286,11 +288,14 @@ impl ArrayCodec for BytePlanes {
         let range = wanted.start / self.unit..wanted.end / self.unit;
         let head = Head::parse(stored, self.planes.len())?;
         let parts = self.parts(&head, stored, planes)?;
-        let escapes = head.escapes.part(stored)?; // verified also where they are not needed
-        self.assemble(&parts, shape, range.clone(), out, scratch)?;
-        if let (Some(rule), Some(last)) = (&self.rule, self.planes.get(planes - 1).filter(|last| last.shift > 0)) {
-            let stands = head.escapes.raw;
-            Escapes::decode(escapes, stands, rule, out.len() / self.unit, scratch)?.apply(last.shift, range, out);
+        let stored_escapes = head.escapes.part(stored)?; // verified also where they are not needed
+        let needed = self.rule.as_ref().filter(|_| planes < self.planes.len());
+        let decode = |rule| Escapes::decode(stored_escapes, head.escapes.raw, rule, out.len() / self.unit, scratch);
+        let escapes = needed.map(decode).transpose()?;
+        let fill = escapes.as_ref().and_then(|escapes| escapes.stands);
+        self.assemble(&parts, fill, shape, range.clone(), out, scratch)?;
+        if let Some(escapes) = escapes {
+            escapes.apply(range, out);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use icecore_grid::Result;
 use serde_json::json;
 
-use super::byteplanes_merge::{Pattern, any_alike, any_odd, restore};
+use super::byteplanes_merge::{Pattern, any_alike, any_odd};
 use crate::chain::Chain;
 use crate::dtype::DType;
 use crate::refuse::corrupt;
@@ -130,7 +130,7 @@ impl List {
 pub(crate) struct Escapes {
     unit: usize,
     /// What all other numbers with its first plane are.
-    stands: Option<u64>,
+    pub stands: Option<u64>,
     /// Position and bits of each number, in order of the positions.
     list: Vec<(u64, u64)>,
 }
@@ -166,12 +166,9 @@ impl Escapes {
         Ok(Escapes { unit, stands, list })
     }
 
-    /// Puts things right in the numbers of `range` of `out`, which holds all numbers, read without the lowest `missing` bits.
-    pub fn apply(&self, missing: u32, range: Range<usize>, out: &mut [u8]) {
+    /// Puts those that are listed right in the numbers of `range` of `out`, which holds all numbers.
+    pub fn apply(&self, range: Range<usize>, out: &mut [u8]) {
         let unit = self.unit;
-        if let Some(fill) = self.stands {
-            restore(unit, fill, missing, &mut out[range.start * unit..range.end * unit]);
-        }
         let within = |at: u64| usize::try_from(at).ok().filter(|at| range.contains(at));
         for (at, bits) in &self.list {
             let Some(slot) = within(*at).and_then(|at| out.get_mut(at * unit..(at + 1) * unit)) else { continue };

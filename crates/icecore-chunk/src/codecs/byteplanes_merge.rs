@@ -30,6 +30,14 @@ pub(crate) struct Pattern {
     pub low: u64,
 }
 
+/// What stands in place of low bits that aren't read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rest {
+    pub pattern: Option<Pattern>,
+    /// The fill value, and how many low bits aren't read: it is what all numbers are that have its other bits.
+    pub fill: Option<(u64, u32)>,
+}
+
 macro_rules! kernels {
     ($number:ty, $fill:ident, $odd:ident, $alike:ident, $restore:ident, $(($part:ty, $up:ident, $down:ident)),*) => {
         $(
@@ -153,33 +161,34 @@ fn fill(unit: usize, pattern: Pattern, out: &mut [u8]) {
 
 /// Puts the numbers of `range` together from the first planes, most significant first. `out` holds all numbers, of
 /// `unit` bytes each.
-pub(crate) fn merge(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+pub(crate) fn merge(unit: usize, layers: &[Layer<'_>], rest: Rest, range: Range<usize>, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if crate::processor::has_avx2() {
         // SAFETY: the processor has the instructions.
-        return unsafe { merge_avx2(unit, layers, pattern, range, out) };
+        return unsafe { merge_avx2(unit, layers, rest, range, out) };
     }
-    merge_blocks(unit, layers, pattern, range, out);
+    merge_blocks(unit, layers, rest, range, out);
 }
 
 /// The same loops, for twice as wide registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn merge_avx2(unit: usize, layers: &[Layer<'_>], pattern: Option<Pattern>, mut range: Range<usize>, out: &mut [u8]) {
-    if let ([upper, second], Some(Pattern { exponent, low })) = (layers, pattern)
+fn merge_avx2(unit: usize, layers: &[Layer<'_>], rest: Rest, mut range: Range<usize>, out: &mut [u8]) {
+    if let ([upper, second], Some(Pattern { exponent, low })) = (layers, rest.pattern)
         && is_bytes(unit, layers)
         && (upper.shift, second.shift) == (24, 16)
         && (exponent & 0xffff, low >> 16) == (0, 0)
     {
         let [a, b] = [upper, second].map(|layer| layer.part(range.clone()));
         let place = &mut out[range.start * unit..range.end * unit];
-        range.start += super::byteplanes_merge_x86::halves(a, b, (exponent >> 16) as u16, low as u16, place);
+        let fill = rest.fill.map_or(0, |(value, _)| value as u32); // zero stays zero in any case
+        range.start += super::byteplanes_merge_x86::halves(a, b, (exponent >> 16) as u16, low as u16, fill, place);
     }
-    merge_blocks(unit, layers, pattern, range, out);
+    merge_blocks(unit, layers, rest, range, out);
 }
 
 #[inline(always)]
-fn merge_blocks<'a>(unit: usize, layers: &[Layer<'a>], pattern: Option<Pattern>, range: Range<usize>, out: &mut [u8]) {
+fn merge_blocks<'a>(unit: usize, layers: &[Layer<'a>], rest: Rest, range: Range<usize>, out: &mut [u8]) {
     let mut start = range.start;
     while start < range.end {
         let end = range.end.min(start + BLOCK);
@@ -195,8 +204,11 @@ fn merge_blocks<'a>(unit: usize, layers: &[Layer<'a>], pattern: Option<Pattern>,
                 }
             }
         }
-        if let Some(pattern) = pattern {
+        if let Some(pattern) = rest.pattern {
             fill(unit, pattern, block);
+        }
+        if let Some((value, missing)) = rest.fill {
+            restore(unit, value, missing, block);
         }
         start = end;
     }
@@ -276,24 +288,8 @@ pub(crate) fn any_alike(unit: usize, value: u64, low: u32, numbers: &[u8]) -> bo
 }
 
 /// Puts `value` in place of each number that differs from it in the lowest `low` bits only.
-pub(crate) fn restore(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
-    #[cfg(target_arch = "x86_64")]
-    if crate::processor::has_avx2() {
-        // SAFETY: the processor has the instructions.
-        return unsafe { restore_avx2(unit, value, low, numbers) };
-    }
-    restore_plain(unit, value, low, numbers);
-}
-
-/// The same loops, for twice as wide registers.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn restore_avx2(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
-    restore_plain(unit, value, low, numbers);
-}
-
 #[inline(always)]
-fn restore_plain(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
+fn restore(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
     match unit {
         1 => restore_1(value, low, numbers),
         2 => restore_2(value, low, numbers),

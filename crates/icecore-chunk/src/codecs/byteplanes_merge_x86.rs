@@ -7,11 +7,12 @@ const LANES: usize = 32;
 
 /// `upper` and `second` hold the first and the second byte of each number, `out` gets the numbers. `low` fills the lower
 /// half of those of whose upper half the bits `exponent` are neither all zeros nor all ones, zeros that of the others.
-/// How many are done, from the first one on; the others are left as they were.
+/// Those with the upper half of `fill` become it. How many are done, from the first one on; the others are left as they were.
 #[target_feature(enable = "avx2")]
-pub(super) fn halves(upper: &[u8], second: &[u8], exponent: u16, low: u16, out: &mut [u8]) -> usize {
+pub(super) fn halves(upper: &[u8], second: &[u8], exponent: u16, low: u16, fill: u32, out: &mut [u8]) -> usize {
     let (zero, exponent) = (_mm256_setzero_si256(), _mm256_set1_epi16(exponent as i16));
     let low = _mm256_set1_epi16(low as i16);
+    let (fill_upper, fill_low) = (_mm256_set1_epi16((fill >> 16) as i16), _mm256_set1_epi16(fill as i16));
     let (uppers, seconds) = (upper.as_chunks::<LANES>().0, second.as_chunks::<LANES>().0);
     let outs = out.as_chunks_mut::<{ 4 * LANES }>().0;
     let rounds = uppers.len().min(seconds.len()).min(outs.len());
@@ -27,6 +28,7 @@ pub(super) fn halves(upper: &[u8], second: &[u8], exponent: u16, low: u16, out: 
             let field = _mm256_and_si256(both, exponent);
             let odd = _mm256_or_si256(_mm256_cmpeq_epi16(field, zero), _mm256_cmpeq_epi16(field, exponent));
             let low = _mm256_andnot_si256(odd, low);
+            let low = _mm256_blendv_epi8(low, fill_low, _mm256_cmpeq_epi16(both, fill_upper));
             // SAFETY: `out` has room for two registers.
             unsafe {
                 _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm256_unpacklo_epi16(low, both));
@@ -49,16 +51,23 @@ mod tests {
         }
         let of = |byte: u32| (0..=u16::MAX).map(|top| top.to_be_bytes()[byte as usize]).collect::<Vec<u8>>();
         let (upper, second) = (of(0), of(1));
-        for (start, count) in (0..70).map(|count| (0x7f60 + count, count)).chain([(0, 1 << 16)]) {
+        let parts: Vec<_> = (0..70).map(|count| (0x7f60 + count, count)).chain([(0, 1 << 16)]).collect();
+        for (fill, (start, count)) in
+            [0, 0x7f61_2345].into_iter().flat_map(|fill| parts.iter().map(move |p| (fill, *p)))
+        {
             let mut out = vec![0xaa; 4 * count];
             let part = start..start + count;
             // SAFETY: the processor has the instructions.
-            let done = unsafe { halves(&upper[part.clone()], &second[part], 0x7f80, 0x8000, &mut out) };
+            let done = unsafe { halves(&upper[part.clone()], &second[part], 0x7f80, 0x8000, fill, &mut out) };
             assert_eq!(done, count / 32 * 32);
             for (at, number) in out.as_chunks::<4>().0.iter().enumerate() {
                 let top = (start + at) as u32;
                 let plain = top & 0x7f80 != 0 && top & 0x7f80 != 0x7f80;
-                let expected = if at < done { top << 16 | if plain { 0x8000 } else { 0 } } else { 0xaaaa_aaaa };
+                let expected = match (at < done, top == fill >> 16) {
+                    (false, _) => 0xaaaa_aaaa,
+                    (_, true) => fill,
+                    _ => top << 16 | if plain { 0x8000 } else { 0 },
+                };
                 assert_eq!(u32::from_le_bytes(*number), expected, "{top:x}");
             }
         }
