@@ -167,15 +167,26 @@ def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth
         if key == "^STRUCTURE":
             yield from _columns(name, _structure(name, str(value), find), base, binary, find, depth + 1)
         elif key in ("COLUMN", "FIELD") and isinstance(value, Mapping):
-            for item in _items(name, value, base, binary):
+            start = base + _begin(name, value, key != "FIELD" and count > 0)
+            for item in _items(name, value, start, binary):
                 count += 1
                 yield item
         elif key == "CONTAINER" and isinstance(value, Mapping):
-            start = base + _whole(name, value, "START_BYTE", 1) - 1
+            start = base + _begin(name, value, count > 0)
             size, times = _whole(name, value, "BYTES", 0), _whole(name, value, "REPETITIONS", 1)
             for i in range(_few(name, times)):
+                found = count
                 for inner in _columns(name, value, start + i * size, binary, find, depth + 1):
+                    if times > 1 and inner.start + inner.length > start + (i + 1) * size:
+                        message = (
+                            f"{name}: {inner.name} ends behind a container of {size} bytes, which repeats"
+                        )
+                        raise errors.make("format", f"{message} {times} times", "repair the label")
+                    count += 1
                     yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
+                if count == found:
+                    break  # nor has any other repetition a column
+                _few(name, count)
         _few(name, count)
 
 
@@ -194,12 +205,26 @@ def _structure(name: str, file: str, find: Finder) -> Any:
         raise errors.make("corrupt", f"{member.place}: {error}") from error
 
 
-def _items(name: str, column: Any, base: int, binary: bool) -> Iterator[Field]:
+def _begin(name: str, level: Any, needed: bool) -> int:
+    """The bytes before a column or container; one that is not ``needed`` may leave them out."""
+    first = _whole(name, level, "START_BYTE", 0 if needed else 1)
+    if first < 1:
+        title, place = (
+            level.get("NAME"),
+            f"START_BYTE = {first}" if "START_BYTE" in level else "no START_BYTE",
+        )
+        raise errors.make("format", f"{name}: {title} has {place}", "bytes count from 1: repair the label")
+    return first - 1
+
+
+def _items(name: str, column: Any, start: int, binary: bool) -> Iterator[Field]:
     title = str(column.get("NAME", f"column_{column.get('COLUMN_NUMBER', 1)}"))
     items = _few(name, _whole(name, column, "ITEMS", 1))
     size = _whole(name, column, "ITEM_BYTES", 0) or _whole(name, column, "BYTES", 0) // max(items, 1)
     step = _whole(name, column, "ITEM_OFFSET", size)
-    start = base + _whole(name, column, "START_BYTE", 1) - 1
+    if items > 1 and step < size:
+        message = f"{name}: items of {title} have {size} bytes, and ITEM_OFFSET = {step} from one to the next"
+        raise errors.make("format", message, "repair the label")
     kind = str(column.get("DATA_TYPE", "CHARACTER")).upper()
     attrs = attributes(column, kind, size, binary)
     for i in range(items):

@@ -106,29 +106,54 @@ def _fields(name: str, record: Any, base: int, is_binary: bool, depth: int) -> I
     count = 0
     for element in record:
         if element.tag.startswith("Field_"):
+            yield (field := _field(name, element, base, is_binary, count > 0))
             count += 1
-            yield (field := _field(name, element, base, is_binary))
             for bits in _bits(name, element, field) if is_binary else ():
                 count += 1
                 yield bits
         elif element.tag.startswith("Group_"):
             times = _whole(name, element, "repetitions", 1)
-            size = _whole(name, element, "group_length", 0) // max(times, 1)
-            start = base + _whole(name, element, "group_location", 1) - 1
+            length = _whole(name, element, "group_length", 0)
+            size, over = divmod(length, max(times, 1))
+            delimited = element.tag.endswith("_Delimited")
+            start = base + _begin(name, element, "group_location", count > 0)
             for i in range(times):
+                found = count
                 for inner in _fields(name, element, start + i * size, is_binary, depth + 1):
+                    end = inner.start + inner.length - start - i * size
+                    if times > 1 and not delimited and (over or end > size):
+                        message = (
+                            f"{name}: {inner.name} takes byte {end} of a group of {length} bytes, in which it"
+                        )
+                        hint = "repair the label: group_length is of all repetitions"
+                        raise errors.make("format", f"{message}, which are {times} repetitions", hint)
                     count += 1
                     yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
                     _few(name, count)
+                if count == found:
+                    break  # nor has any other repetition a field
         _few(name, count)
 
 
-def _field(name: str, field: Any, base: int, is_binary: bool) -> Field:
+def _begin(name: str, element: Any, key: str, needed: bool) -> int:
+    """The bytes before a field or group, which delimited ones don't state; the first one may leave out that
+    there are none.
+    """
+    needed = needed and not element.tag.endswith("_Delimited")
+    first = _whole(name, element, key, 0 if needed else 1)
+    if first < 1:
+        title = (element.findtext("name") or element.tag).strip()
+        place = f"no {key}" if element.find(key) is None else f"{key} {first}"
+        raise errors.make("format", f"{name}: {title} has {place}", "bytes count from 1: repair the label")
+    return first - 1
+
+
+def _field(name: str, field: Any, base: int, is_binary: bool, needed: bool) -> Field:
     data_type = (field.findtext("data_type") or "").strip()
     longest = _whole(name, field, "maximum_field_length", 0)
     return Field(
         (field.findtext("name") or "column").strip(),
-        base + _whole(name, field, "field_location", 1) - 1,
+        base + _begin(name, field, "field_location", needed),
         _whole(name, field, "field_length", 0),
         _kind(data_type),
         _attributes(field),
