@@ -78,7 +78,7 @@ WRONG = {
     field("A", at(0), "SignedMSB2", 2): "A has field_location 0",
     a + field("B", "", "IEEE754MSBSingle", 4): "B has no field_location",
     field("A", at(1), "SignedMSB2", 0): "A has no bytes",
-    group(2, None, a): "A takes byte 2 of a group of 0 bytes, which are 2 repetitions",
+    group(2, None, a): "A takes byte 2 of a group of 0 bytes, which is for 2 repetitions",
     group(2, 5, a): "A takes byte 2 of a group of 5 bytes",
     group(2, 2, a): "A takes byte 2 of a group of 2 bytes",
 }

@@ -75,8 +75,9 @@ def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSp
     if not fields:
         raise errors.make("format", f"{name}: {key} has no columns", "is a ^STRUCTURE missing?")
     prefix = _whole(name, table, "ROW_PREFIX_BYTES", 0)
-    row = _whole(name, table, "ROW_BYTES", 0) or _whole(name, level, "RECORD_BYTES", 0)
-    row += prefix + _whole(name, table, "ROW_SUFFIX_BYTES", 0)
+    row, suffix = _whole(name, table, "ROW_BYTES", 0), _whole(name, table, "ROW_SUFFIX_BYTES", 0)
+    # A record is a row with what stands around it.
+    row = row + prefix + suffix if row else _whole(name, level, "RECORD_BYTES", 0)
     names = unique([item.name for item in fields])
     fields = [
         Field(n, f.start + prefix, f.length, f.kind, f.attrs, f.longest, f.binary)
@@ -132,9 +133,14 @@ def _place(name: str, key: str, level: Any, binary: bool, find: Finder) -> tuple
     stream = str(level.get("RECORD_TYPE")).upper() == "STREAM" and not binary
     if stream and size != 1 and record > 0:
         return file, _lines(find(file), record - 1)
-    if record < 1 or size < 1:
+    if size < 1:
+        message = f"{name}: ^{key} points to record {record}, and no RECORD_BYTES says how long records are"
+        raise errors.make("format", message, "repair the label: state it, or point to a byte (8 <BYTES>)")
+    if record < 1:
         raise errors.make(
-            "format", f"{name}: ^{key} points to record {record} of {size} bytes", "both start at 1"
+            "format",
+            f"{name}: ^{key} points to record or byte {record}",
+            "they count from 1: repair the label",
         )
     return file, (record - 1) * size
 
