@@ -112,3 +112,11 @@ def test_groups_of_nothing_are_not_counted_through(tmp_path: Path, inside: objec
 def test_the_first_column_may_leave_out_where_it_begins(tmp_path: Path) -> None:
     repo, _, _ = round_trip(label(tmp_path, A.replace("START_BYTE = 1", "") + B), tmp_path)
     np.testing.assert_array_equal(repo["/t/B"][...], RECORDS["B"])
+
+
+@pytest.mark.parametrize("columns", [A, a])
+def test_labels_of_no_table(tmp_path: Path, columns: str) -> None:
+    path = label(tmp_path, columns)
+    path.write_text(path.read_text().replace("^TABLE", "^TABEL").replace("file_name", "name"))
+    with pytest.raises(Error, match=r"is a label, and describes no table in a file\n  try: tables are"):
+        icecore.pack(path, into="memory://places")

@@ -183,6 +183,7 @@ class _TablePack:
                 if limit is not None:
                     limit -= used
                     if not limit and len(rest):
+                        state.follows(rest)
                         self._keep(_raw(rest))  # what follows the table
                         rest = _NOTHING
                 if len(part) == whole and (not last or used == 0):

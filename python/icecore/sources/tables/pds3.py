@@ -20,6 +20,10 @@ from icecore.sources.tables.pds3attributes import attributes
 
 Finder = Callable[[str], Member | None]
 
+#: what is looked for in a label
+TABLES = (
+    "tables are its objects TABLE, SERIES, SPECTRUM and SPREADSHEET (or A_TABLE), with a pointer (^TABLE)"
+)
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
 _START = re.compile(rb"(\xef\xbb\xbf)?\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
 #: objects around those of a file; what it is zipped into is the other half of such a label

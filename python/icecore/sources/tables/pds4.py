@@ -24,6 +24,8 @@ _RECORDS = {
     "Table_Binary": "Record_Binary",
     "Inventory": "Record_Delimited",  # of a collection
 }
+#: what is looked for in a label
+TABLES = f"tables are {', '.join(_RECORDS)}, beside a File with a file_name"
 #: how many bytes values have whose type says so
 _SIZES = re.compile(r"(?:(?:Uns|S)igned|IEEE754|Complex)(?:[ML]SB)?(Byte|Single|Double|\d+)")
 _NAMED = {"Byte": 1, "Single": 4, "Double": 8}
