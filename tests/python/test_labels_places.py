@@ -120,3 +120,30 @@ def test_labels_of_no_table(tmp_path: Path, columns: str) -> None:
     path.write_text(path.read_text().replace("^TABLE", "^TABEL").replace("file_name", "name"))
     with pytest.raises(Error, match=r"is a label, and describes no table in a file\n  try: tables are"):
         icecore.pack(path, into="memory://places")
+
+
+def test_rows_that_begin_behind_the_file(tmp_path: Path) -> None:
+    path = label(tmp_path, A + B)
+    path.write_text(path.read_text().replace('"D.TAB"', '("D.TAB", 50)'))
+    with pytest.raises(Error, match=r"d.lbl says that rows begin at byte 295 of .*, which has 120 bytes"):
+        icecore.pack(path, into="memory://places")
+
+
+def test_tables_of_one_name_have_their_own_pointers(tmp_path: Path) -> None:
+    """The second one was left out."""
+    path = label(tmp_path, A + B)
+    (tmp_path / "e.tab").write_bytes(RECORDS[::-1].tobytes())
+    head, table = path.read_text().split("OBJECT = TABLE", 1)
+    table = "OBJECT = TABLE" + table.removesuffix("END\n")
+    path.write_text(f'{head}^TABLE = "E.TAB"\n{table}{table}END\n')
+    icecore.pack(path, into="memory://one-name", group="/t")
+    repo = icecore.open("memory://one-name")
+    np.testing.assert_array_equal(repo["/t/d/A"][...], RECORDS["A"])
+    np.testing.assert_array_equal(repo["/t/e/A"][...], RECORDS["A"][::-1])
+
+
+@pytest.mark.parametrize("above", ["CCSD3ZF0000100000001NJPL3IF0PDSX00000001", "CCSD3ZF00001 = SFDU_LABEL"])
+def test_what_wraps_a_label(tmp_path: Path, above: str) -> None:
+    path = label(tmp_path, A + B)
+    path.write_text(f"{above}\n{path.read_text()}")
+    np.testing.assert_array_equal(round_trip(path, tmp_path)[0]["/t/B"][...], RECORDS["B"])

@@ -6,6 +6,7 @@ Source: PDS Standards Reference 3.8, chapter 4 (pointers), appendix A.29 TABLE, 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -59,22 +60,25 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
 
 
 def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableSpec]:
+    seen = Counter[str]()
     for key, value in level.items():
         if not isinstance(value, Mapping):
             continue
         if key in _FILES:
             yield from _tables(name, value, module, find)
         elif _TABLE.fullmatch(key) and f"^{key}" in level:
-            yield _table(name, key, value, level, find)
+            pointers = level.getall(f"^{key}")  # one for each of several tables of one name
+            yield _table(name, key, value, level, pointers[min(seen[key], len(pointers) - 1)], find)
+            seen[key] += 1
 
 
-def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSpec:
+def _table(name: str, key: str, table: Any, level: Any, pointer: Any, find: Finder) -> TableSpec:
     if "^STRUCTURE" in table:
         stated = _structure(name, str(table["^STRUCTURE"]), find)
         for word in (word for word in _LAYOUT if word in stated and word not in table):
             table[word] = stated[word]
     binary = str(table.get("INTERCHANGE_FORMAT", "ASCII")).upper() == "BINARY"
-    file, offset = _place(name, key, level, binary, find)
+    file, offset = _place(name, key, level, pointer, binary, find)
     fields = list(_columns(name, table, 0, binary, find, 0))
     if not fields:
         raise errors.make("format", f"{name}: {key} has no columns", "is a ^STRUCTURE missing?")
@@ -131,9 +135,9 @@ def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int, int
     return file, number, _whole(name, level, "RECORD_BYTES", 0)
 
 
-def _place(name: str, key: str, level: Any, binary: bool, find: Finder) -> tuple[str, int]:
+def _place(name: str, key: str, level: Any, pointer: Any, binary: bool, find: Finder) -> tuple[str, int]:
     """A table's file, and bytes before it."""
-    file, record, size = _pointer(name, key, level[f"^{key}"], level)
+    file, record, size = _pointer(name, key, pointer, level)
     stream = str(level.get("RECORD_TYPE")).upper() == "STREAM" and not binary
     if stream and size != 1 and record > 0:
         return file, _lines(find(file), record - 1)
