@@ -62,6 +62,29 @@ def test_constants_are_those_of_the_columns(tmp_path: Path) -> None:
         assert repo[f"/t/{name}"].attrs["missing_value"] == expected
 
 
+def test_bit_patterns_in_quotes(tmp_path: Path) -> None:
+    (tmp_path / "d.dat").write_bytes(bytes(range(80)))
+    columns = column("B", "IEEE_REAL", 1, 4, 'MISSING_CONSTANT = "16#3F800000#"')
+    (tmp_path / "d.lbl").write_text(BINARY.format(columns=columns))
+    assert round_trip(tmp_path / "d.lbl", tmp_path)[0]["/t/B"].attrs["missing_value"] == [1.0]
+
+
+def test_a_record_has_its_prefix_in_it(tmp_path: Path) -> None:
+    """Where ROW_BYTES, which has not, is left out."""
+    (tmp_path / "d.dat").write_bytes(bytes(range(80)))
+    columns = "  ROW_PREFIX_BYTES = 2\n" + column("B", "MSB_INTEGER", 1, 1)
+    (tmp_path / "d.lbl").write_text(BINARY.format(columns=columns).replace("  ROW_BYTES = 20\n", ""))
+    assert round_trip(tmp_path / "d.lbl", tmp_path)[0]["/t/B"][...].tolist() == [2, 22, 42, 62]
+
+
+def test_a_record_of_unknown_length(tmp_path: Path) -> None:
+    (tmp_path / "d.dat").write_bytes(bytes(80))
+    text = BINARY.format(columns=column("B", "MSB_INTEGER", 1, 1)).replace('"D.DAT"', '("D.DAT", 2)')
+    (tmp_path / "d.lbl").write_text(text.replace("RECORD_BYTES = 20\n", ""))
+    with pytest.raises(Error, match=r"points to record 2, and no RECORD_BYTES says"):
+        round_trip(tmp_path / "d.lbl", tmp_path)
+
+
 def test_constants_in_quotes_and_with_units(tmp_path: Path) -> None:
     label, _, _ = labelled(tmp_path)
     text = label.read_bytes().replace(b"= -99\r\n", b'= "-99.50"\r\n    NULL_CONSTANT = -98 <COUNTS>\r\n')

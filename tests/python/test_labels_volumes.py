@@ -54,6 +54,15 @@ def test_members_of_one_name_in_several_folders_of_a_zip(tmp_path: Path) -> None
         assert (tmp_path / "out").read_text() == _text(number).replace("\r\n", "\n")
 
 
+def test_folders_as_programs_of_windows_zip_them(tmp_path: Path) -> None:
+    files = {
+        f"{folder}\\DATA.{end}": text for folder in "ab" for end, text in (("LBL", LABEL), ("TAB", _text(1)))
+    }
+    source = _zip(tmp_path / "v.zip", files | {"A.FMT": column("C", "ASCII_INTEGER", 1, 6)})
+    icecore.pack(source, into=tmp_path / "r.icecore")
+    assert icecore.open(tmp_path / "r.icecore")["/v/DATA_2/C"][:].tolist() == [100, 101, 102]
+
+
 def test_members_that_are_as_near_to_a_label(tmp_path: Path) -> None:
     files = {"LABELS/DATA.LBL": LABEL, "A.FMT": column("C", "ASCII_INTEGER", 1, 6)}
     files |= {f"{folder}/DATA.TAB": _text(1) for folder in ("one", "two")}

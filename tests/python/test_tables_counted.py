@@ -8,7 +8,7 @@ import icecore
 import pytest
 from icecore.tables.restore import restore
 from icecore.tables.stream import TextStream
-from tables_kit import round_trip
+from tables_kit import labelled, round_trip
 
 
 def table(offset: int, records: int, names: str) -> str:
@@ -89,6 +89,33 @@ def test_lines_that_are_no_rows_do_not_count(tmp_path: Path) -> None:
     repo, _, again = round_trip(tmp_path / "t.xml", tmp_path)
     assert again == text
     assert repo["/t/a"][...].tolist() == list(range(900))
+
+
+@pytest.mark.usefixtures("block")
+def test_rows_behind_the_last_one_are_told(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(FIRST)
+    (tmp_path / "t.xml").write_text(label(table(0, 800, "ab")))
+    repo, report, again = round_trip(tmp_path / "t.xml", tmp_path)
+    assert again == FIRST
+    assert len(repo.table("/t")) == 800
+    (note,) = report.notes
+    assert note.message == (
+        "t.xml says 800 rows; what follows looks like more of them, and is none: '800,5600'"
+    )
+
+
+@pytest.mark.usefixtures("block")
+def test_rows_of_one_length_behind_the_last_one_are_told(tmp_path: Path) -> None:
+    path, data, _ = labelled(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b" ROWS = 500", b" ROWS = 400"))
+    for behind, told in ((b"", True), (b"X", False), (b" " * 24 + b"\r\n", False)):
+        text = data[: 400 * 26] + behind + data[400 * 26 :]
+        (tmp_path / "t.tab").write_bytes(text)
+        _, report, again = round_trip(path, tmp_path, replace=True)
+        assert again == text
+        assert [note.message[:31] for note in report.notes] == [
+            "t.lbl says 400 rows; what follow"[:31]
+        ] * told
 
 
 def test_fewer_rows_than_said(tmp_path: Path) -> None:

@@ -75,6 +75,24 @@ def test_zstd_that_begins_with_a_skippable_frame(tmp_path: Path, kind: int) -> N
     assert round_trip(path, tmp_path)[2] == WHOLE
 
 
+@pytest.mark.parametrize("log", [27, 31])
+def test_zstd_that_may_look_far_back(tmp_path: Path, log: int) -> None:
+    """As `zstd --long=31` writes it: a window of 2 GiB, of which no more is used than there is."""
+    zstd = pytest.importorskip("backports.zstd")
+    coder = zstd.ZstdCompressor()
+    frame = coder.compress(WHOLE) + coder.flush()  # which states a window, not its length
+    path = tmp_path / "t.csv.zst"
+    path.write_bytes(frame[:5] + bytes([(log - 10) << 3]) + frame[6:])
+    assert round_trip(path, tmp_path)[2] == WHOLE
+
+
+def test_what_follows_a_gzip_member_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(WHOLE) + b"junk")
+    with pytest.raises(Error, match="where a gzip member should begin is b'jun'"):
+        icecore.pack(path, into="memory://")
+
+
 @pytest.mark.parametrize("left", [None, 0, 1])
 def test_the_end_is_not_asked_for_again_and_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int | None

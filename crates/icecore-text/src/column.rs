@@ -249,7 +249,9 @@ impl Column {
     }
 
     fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
-        let body = self.frame.body(cell).unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
+        // A frame of nothing takes quotes for a part of the body.
+        let body = self.frame.body(cell).filter(|body| !body.starts_with(b"\""));
+        let body = body.unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
         let read = match &self.style {
             Style::Time(style) => {
                 let own = style.parse(body).or_else(|| style.parse(&style.filled(body)?));

@@ -517,3 +517,20 @@ proptest! {
         let _ = Escapes::decode(&stored);
     }
 }
+
+#[test]
+fn quotes_around_some_dates_leave_them_their_values() {
+    let bare = b"2001-01-01,FFA0\n".repeat(40);
+    let quoted = b"\"2001-01-01\",\"FFA0\"\n\"2001-01-01 \",x\n";
+    let mut format = delimited(&bare);
+    format.columns[1].style = Style::Hex(4);
+    format.columns[1].size = 64;
+    let parsed = parse(&format, quoted, true).unwrap();
+    let ints = |values: &Values| match values {
+        Values::Int(found) => found.clone(),
+        other => panic!("no whole numbers: {other:?}"),
+    };
+    assert_eq!(ints(&parsed.columns[0]), [11323, 11323]);
+    assert_eq!(ints(&parsed.columns[1]), [0xFFA0, i64::MIN]);
+    check(&format, &[bare.as_slice(), quoted].concat());
+}

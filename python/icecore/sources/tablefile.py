@@ -58,6 +58,7 @@ class TableSpec:
         notes: what was told from the data and may be otherwise, in sentences.
         doubt: why it can't be told which cells are whose, unless somebody says so; empty where it can.
         name: what the label calls the table, where it describes several.
+        followed: whether another table lies behind it in its file.
     """
 
     label: str
@@ -73,6 +74,7 @@ class TableSpec:
     notes: tuple[str, ...] = ()
     doubt: str = ""
     name: str = ""
+    followed: bool = False
 
 
 @dataclass(frozen=True)

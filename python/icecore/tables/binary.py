@@ -28,11 +28,6 @@ def infer(spec: TableSpec) -> Format:
     if end > spec.row_bytes:
         message = f"{spec.label}: fields reach up to byte {end} of records of {spec.row_bytes} bytes in "
         raise errors.make("mismatch", message + spec.file, "correct the label")
-    hidden = next((field.name for field in spec.fields if field.length < 1), None)
-    if hidden is not None:
-        raise errors.make(
-            "mismatch", f"{spec.label}: field {hidden} has no bytes of its own", "correct the label"
-        )
     columns = []
     for field in spec.fields:
         how = {"type": field.binary, "start": field.start, "length": field.length}

@@ -9,6 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from icecore import _icecore
 
+#: bytes of what follows a table that are looked at
+BEHIND = 1 << 16
+
 
 def reach(text: bytes | np.ndarray, lines: int | None) -> int:
     """Where so many lines end, or all of the text."""
@@ -25,6 +28,8 @@ class Counted:
 
     def __init__(self, native: _icecore.TextFormat, rows: int) -> None:
         self._native, self._left = native, rows
+        #: the first of what follows
+        self.behind = b""
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
         """The columns of the next rows, of not more lines than rows are left."""
@@ -38,6 +43,7 @@ class Counted:
     def _behind(self, text: np.ndarray) -> dict[str, Any]:
         from icecore import _icecore
 
+        self.behind = self.behind or text[:BEHIND].tobytes()
         nothing = self._native.parse(text[:0], True)
         lines = max(int(np.count_nonzero(text == ord("\n"))), 1)
         return {**nothing, "used": len(text), "lines": lines, "escapes": _icecore.raw_escapes(text.tobytes())}

@@ -8,7 +8,7 @@ import numpy as np
 
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import codecs, format
-from icecore.tables.counted import Counted
+from icecore.tables.counted import BEHIND, Counted
 from icecore.tables.encoded import Encoded
 from icecore.tables.stream import BLOCK
 
@@ -30,6 +30,8 @@ class FileState:
         self.most = BLOCK
         self.escaped = self.lines = self.odd = 0
         self.shown = ""
+        self._counted: Counted | None = None
+        self._behind = b""
         #: column → how many cells, and the first of them
         self.junk: dict[int, tuple[int, bytes]] = {}
         self.lost: dict[int, tuple[int, bytes]] = {}
@@ -51,7 +53,7 @@ class FileState:
         if spec.row_bytes and spec.rows is not None:
             self.limit = spec.row_bytes * spec.rows
         elif spec.layout == "delimited" and spec.rows:
-            self.native = Counted(self.native, spec.rows)
+            self.native = self._counted = Counted(self.native, spec.rows)
         if spec.layout != "binary":
             self.native = Encoded(self.native)
 
@@ -59,6 +61,22 @@ class FileState:
     def foreign(self) -> str:
         """The first line that is not UTF-8; empty where all are."""
         return self.native.shown if isinstance(self.native, Encoded) else ""
+
+    def follows(self, text: np.ndarray) -> None:
+        """Take note of what follows the table's last row."""
+        self._behind = self._behind or text[:BEHIND].tobytes()
+
+    @property
+    def beyond(self) -> bytes:
+        """The line behind the last row that the label counts, where it looks like one more; else nothing."""
+        behind = self._counted.behind if self._counted is not None else self._behind
+        line = behind[: behind.find(b"\n") + 1]
+        if not line.strip() or self.spec is None or self.spec.followed or self.spec.layout == "binary":
+            return b""
+        assert self.format is not None
+        parsed = format.native(self.format).parse(np.frombuffer(line, "u1"), True)
+        is_row = parsed["rows"] == 1 and not (parsed["lines"] or parsed["junk"] or parsed["lost"])
+        return line.rstrip() if is_row else b""
 
     def count(self, parsed: dict[str, Any], start: int) -> None:
         """Add up what is kept as text."""

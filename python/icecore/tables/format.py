@@ -45,6 +45,10 @@ def infer(
         Error: ``mismatch`` where the label contradicts the data.
     """
     assert table.spec is not None
+    hidden = next((field.name for field in table.spec.fields if field.length < 1), None)
+    if hidden is not None and table.spec.layout != "delimited":
+        message = f"{table.spec.label}: field {hidden} has no bytes of its own"
+        raise errors.make("mismatch", message, "correct the label")
     if table.spec.layout == "binary":
         return binary.infer(table.spec), table.spec
     if table.spec.layout == "fixed":

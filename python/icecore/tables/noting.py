@@ -31,6 +31,9 @@ def told(state: FileState) -> Iterator[tuple[str, str]]:
     found = source["rows"][1] - source["rows"][0]
     if spec is not None and spec.label and spec.rows is not None and spec.rows != found:
         yield name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
+    if spec is not None and (line := state.beyond):
+        said = f"{spec.label} says {spec.rows:,} rows"
+        yield name, f"{said}; what follows looks like more of them, and is none: {decoded(line)[:60]!r}"
 
 
 def _cut(state: FileState) -> list[str]:

@@ -183,6 +183,7 @@ class _TablePack:
                 if limit is not None:
                     limit -= used
                     if not limit and len(rest):
+                        state.follows(rest)
                         self._keep(_raw(rest))  # what follows the table
                         rest = _NOTHING
                 if len(part) == whole and (not last or used == 0):
@@ -312,8 +313,12 @@ class _TablePack:
         """Write what is left, then the attributes, then prove that the text can be printed again."""
         if self._growing is None:
             file = self._job.files[0]
-            named = file.spec is not None and file.spec.layout == "delimited" and not file.spec.label
+            spec, size = file.spec, self._done.text
+            named = spec is not None and spec.layout == "delimited" and not spec.label
             hint = "if its first line is a row: --no-header" if named else "is it the right file?"
+            if spec is not None and spec.label and spec.offset >= size:
+                message = f"{spec.label} says that rows begin at byte {spec.offset + 1:,} of {file.place}"
+                raise errors.make("mismatch", f"{message}, which has {size:,} bytes", hint)
             raise errors.make("format", f"{file.place} holds no rows of a table", hint)
         self._growing.finish(self._rows)
         self._done.columns, self._done.total = [array.path for array in self._arrays], self._rows

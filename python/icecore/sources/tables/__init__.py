@@ -83,7 +83,7 @@ def open(source: str) -> ArrayMap:
     labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
     tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
-        raise _no_table(source, list(arrays.values()))
+        raise _no_table(source, found, list(arrays.values()))
     result = ArrayMap(source, failed=failed)
     for place, (name, kind) in arrays.items():
         if place not in labelled:
@@ -95,8 +95,12 @@ def open(source: str) -> ArrayMap:
     return result
 
 
-def _no_table(source: str, arrays: Sequence[tuple[str, str]]) -> errors.Error:
-    """Why an archive, or a file that was made smaller, has no rows."""
+def _no_table(source: str, found: Sequence[Member], arrays: Sequence[tuple[str, str]]) -> errors.Error:
+    """Why a label, an archive, or a file that was made smaller, has no rows."""
+    start = _start(found[0]) if len(found) == 1 else b""
+    if pds3.is_label(start) or pds4.is_label(start):
+        hint = pds3.TABLES if pds3.is_label(start) else pds4.TABLES
+        return errors.make("format", f"{source} is a label, and describes no table in a file", hint)
     for name, kind in arrays:
         hint = "unpack it first: arrays are read from files that aren't compressed as a whole"
         return errors.make("format", f"{source} holds {name}, which is {kind}", hint)
@@ -153,6 +157,8 @@ def _tables(
         return _find(name, member, siblings, source) if name else member
 
     specs = reader.read(member.name, start, find)
+    last = {spec.file: spec.offset for spec in sorted(specs, key=lambda spec: spec.offset)}
+    specs = [replace(spec, followed=spec.offset < last[spec.file]) for spec in specs]
     return [_described(spec, find, member) for spec in specs]
 
 

@@ -100,13 +100,20 @@ def _zipped(path: str) -> list[Member]:
     except FAULTS as error:
         raise errors.make("corrupt", f"{path}: {error}", "test it with unzip -t") from error
     zipped.check_methods(path, infos)
-    names = Counter(info.filename for info in infos)
-    twice = next((name for name, count in names.items() if count > 1), None)
+    counts = Counter(info.filename for info in infos)
+    twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise errors.make(
-            "corrupt", f"{path} holds {twice} {names[twice]} times", "unpack it, and keep the one that counts"
+            "corrupt",
+            f"{path} holds {twice} {counts[twice]} times",
+            "unpack it, and keep the one that counts",
         )
-    return [Member(info.filename, f"{path}:{info.filename}", partial(_member, path, info)) for info in infos]
+    # Programs of Windows that didn't heed the standard write folders its way.
+    names = [name if "/" in name else name.replace("\\", "/") for name in (i.filename for i in infos)]
+    return [
+        Member(name, f"{path}:{name}", partial(_member, path, info))
+        for name, info in zip(names, infos, strict=True)
+    ]
 
 
 def _member(path: str, info: zipfile.ZipInfo) -> IO[bytes]:

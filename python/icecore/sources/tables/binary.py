@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -166,3 +166,18 @@ def binary(data_type: str, length: int) -> Binary:
 def _plain(name: str) -> Binary:
     stored = np.dtype(name)
     return Binary(stored, stored.newbyteorder("="))
+
+
+def pattern(bits: int, data_type: str, size: int) -> Any:
+    """The value that has these bits in a field of ``size`` bytes; ``bits`` where the type is no number, None
+    where they don't fit.
+    """
+    how = binary(data_type, size)
+    if how.dtype.kind not in "iuf" or isinstance(how, Digits):
+        return bits
+    order: Literal["little", "big"] = "little" if how.stored.str.startswith("<") else "big"
+    try:
+        stored = bits.to_bytes(size, order, signed=bits < 0)
+    except OverflowError:
+        return None
+    return how.decode(np.frombuffer(stored, "u1").reshape(1, size))[0].item()

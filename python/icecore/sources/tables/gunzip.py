@@ -77,9 +77,10 @@ class _Gunzip(io.RawIOBase):
             self._at += 1
         if not self._more():
             return False
-        header = self._take(10)
-        if header[:3] != _MAGIC:
-            raise gzip.BadGzipFile(f"no gzip member: it begins with {header[:3]!r}")
+        start = self._take(len(_MAGIC))
+        if start != _MAGIC:
+            raise gzip.BadGzipFile(f"where a gzip member should begin is {start!r}")
+        header = start + self._take(7)
         if header[3] & _EXTRA:
             self._take(int.from_bytes(self._take(2), "little"))
         for flag in (_NAME, _COMMENT):

@@ -11,6 +11,8 @@ from typing import Any
 from icecore import errors
 from icecore.sources.tables.encoding import decoded
 
+#: what may stand above a label, a name of its archive's wrapping, which is no statement
+_SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 #: texts and comments, in which END ends nothing; one that is not closed reaches as far as there are bytes
 _INSIDE = re.compile(rb'"[^"]*(?:"|\Z)|/\*.*?(?:\*/|\Z)|' + _END.pattern, re.MULTILINE | re.DOTALL)
@@ -34,9 +36,9 @@ def parse(name: str, text: bytes) -> Any:
         ) from None
     outside = (found for found in _INSIDE.finditer(text) if not found.group().startswith((b'"', b"/*")))
     end = next(outside, None) or _END.search(text)
-    label = text[: end.end()] if end else text
+    label = _SFDU.sub(b"", (text[: end.end()] if end else text).removeprefix(BOM_UTF8), count=1)
     try:
-        return pvl.loads(decoded(label.removeprefix(BOM_UTF8)), lexer_fn=_Tokens, decoder=_decoder())
+        return pvl.loads(decoded(label), lexer_fn=_Tokens, decoder=_decoder())
     except Exception as error:  # pvl lets all kinds of them through
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise errors.make(

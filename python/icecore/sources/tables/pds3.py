@@ -6,6 +6,7 @@ Source: PDS Standards Reference 3.8, chapter 4 (pointers), appendix A.29 TABLE, 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,10 @@ from icecore.sources.tables.pds3attributes import attributes
 
 Finder = Callable[[str], Member | None]
 
+#: what is looked for in a label
+TABLES = (
+    "tables are its objects TABLE, SERIES, SPECTRUM and SPREADSHEET (or A_TABLE), with a pointer (^TABLE)"
+)
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
 _START = re.compile(rb"(\xef\xbb\xbf)?\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
 #: objects around those of a file; what it is zipped into is the other half of such a label
@@ -55,28 +60,32 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
 
 
 def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableSpec]:
+    seen = Counter[str]()
     for key, value in level.items():
         if not isinstance(value, Mapping):
             continue
         if key in _FILES:
             yield from _tables(name, value, module, find)
         elif _TABLE.fullmatch(key) and f"^{key}" in level:
-            yield _table(name, key, value, level, find)
+            pointers = level.getall(f"^{key}")  # one for each of several tables of one name
+            yield _table(name, key, value, level, pointers[min(seen[key], len(pointers) - 1)], find)
+            seen[key] += 1
 
 
-def _table(name: str, key: str, table: Any, level: Any, find: Finder) -> TableSpec:
+def _table(name: str, key: str, table: Any, level: Any, pointer: Any, find: Finder) -> TableSpec:
     if "^STRUCTURE" in table:
         stated = _structure(name, str(table["^STRUCTURE"]), find)
         for word in (word for word in _LAYOUT if word in stated and word not in table):
             table[word] = stated[word]
     binary = str(table.get("INTERCHANGE_FORMAT", "ASCII")).upper() == "BINARY"
-    file, offset = _place(name, key, level, binary, find)
+    file, offset = _place(name, key, level, pointer, binary, find)
     fields = list(_columns(name, table, 0, binary, find, 0))
     if not fields:
         raise errors.make("format", f"{name}: {key} has no columns", "is a ^STRUCTURE missing?")
     prefix = _whole(name, table, "ROW_PREFIX_BYTES", 0)
-    row = _whole(name, table, "ROW_BYTES", 0) or _whole(name, level, "RECORD_BYTES", 0)
-    row += prefix + _whole(name, table, "ROW_SUFFIX_BYTES", 0)
+    row, suffix = _whole(name, table, "ROW_BYTES", 0), _whole(name, table, "ROW_SUFFIX_BYTES", 0)
+    # A record is a row with what stands around it.
+    row = row + prefix + suffix if row else _whole(name, level, "RECORD_BYTES", 0)
     names = unique([item.name for item in fields])
     fields = [
         Field(n, f.start + prefix, f.length, f.kind, f.attrs, f.longest, f.binary)
@@ -126,15 +135,20 @@ def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int, int
     return file, number, _whole(name, level, "RECORD_BYTES", 0)
 
 
-def _place(name: str, key: str, level: Any, binary: bool, find: Finder) -> tuple[str, int]:
+def _place(name: str, key: str, level: Any, pointer: Any, binary: bool, find: Finder) -> tuple[str, int]:
     """A table's file, and bytes before it."""
-    file, record, size = _pointer(name, key, level[f"^{key}"], level)
+    file, record, size = _pointer(name, key, pointer, level)
     stream = str(level.get("RECORD_TYPE")).upper() == "STREAM" and not binary
     if stream and size != 1 and record > 0:
         return file, _lines(find(file), record - 1)
-    if record < 1 or size < 1:
+    if size < 1:
+        message = f"{name}: ^{key} points to record {record}, and no RECORD_BYTES says how long records are"
+        raise errors.make("format", message, "repair the label: state it, or point to a byte (8 <BYTES>)")
+    if record < 1:
         raise errors.make(
-            "format", f"{name}: ^{key} points to record {record} of {size} bytes", "both start at 1"
+            "format",
+            f"{name}: ^{key} points to record or byte {record}",
+            "they count from 1: repair the label",
         )
     return file, (record - 1) * size
 
@@ -167,15 +181,26 @@ def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth
         if key == "^STRUCTURE":
             yield from _columns(name, _structure(name, str(value), find), base, binary, find, depth + 1)
         elif key in ("COLUMN", "FIELD") and isinstance(value, Mapping):
-            for item in _items(name, value, base, binary):
+            start = base + _begin(name, value, key != "FIELD" and count > 0)
+            for item in _items(name, value, start, binary):
                 count += 1
                 yield item
         elif key == "CONTAINER" and isinstance(value, Mapping):
-            start = base + _whole(name, value, "START_BYTE", 1) - 1
+            start = base + _begin(name, value, count > 0)
             size, times = _whole(name, value, "BYTES", 0), _whole(name, value, "REPETITIONS", 1)
             for i in range(_few(name, times)):
+                found = count
                 for inner in _columns(name, value, start + i * size, binary, find, depth + 1):
+                    if times > 1 and inner.start + inner.length > start + (i + 1) * size:
+                        message = (
+                            f"{name}: {inner.name} ends behind a container of {size} bytes, which repeats"
+                        )
+                        raise errors.make("format", f"{message} {times} times", "repair the label")
+                    count += 1
                     yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
+                if count == found:
+                    break  # nor has any other repetition a column
+                _few(name, count)
         _few(name, count)
 
 
@@ -194,12 +219,26 @@ def _structure(name: str, file: str, find: Finder) -> Any:
         raise errors.make("corrupt", f"{member.place}: {error}") from error
 
 
-def _items(name: str, column: Any, base: int, binary: bool) -> Iterator[Field]:
+def _begin(name: str, level: Any, needed: bool) -> int:
+    """The bytes before a column or container; one that is not ``needed`` may leave them out."""
+    first = _whole(name, level, "START_BYTE", 0 if needed else 1)
+    if first < 1:
+        title, place = (
+            level.get("NAME"),
+            f"START_BYTE = {first}" if "START_BYTE" in level else "no START_BYTE",
+        )
+        raise errors.make("format", f"{name}: {title} has {place}", "bytes count from 1: repair the label")
+    return first - 1
+
+
+def _items(name: str, column: Any, start: int, binary: bool) -> Iterator[Field]:
     title = str(column.get("NAME", f"column_{column.get('COLUMN_NUMBER', 1)}"))
     items = _few(name, _whole(name, column, "ITEMS", 1))
     size = _whole(name, column, "ITEM_BYTES", 0) or _whole(name, column, "BYTES", 0) // max(items, 1)
     step = _whole(name, column, "ITEM_OFFSET", size)
-    start = base + _whole(name, column, "START_BYTE", 1) - 1
+    if items > 1 and step < size:
+        message = f"{name}: items of {title} have {size} bytes, and ITEM_OFFSET = {step} from one to the next"
+        raise errors.make("format", message, "repair the label")
     kind = str(column.get("DATA_TYPE", "CHARACTER")).upper()
     attrs = attributes(column, kind, size, binary)
     for i in range(items):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
-from icecore.sources.tables.binary import Digits, binary
+from icecore.sources.tables.binary import pattern
 from icecore.sources.tables.odl import Based
 
 _CONSTANTS = (
@@ -15,6 +16,7 @@ _CONSTANTS = (
     "NULL_CONSTANT",
     "NOT_APPLICABLE_CONSTANT",
 )
+_QUOTED = re.compile(r"16#([0-9A-Fa-f]+)#")
 _NUMBERS = ("REAL", "INTEGER", "NUMERIC", "FLOAT", "DOUBLE")
 
 
@@ -68,15 +70,9 @@ def _number(value: Any, quoted: bool) -> int | float | None:
 
 
 def _pattern(value: Any, data_type: str, size: int) -> Any:
-    """The value of a pattern of bits (``16#FF7FFFFB#``), as labels state constants of binary columns."""
-    how = binary(data_type, size)
-    if not isinstance(value, Based) or how.dtype.kind not in "iuf" or isinstance(how, Digits):
-        return value
-    order = "little" if how.stored.str.startswith("<") else "big"
-    try:
-        stored = value.to_bytes(size, order, signed=value < 0)  # type: ignore[arg-type]
-    except OverflowError:
-        return None
-    import numpy as np
-
-    return how.decode(np.frombuffer(stored, "u1").reshape(1, size))[0].item()
+    """The value of a pattern of bits (``16#FF7FFFFB#``, also in quotes), as labels state constants of binary
+    columns.
+    """
+    if isinstance(value, str) and is_number(data_type) and (found := _QUOTED.fullmatch(value.strip())):
+        value = Based(int(found[1], 16))
+    return pattern(value, data_type, size) if isinstance(value, Based) else value

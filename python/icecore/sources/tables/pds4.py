@@ -22,7 +22,15 @@ _RECORDS = {
     "Table_Character": "Record_Character",
     "Table_Delimited": "Record_Delimited",
     "Table_Binary": "Record_Binary",
+    "Inventory": "Record_Delimited",  # of a collection
 }
+#: what is looked for in a label
+TABLES = f"tables are {', '.join(_RECORDS)}, beside a File with a file_name"
+#: how many bytes values have whose type says so
+_SIZES = re.compile(r"(?:(?:Uns|S)igned|IEEE754|Complex)(?:[ML]SB)?(Byte|Single|Double|\d+)")
+_NAMED = {"Byte": 1, "Single": 4, "Double": 8}
+#: a number by its bits
+_BITS = re.compile(r"16#([0-9A-Fa-f]+)#|0[xX]([0-9A-Fa-f]+)")
 _MOST, _DEEPEST = 1 << 15, 8
 
 
@@ -70,7 +78,7 @@ def _table(name: str, file: str, table: Any, about: dict[str, Any]) -> TableSpec
     fields = list(_fields(name, record, 0, table.tag == "Table_Binary", 0))
     if not fields:
         raise errors.make("format", f"{name}: {table.tag} of {file} has no fields", "repair the label")
-    delimited = table.tag == "Table_Delimited"
+    delimited = _RECORDS[table.tag] == "Record_Delimited"
     names = unique([item.name for item in fields])
     fields = [
         Field(n, f.start, f.length, f.kind, f.attrs, f.longest, f.binary)
@@ -106,32 +114,60 @@ def _fields(name: str, record: Any, base: int, is_binary: bool, depth: int) -> I
     count = 0
     for element in record:
         if element.tag.startswith("Field_"):
+            yield (field := _field(name, element, base, is_binary, count > 0))
             count += 1
-            yield (field := _field(name, element, base, is_binary))
             for bits in _bits(name, element, field) if is_binary else ():
                 count += 1
                 yield bits
         elif element.tag.startswith("Group_"):
             times = _whole(name, element, "repetitions", 1)
-            size = _whole(name, element, "group_length", 0) // max(times, 1)
-            start = base + _whole(name, element, "group_location", 1) - 1
+            length = _whole(name, element, "group_length", 0)
+            size, over = divmod(length, max(times, 1))
+            delimited = element.tag.endswith("_Delimited")
+            start = base + _begin(name, element, "group_location", count > 0)
             for i in range(times):
+                found = count
                 for inner in _fields(name, element, start + i * size, is_binary, depth + 1):
+                    end = inner.start + inner.length - start - i * size
+                    if times > 1 and not delimited and (over or end > size):
+                        message = f"{name}: {inner.name} takes byte {end} of a group of {length} bytes"
+                        hint = "repair the label: group_length is of all repetitions"
+                        raise errors.make("format", f"{message}, which is for {times} repetitions", hint)
                     count += 1
                     yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
                     _few(name, count)
+                if count == found:
+                    break  # nor has any other repetition a field
         _few(name, count)
 
 
-def _field(name: str, field: Any, base: int, is_binary: bool) -> Field:
+def _begin(name: str, element: Any, key: str, needed: bool) -> int:
+    """The bytes before a field or group, which delimited ones don't state; the first one may leave out that
+    there are none.
+    """
+    needed = needed and not element.tag.endswith("_Delimited")
+    first = _whole(name, element, key, 0 if needed else 1)
+    if first < 1:
+        title = (element.findtext("name") or element.tag).strip()
+        place = f"no {key}" if element.find(key) is None else f"{key} {first}"
+        raise errors.make("format", f"{name}: {title} has {place}", "bytes count from 1: repair the label")
+    return first - 1
+
+
+def _field(name: str, field: Any, base: int, is_binary: bool, needed: bool) -> Field:
     data_type = (field.findtext("data_type") or "").strip()
-    longest = _whole(name, field, "maximum_field_length", 0)
+    longest, length = _whole(name, field, "maximum_field_length", 0), _whole(name, field, "field_length", 0)
+    title = (field.findtext("name") or "column").strip()
+    sized = _SIZES.fullmatch(data_type) if is_binary else None
+    if sized and length and length != (size := _NAMED.get(sized[1]) or int(sized[1])):
+        message = f"{name}: {title} is {data_type}, of {size} bytes, and its field_length is {length}"
+        raise errors.make("mismatch", message, "correct the label")
     return Field(
-        (field.findtext("name") or "column").strip(),
-        base + _whole(name, field, "field_location", 1) - 1,
-        _whole(name, field, "field_length", 0),
+        title,
+        base + _begin(name, field, "field_location", needed),
+        length,
         _kind(data_type),
-        _attributes(field),
+        _attributes(field, data_type if is_binary else "", length),
         longest or None,
         data_type if is_binary else "",
     )
@@ -158,10 +194,13 @@ def _kind(data_type: str) -> Kind:
         return "number"
     if data_type == "ASCII_Numeric_Base16":
         return "hex"
+    if data_type.startswith("ASCII_Numeric_Base"):
+        return "text"  # digits that may look like dates
     return "words"
 
 
-def _attributes(field: Any) -> dict[str, Any]:
+def _attributes(field: Any, stored: str = "", size: int = 0) -> dict[str, Any]:
+    """CF attributes of a field; ``stored`` is the type of binary values of ``size`` bytes."""
     result: dict[str, Any] = {}
     if field.findtext("description"):
         result["description"] = " ".join(field.findtext("description").split())
@@ -174,11 +213,17 @@ def _attributes(field: Any) -> dict[str, Any]:
             result[cf] = value
     constants = field.find("Special_Constants")
     if constants is not None:
-        values = [_number(c.text or "") for c in constants if c.tag.endswith("_constant")]
+        values = [_constant(c.text or "", stored, size) for c in constants if c.tag.endswith("_constant")]
         numbers = [value for value in values if isinstance(value, (int, float))]
         if numbers:
             result["missing_value"] = list(dict.fromkeys(numbers))
     return result
+
+
+def _constant(text: str, stored: str, size: int) -> Any:
+    """A number; of binary values it may be stated as their bits (``16#FF7FFFFB#``, ``0xFF7FFFFB``)."""
+    found = _BITS.fullmatch(text.strip())
+    return binary.pattern(int(found[1] or found[2], 16), stored, size) if found and stored else _number(text)
 
 
 def _number(text: str) -> Any:

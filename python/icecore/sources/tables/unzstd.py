@@ -23,7 +23,10 @@ def unzstd(path: str) -> IO[bytes]:
             raise errors.make(
                 "unsupported", f"{path} is compressed with zstd", "pip install 'icecore[pds]', or unzstd it"
             ) from None
-    return cast("IO[bytes]", io.BufferedReader(_Frames(zstd.open(path), zstd.ZstdError)))
+    # As far back as any frame may look (`zstd --long=31`): memory is taken as far as it is filled.
+    window = zstd.DecompressionParameter.window_log_max
+    file = zstd.open(path, options={window: window.bounds()[1]})
+    return cast("IO[bytes]", io.BufferedReader(_Frames(file, zstd.ZstdError)))
 
 
 class _Frames(io.RawIOBase):
