@@ -301,6 +301,8 @@ def test_polars_reads_only_what_it_needs(
     assert lazy.head(3).collect()["lon"].to_list() == data["lon"][:3].tolist()
     two = pl.col("c") == 2
     assert lazy.filter(two).head(3).collect().equals(rows.filter(two).head(3))
+    for engine in ("auto", "streaming"):  # which hand over both, the rows and the filter
+        assert lazy.head(9000).filter(two).collect(engine=engine).equals(rows.head(9000).filter(two))
 
 
 def test_what_polars_pushes_down(tmp_path: Path) -> None:
