@@ -317,6 +317,19 @@ def test_times_in_numbers(tmp_path: Path) -> None:
     assert got["delta_time"].tolist() == [98.0, 99.0]
 
 
+@pytest.mark.parametrize(("dtype", "scale", "offset"), [("i4", 0.5, 0), ("i2", 2, -40.0), ("f8", 0.25, 7)])
+def test_times_in_packed_numbers(tmp_path: Path, dtype: str, scale: float, offset: float) -> None:
+    """A time is compared with what the numbers stand for."""
+    path = tmp_path / "n.icecore"
+    attrs = {"units": "seconds since 2018-01-01", "scale_factor": scale, "add_offset": offset}
+    with icecore.create(path).writer() as w:
+        w.array("/t/time", dtype, (100,), attrs=attrs)[...] = np.arange(100)
+    stands = np.arange(100) * scale + offset
+    clause = "time between '2018-01-01T00:00:09.5' and '2018-01-01T00:00:20'"
+    got = icecore.open(path).table("/t").to_numpy(where=clause)
+    np.testing.assert_array_equal(got["time"], np.flatnonzero((stands >= 9.5) & (stands <= 20)))
+
+
 def test_odd_arguments_are_errors_that_say_so(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "r.icecore").writer() as w:
         for name in ("lon", "lat"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,11 +53,16 @@ def column(
 
 
 def _epoch(array: Array) -> tuple[float, float] | None:
-    """Nanoseconds of one unit, and of zero since 1970, of numbers that count time."""
-    units, calendar = array.attrs.get("units"), array.attrs.get("calendar", "standard")
+    """Nanoseconds of one stored unit, and of a stored zero since 1970, of numbers that count time."""
+    attrs = array.attrs
+    units, calendar = attrs.get("units"), attrs.get("calendar", "standard")
     if array.dtype.kind not in "iuf" or not isinstance(units, str) or not is_time(units):
         return None
     seconds = conversion(units, "seconds since 1970-01-01", str(calendar))
-    if seconds is None:
+    packed = [attrs.get("scale_factor", 1), attrs.get("add_offset", 0)]
+    if seconds is None or not all(isinstance(n, (int, float)) and isfinite(n) for n in packed):
         return None
-    return float(seconds.factor * 10**9), float(seconds.shift * 10**9)
+    scale, offset = map(Fraction, packed)
+    if scale <= 0:
+        return None
+    return float(seconds.factor * scale * 10**9), float((seconds.factor * offset + seconds.shift) * 10**9)

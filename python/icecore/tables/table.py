@@ -37,7 +37,8 @@ class Table:
     NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null:
     comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
     Constants are rounded to the type of a float column, as in NumPy. Values are those that are stored:
-    ``scale_factor`` and ``add_offset`` are not applied.
+    ``scale_factor`` and ``add_offset`` are not applied, but count where a time is compared with numbers of
+    units such as ``seconds since 2018-01-01``.
 
     An array with a second axis is a column of several values a row: a list of fixed size in Arrow, shape
     (rows, items) in NumPy, columns ``name_0``, ``name_1``, … in pandas and CSV. One value of it is called
