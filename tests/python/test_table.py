@@ -285,6 +285,9 @@ def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:
     other = icecore.open(path)
     with pytest.raises(Error, match="differ in length"):
         other.table("/g")
+    with pytest.raises(Error, match="no column") as none:
+        other.table("/")
+    assert none.value.hint == "name one below it: /g, /h"
     assert list(other.table("/g", ["b"])) == ["b"]
     table = other.table("/h")
     assert (list(table), list(table.left_out)) == (["a"], ["matrix", "z"])

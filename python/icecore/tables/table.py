@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from icecore.group import Group
     from icecore.tables.reduced import Reduced
 
+#: tables that an error names
+_SHOWN = 5
+
 
 class Table:
     """The columns of a group, linked or packed. Use :meth:`icecore.Repo.table`.
@@ -59,7 +62,8 @@ class Table:
             raise errors.make(
                 "mismatch",
                 f"{group.path} has no column that a table can have" + (f" ({why})" if why else ""),
-                "a table is a group of one-dimensional arrays of one length: `icecore ls` shows the groups",
+                _below(group)
+                or "a table is a group of one-dimensional arrays of one length: `icecore ls` shows the groups",
             )
 
     @property
@@ -335,6 +339,18 @@ def _listed(columns: Sequence[str]) -> list[str]:
 def _label(array: Array) -> str:
     several = width(array)
     return array._node.dtype_label + ("" if several is None else f"[{several}]")
+
+
+def _below(group: Group) -> str:
+    """The groups below that have columns, as a hint; empty where there are none."""
+    prefix = group.path.rstrip("/") + "/"
+    arrays = group.repo.arrays.values()
+    inside = (a for a in arrays if a.path.startswith(prefix) and a.ndim == 1 and not fits(a))
+    found = list(dict.fromkeys(a._node.parent for a in inside))
+    if not found:
+        return ""
+    more = f", … ({len(found):,} in all)" if len(found) > _SHOWN else ""
+    return f"name one below it: {', '.join(found[:_SHOWN])}{more}"
 
 
 def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
