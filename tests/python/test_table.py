@@ -333,6 +333,19 @@ def test_times_in_packed_numbers(tmp_path: Path, dtype: str, scale: float, offse
     np.testing.assert_array_equal(got["time"], np.flatnonzero((stands >= 9.5) & (stands <= 20)))
 
 
+def test_times_of_other_calendars_are_refused(tmp_path: Path) -> None:
+    """The days of a clause are not theirs: other rows would come out."""
+    path = tmp_path / "n.icecore"
+    attrs = {"units": "days since 2001-01-01", "calendar": "noleap"}
+    with icecore.create(path).writer() as w:
+        w.array("/t/time", "f8", (2000,), attrs=attrs)[...] = np.arange(2000)
+    table = icecore.open(path).table("/t")
+    with pytest.raises(Error, match="'2005-01-01' is a text") as refused:
+        table.scan(where="time > '2005-01-01'")
+    assert (refused.value.kind, "noleap" in refused.value.hint) == ("dtype", True)
+    assert table.reduce("count", "time > 1460") == [{"count": 539}]
+
+
 def test_odd_arguments_are_errors_that_say_so(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "r.icecore").writer() as w:
         for name in ("lon", "lat"):

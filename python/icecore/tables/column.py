@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: values of a row, at most: a map's rows are no rows of a table
 _WIDEST = 4096
+#: CF's names of the calendar that the times of a clause are in
+_CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
 _ARROW_TIMES = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
 
@@ -52,11 +54,23 @@ def column(
     return name, array._native, nulls(array), _epoch(array), item
 
 
+def no_epoch(array: Array) -> str:
+    """What to do where a column counts time, but can't be compared with times; empty for any other column."""
+    units = array.attrs.get("units")
+    if array.dtype.kind not in "iuf" or not is_time(units) or _epoch(array) is not None:
+        return ""
+    calendar = str(array.attrs.get("calendar", "standard")).lower()
+    why = f"are in the calendar {calendar}" if calendar not in _CALENDARS else "can't be told from its units"
+    return f"its times {why}: compare it with numbers of {units}"
+
+
 def _epoch(array: Array) -> tuple[float, float] | None:
     """Nanoseconds of one stored unit, and of a stored zero since 1970, of numbers that count time."""
     attrs = array.attrs
     units, calendar = attrs.get("units"), attrs.get("calendar", "standard")
     if array.dtype.kind not in "iuf" or not isinstance(units, str) or not is_time(units):
+        return None
+    if str(calendar).lower() not in _CALENDARS:  # a clause's time would be another day there
         return None
     seconds = conversion(units, "seconds since 1970-01-01", str(calendar))
     packed = [attrs.get("scale_factor", 1), attrs.get("add_offset", 0)]

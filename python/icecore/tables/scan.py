@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore import errors, text
 from icecore.cached import cached_property
-from icecore.tables.column import nulls
+from icecore.tables.column import no_epoch, nulls
 from icecore.tables.rows import of_source
 
 if TYPE_CHECKING:
@@ -188,6 +188,10 @@ def _check(table: Table, where: str) -> None:
         for name in table.left_out:
             if f"there is no column {name} " in str(error):
                 table._names([name])  # says why it is none
+        for name in table._numbers:
+            if error.kind == "dtype" and error.message.startswith(f"{name} holds "):
+                hint = no_epoch(table._array_of(name)) or error.hint
+                raise errors.make("dtype", error.message, hint) from None
         raise
 
 
