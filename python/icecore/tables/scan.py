@@ -258,7 +258,9 @@ def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> 
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:
-    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …"""
+    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …;
+    ``spectrum[0]`` where another column has that name.
+    """
     import pyarrow as pa
 
     schema = batches.schema
@@ -270,7 +272,9 @@ def flat(batches: pa.RecordBatchReader) -> Any:
     for field in schema:
         several = isinstance(field.type, pa.FixedSizeListType)
         items = range(field.type.list_size) if several else []
-        fields += [pa.field(f"{field.name}_{i}", field.type.value_type) for i in items] or [field]
+        names = [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in items]
+        single = [own if plain in schema.names else plain for plain, own in names]
+        fields += [pa.field(name, field.type.value_type) for name in single] or [field]
 
     def apart(batch: pa.RecordBatch) -> Iterator[Any]:
         for column in batch.columns:

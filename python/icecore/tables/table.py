@@ -62,7 +62,8 @@ class Table:
             raise errors.make(
                 "mismatch",
                 f"{group.path} has no column that a table can have" + (f" ({why})" if why else ""),
-                _below(group) or "a table is a group of one-dimensional arrays of one length: see `icecore ls`",
+                _below(group)
+                or "a table is a group of 1-D arrays of one length: `icecore ls` shows the groups",
             )
 
     @property
