@@ -182,6 +182,14 @@ def test_parts_of_a_geometry_may_overlap(tmp_path: Path, within_another: bool) -
         np.testing.assert_array_equal(rows(of, form), expected(of, one | other))
 
 
+def test_numpy_of_some_rows_of_an_area(tmp_path: Path) -> None:
+    of, box = table(tmp_path / "r.icecore", 0), shapely.box(30, 5, 80, 30)
+    inside = expected(of, box)
+    got = of.to_numpy(["row"], "row > 100", within=box, limit=7)["row"]
+    np.testing.assert_array_equal(got, inside[inside > 100][:7])
+    np.testing.assert_array_equal(of.to_numpy(["row"], limit=3)["row"], [0, 1, 2])
+
+
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     of, box = table(tmp_path / "r.icecore", 0), shapely.box(30, 5, 80, 30)
     path = tmp_path / "box.geojson"

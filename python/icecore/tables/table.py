@@ -197,21 +197,16 @@ class Table:
         return Scan(self, self._names(columns), where, **options, prune=prune, unsure_only=unsure_only)
 
     def to_numpy(
-        self,
-        columns: Sequence[str] | None = None,
-        where: str | None = None,
-        *,
-        source: str | None = None,
-        prune: bool = True,
+        self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
     ) -> dict[str, np.ndarray]:
         """Rows as NumPy arrays: name → array of the column's dtype, of shape (rows,) or (rows, items); nulls
-        are the values stored.
+        are the values stored. ``options`` are those of :meth:`scan`.
         """
         names = list(dict.fromkeys(self._names(columns)))
-        if where is None and source is None and all(name in self._columns for name in names):
+        if where is None and not options and all(name in self._columns for name in names):
             read = self._group.repo.read({self._columns[name].path: None for name in names})
             return dict(zip(names, read.values(), strict=True))
-        return self.scanning(names, where, source=source, prune=prune).to_numpy()
+        return self.scanning(names, where, **options).to_numpy()
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
