@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from icecore import errors, text
 from icecore.cached import cached_property
+from icecore.sources.attributes import to_json
 from icecore.tables.column import no_epoch, nulls
 from icecore.tables.rows import of_source
 
@@ -153,8 +155,24 @@ class Scan:
         return rows
 
     def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        pa = arrow()
-        return pa.schema([pa.field(name, arrow_type(pa, *self._table._kind(name))) for name in columns])
+        return arrow().schema([self._fields[name] for name in columns])
+
+    @cached_property
+    def _fields(self) -> dict[str, pa.Field]:
+        pa, fields = arrow(), {}
+        for name in self._read:
+            attrs = self._table._array_of(name).attrs
+            fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=_metadata(attrs))
+        return fields
+
+
+def _metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
+    """What Arrow and Parquet say of a column: its attributes, as JSON where they are no texts."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(to_json(value)) for name, value in attrs.items()
+    }
+    encoded = {name.encode(errors="replace"): value.encode(errors="replace") for name, value in texts.items()}
+    return {name: value for name, value in encoded.items() if not name.startswith(b"ARROW:")}  # its own
 
 
 def _most(name: str, most: Any, what: str) -> int | None:
@@ -274,7 +292,7 @@ def flat(batches: pa.RecordBatchReader) -> Any:
         items = range(field.type.list_size) if several else []
         names = [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in items]
         single = [own if plain in schema.names else plain for plain, own in names]
-        fields += [pa.field(name, field.type.value_type) for name in single] or [field]
+        fields += [field.with_name(name).with_type(field.type.value_type) for name in single] or [field]
 
     def apart(batch: pa.RecordBatch) -> Iterator[Any]:
         for column in batch.columns:

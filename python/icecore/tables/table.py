@@ -150,7 +150,8 @@ class Table:
         prune: bool = True,
         memory: int | None = None,
     ) -> pyarrow.RecordBatchReader:
-        """Stream rows as Arrow record batches, in the order of the table.
+        """Stream rows as Arrow record batches, in the order of the table; a column's attributes (units, …) are
+        its field's metadata.
 
         Zones whose summaries (:mod:`icecore.tables.summaries`) say that no row can match are not read; of the
         others the where-clause's columns are read first, and then only the chunks with rows that match.
