@@ -150,8 +150,8 @@ class Table:
         prune: bool = True,
         memory: int | None = None,
     ) -> pyarrow.RecordBatchReader:
-        """Stream rows as Arrow record batches, in the order of the table; a column's attributes (units, …) are
-        its field's metadata.
+        """Stream rows as Arrow record batches, in the order of the table. The attributes of columns, their
+        units say, are metadata of their fields.
 
         Zones whose summaries (:mod:`icecore.tables.summaries`) say that no row can match are not read; of the
         others the where-clause's columns are read first, and then only the chunks with rows that match.
@@ -275,7 +275,8 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """All rows for what takes Arrow streams: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, and DuckDB by
-        the variable's name; :meth:`scan` leaves columns and rows out before they are read.
+        the variable's name; :meth:`scan` leaves columns and rows out before they are read. DuckDB has no
+        float16 ("Unsupported Internal Arrow Type e"): name the other columns, ``t.scan(columns)``.
         """
         return self.scan().__arrow_c_stream__(requested_schema)
 
