@@ -250,7 +250,12 @@ def _array(
     if isinstance(kind, pa.FixedSizeListType):
         values = _array(pa, kind.value_type, rows * kind.list_size, buffers, stored, nulls)
         return pa.FixedSizeListArray.from_arrays(values, kind.list_size)
-    validity, offsets, values = (None if b is None else pa.py_buffer(b) for b in buffers)
+    validity, offsets = (None if b is None else pa.py_buffer(b) for b in buffers[:2])
+    values = pa.py_buffer(buffers[2])
+    if validity is not None and not stored and pa.types.is_duration(kind):
+        # DuckDB converts what lies under nulls too, and fails where that is not-a-time.
+        ticks = np.frombuffer(values, "m8[s]")
+        values = pa.py_buffer(np.where(np.isnat(ticks), np.timedelta64(0, "s"), ticks))
     parts = [values] if offsets is None else [offsets, values]
     array = pa.Array.from_buffers(kind, rows, [None if stored else validity, *parts])
     if not nulls:
