@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from icecore import errors
+from icecore import errors, text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,12 +21,17 @@ def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
         dims: the array's dimension names, for mappings.
 
     Raises:
-        Error: ``selection`` for unknown dimension names.
+        Error: ``selection`` for unknown dimension names, and for texts.
     """
     if isinstance(sel, tuple):
         return sel
     if sel is None or sel is Ellipsis:
         return (Ellipsis,)
+    if isinstance(sel, str):
+        named = next((dim for dim in dims if dim is not None), None)
+        hint = f"; dimensions are named like this: {{{named!r}: 0}}" if named is not None else ""
+        message = f"{text.shorten(repr(sel), 60)} can't be an index"
+        raise errors.make("selection", message, f"indexes stand without quotes{hint}")
     return by_name(sel, dims) if isinstance(sel, Mapping) else (sel,)
 
 

@@ -94,6 +94,7 @@ def test_histograms_and_large_sums_in_files(repo: str, run: Any, tmp_path: Path)
     assert int(row["sum:big"]) == N * 2**62
     [row] = list(csv.DictReader(io.StringIO(query(run, repo, "sum:big")[1])))
     assert int(row["sum:big"]) == N * 2**62
+    assert json.loads(query(run, repo, "sum:big", "--json")[1]) == [{"sum:big": N * 2**62}]
     for what in ("histogram:x:2", "sum:big"):
         status, _, err = query(run, repo, what, "-o", tmp_path / "h.npy")
         assert (status, "error[unsupported]" in err, what in err) == (2, True, True)

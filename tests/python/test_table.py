@@ -285,6 +285,9 @@ def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:
     other = icecore.open(path)
     with pytest.raises(Error, match="differ in length"):
         other.table("/g")
+    with pytest.raises(Error, match="no column") as none:
+        other.table("/")
+    assert none.value.hint == "name one below it: /g, /h"
     assert list(other.table("/g", ["b"])) == ["b"]
     table = other.table("/h")
     assert (list(table), list(table.left_out)) == (["a"], ["matrix", "z"])
@@ -315,6 +318,32 @@ def test_times_in_numbers(tmp_path: Path) -> None:
         w.array("/t/delta_time", "f8", (100,), attrs=attrs)[...] = np.arange(100.0)
     got = icecore.open(path).table("/t").to_numpy(where="delta_time > '2018-01-01T00:01:37.5Z'")
     assert got["delta_time"].tolist() == [98.0, 99.0]
+
+
+@pytest.mark.parametrize(("dtype", "scale", "offset"), [("i4", 0.5, 0), ("i2", 2, -40.0), ("f8", 0.25, 7)])
+def test_times_in_packed_numbers(tmp_path: Path, dtype: str, scale: float, offset: float) -> None:
+    """A time is compared with what the numbers stand for."""
+    path = tmp_path / "n.icecore"
+    attrs = {"units": "seconds since 2018-01-01", "scale_factor": scale, "add_offset": offset}
+    with icecore.create(path).writer() as w:
+        w.array("/t/time", dtype, (100,), attrs=attrs)[...] = np.arange(100)
+    stands = np.arange(100) * scale + offset
+    clause = "time between '2018-01-01T00:00:09.5' and '2018-01-01T00:00:20'"
+    got = icecore.open(path).table("/t").to_numpy(where=clause)
+    np.testing.assert_array_equal(got["time"], np.flatnonzero((stands >= 9.5) & (stands <= 20)))
+
+
+def test_times_of_other_calendars_are_refused(tmp_path: Path) -> None:
+    """The days of a clause are not theirs: other rows would come out."""
+    path = tmp_path / "n.icecore"
+    attrs = {"units": "days since 2001-01-01", "calendar": "noleap"}
+    with icecore.create(path).writer() as w:
+        w.array("/t/time", "f8", (2000,), attrs=attrs)[...] = np.arange(2000)
+    table = icecore.open(path).table("/t")
+    with pytest.raises(Error, match="'2005-01-01' is a text") as refused:
+        table.scan(where="time > '2005-01-01'")
+    assert (refused.value.kind, "noleap" in refused.value.hint) == ("dtype", True)
+    assert table.reduce("count", "time > 1460") == [{"count": 539}]
 
 
 def test_odd_arguments_are_errors_that_say_so(tmp_path: Path) -> None:

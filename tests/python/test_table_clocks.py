@@ -114,3 +114,20 @@ def test_times_beyond_arrows_years_are_printed(tmp_path: Path, run: Any) -> None
     for columns in ("t", "t,x"):
         out = run("query", str(tmp_path / "r.icecore"), "/t", "--columns", columns)[1]
         assert [row["t"] for row in csv.DictReader(io.StringIO(out))] == wanted
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "h"])
+def test_duckdb_reads_durations_of_which_some_are_null(tmp_path: Path, unit: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    values = np.array([5, "NaT", 7], f"m8[{unit}]")
+    with icecore.create(tmp_path / "d.icecore").writer() as w:
+        w.array("/t/x", values.dtype, (3,))[...] = values
+        w.array("/t/pair", values.dtype, (3, 2))[...] = np.stack([values, values], axis=1)
+    table = icecore.open(tmp_path / "d.icecore").table("/t")  # noqa: F841
+    asked = 'select x is null, epoch_us(x), epoch_us(pair[2]) from "table"'
+    us = values.astype("m8[us]").astype("i8").tolist()
+    assert duckdb.sql(asked).fetchall() == [
+        (False, us[0], us[0]),
+        (True, None, None),
+        (False, us[2], us[2]),
+    ]

@@ -107,3 +107,12 @@ def test_what_a_list_is_not(repo: icecore.Repo) -> None:
     assert caught.value.kind == "not-found"
     with pytest.raises(Error, match="2 dimensions"):
         table.scan(["map"])
+
+
+def test_values_of_a_list_beside_a_column_of_their_name(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "t.icecore").writer() as w:
+        w.array("/t/s", "f8", (2, 2))[...] = [[1, 2], [3, 4]]
+        w.array("/t/s_0", "f8", (2,))[...] = [5, 6]
+    table = icecore.open(tmp_path / "t.icecore").table("/t")
+    export(table.scanning(), str(tmp_path / "t.csv"))
+    assert (tmp_path / "t.csv").read_text() == '"s[0]","s_1","s_0"\n1,2,5\n3,4,6\n'

@@ -265,6 +265,30 @@ def test_a_table_is_an_arrow_stream(repo: icecore.Repo, data: dict[str, np.ndarr
         assert duckdb.sql("select count(*) from rows where c = 2").fetchall() == [((data["c"] == 2).sum(),)]
 
 
+def test_arrow_and_parquet_have_the_attributes(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+    from icecore.tables.export import export
+
+    attrs = {"units": "K", "scale_factor": 0.5, "_FillValue": -9, "flags": [1, 2]}
+    with icecore.create(tmp_path / "a.icecore").writer() as w:
+        w.array("/t/tb", "i2", (3,), attrs=attrs)[...] = [1, -9, 3]
+        w.array("/t/pair", "f4", (3, 2), attrs={"units": "m", "ARROW:extension:name": "x"})[...] = 1
+    table = icecore.open(tmp_path / "a.icecore").table("/t")
+    wanted = {b"units": b"K", b"scale_factor": b"0.5", b"_FillValue": b"-9", b"flags": b"[1, 2]"}
+    export(table.scanning(), str(tmp_path / "a.parquet"))
+    export(table.scanning(), str(tmp_path / "a.arrow"))
+    for schema in (
+        table.scan().schema,
+        pyarrow.parquet.read_schema(tmp_path / "a.parquet"),
+        pa.ipc.open_file(tmp_path / "a.arrow").schema,
+    ):
+        found = schema.field("tb").metadata
+        assert {name: found[name] for name in wanted} == wanted
+        assert schema.field("pair").metadata[b"units"] == b"m"
+    assert table.to_pandas()["tb"].isna().tolist() == [False, True, False]
+
+
 def test_polars_reads_only_what_it_needs(
     repo: icecore.Repo, data: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +325,8 @@ def test_polars_reads_only_what_it_needs(
     assert lazy.head(3).collect()["lon"].to_list() == data["lon"][:3].tolist()
     two = pl.col("c") == 2
     assert lazy.filter(two).head(3).collect().equals(rows.filter(two).head(3))
+    for engine in ("auto", "streaming"):  # which hand over both, the rows and the filter
+        assert lazy.head(9000).filter(two).collect(engine=engine).equals(rows.head(9000).filter(two))
 
 
 def test_what_polars_pushes_down(tmp_path: Path) -> None:

@@ -171,6 +171,32 @@ def test_rings_that_cross_themselves(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, expected(of, lobes | other))
 
 
+@pytest.mark.parametrize("within_another", [False, True])
+def test_parts_of_a_geometry_may_overlap(tmp_path: Path, within_another: bool) -> None:
+    """As they may in GeoJSON: what lies in both is inside."""
+    of = table(tmp_path / "r.icecore", 0)
+    one, other = shapely.box(10, 0, 50, 40), shapely.box(30, 5, 80, 30)
+    area = shapely.MultiPolygon([one, other])
+    given = shapely.GeometryCollection([area, shapely.Point(0, 0)]) if within_another else area
+    for form in (given, shapely.geometry.mapping(given)):
+        np.testing.assert_array_equal(rows(of, form), expected(of, one | other))
+
+
+def test_numpy_of_some_rows_of_an_area(tmp_path: Path) -> None:
+    of, box = table(tmp_path / "r.icecore", 0), shapely.box(30, 5, 80, 30)
+    inside = expected(of, box)
+    got = of.to_numpy(["row"], "row > 100", within=box, limit=7)["row"]
+    np.testing.assert_array_equal(got, inside[inside > 100][:7])
+    np.testing.assert_array_equal(of.to_numpy(["row"], limit=3)["row"], [0, 1, 2])
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    of, box = table(tmp_path / "r.icecore", 0), shapely.box(30, 5, 80, 30)
+    path = tmp_path / "box.geojson"
+    path.write_text(shapely.to_geojson(box), encoding="utf-8-sig")
+    np.testing.assert_array_equal(rows(of, path), expected(of, box))
+
+
 @pytest.mark.parametrize("name", ["CENTER_LONGITUDE", "lon180", "longitude_20hz", "sub.lon", "clon_deg"])
 def test_longitudes_are_known_by_a_word_of_their_name(tmp_path: Path, name: str) -> None:
     of = table(tmp_path / "r.icecore", -180, name)

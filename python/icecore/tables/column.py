@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 #: values of a row, at most: a map's rows are no rows of a table
 _WIDEST = 4096
+#: CF's names of the calendar that the times of a clause are in
+_CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
 _ARROW_TIMES = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
 
@@ -50,12 +54,29 @@ def column(
     return name, array._native, nulls(array), _epoch(array), item
 
 
+def no_epoch(array: Array) -> str:
+    """What to do where a column counts time, but can't be compared with times; empty for any other column."""
+    units = array.attrs.get("units")
+    if array.dtype.kind not in "iuf" or not is_time(units) or _epoch(array) is not None:
+        return ""
+    calendar = str(array.attrs.get("calendar", "standard")).lower()
+    why = f"are in the calendar {calendar}" if calendar not in _CALENDARS else "can't be told from its units"
+    return f"its times {why}: compare it with numbers of {units}"
+
+
 def _epoch(array: Array) -> tuple[float, float] | None:
-    """Nanoseconds of one unit, and of zero since 1970, of numbers that count time."""
-    units, calendar = array.attrs.get("units"), array.attrs.get("calendar", "standard")
+    """Nanoseconds of one stored unit, and of a stored zero since 1970, of numbers that count time."""
+    attrs = array.attrs
+    units, calendar = attrs.get("units"), attrs.get("calendar", "standard")
     if array.dtype.kind not in "iuf" or not isinstance(units, str) or not is_time(units):
         return None
-    seconds = conversion(units, "seconds since 1970-01-01", str(calendar))
-    if seconds is None:
+    if str(calendar).lower() not in _CALENDARS:  # a clause's time would be another day there
         return None
-    return float(seconds.factor * 10**9), float(seconds.shift * 10**9)
+    seconds = conversion(units, "seconds since 1970-01-01", str(calendar))
+    packed = [attrs.get("scale_factor", 1), attrs.get("add_offset", 0)]
+    if seconds is None or not all(isinstance(n, (int, float)) and isfinite(n) for n in packed):
+        return None
+    scale, offset = map(Fraction, packed)
+    if scale <= 0:
+        return None
+    return float(seconds.factor * scale * 10**9), float((seconds.factor * offset + seconds.shift) * 10**9)

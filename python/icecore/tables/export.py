@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import numpy as np
@@ -175,6 +176,8 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, Decimal):  # a whole number of more than 64 bits
+        return int(value)
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -39,20 +39,14 @@ def lazy(table: Table) -> polars.LazyFrame:
         wanted = list(table) if columns is None else columns
         tested = [] if predicate is None else predicate.meta.root_names()
         read = [*wanted, *(name for name in dict.fromkeys(tested) if name not in wanted)]
-        where = None if predicate is None else clause(predicate, table)
-        scan = table.scanning(read, where, limit=rows if predicate is None else None)
-        left = rows
-        for batch in scan.batches():
+        # Where both are given, the first rows are those of the table, and of them the predicate keeps some.
+        where = None if predicate is None or rows is not None else clause(predicate, table)
+        for batch in table.scanning(read, where, limit=rows).batches():
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame)
             if predicate is not None:
                 frame = frame.filter(predicate)
-            frame = frame.select(wanted) if left is None else frame.select(wanted).head(left)
-            if left is not None:
-                left -= len(frame)
-            yield frame
-            if left == 0:
-                return
+            yield frame.select(wanted)
 
     return register_io_source(source, schema=empty.schema)
 

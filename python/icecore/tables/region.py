@@ -66,7 +66,8 @@ class Region:
             area = _load(os.fspath(area))
         elif not is_geojson and shapely.get_dimensions(area) < 2 and not area.is_empty:
             raise _no_area(area.geom_type)
-        shapes = self._polygons(area) if is_geojson else [area]
+        # Each by itself: made valid as a whole, an area would lose what two of its parts share.
+        shapes = self._polygons(area) if is_geojson else _flat(shapely, area)
         if not np.isfinite(shapely.get_coordinates(shapes)).all():
             raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
         if is_geojson and self._is_round:  # libraries turn the rings of their geometries as they like
@@ -94,7 +95,7 @@ def _side(column: str, low: float, high: float) -> str:
 
 def _load(path: str) -> Any:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:  # Windows' programs write a byte order mark
             return json.load(file)
     except FileNotFoundError:
         raise errors.no_file(f"there is no file {path}", "within takes a file of GeoJSON polygons") from None
@@ -125,12 +126,19 @@ def _areas(area: Any, others: list[str]) -> Iterator[Any]:
 
 
 def _no_area(what: str) -> errors.Error:
-    hint = "give a shapely geometry or GeoJSON polygons"
+    hint = "give a shapely geometry, or GeoJSON whose type is Polygon, MultiPolygon, Feature or a collection"
     return errors.make("invalid", f"within needs polygons, not {what}", hint)
 
 
 def _parts(area: Any) -> list[Any]:
     return list(getattr(area, "geoms", [area]))
+
+
+def _flat(shapely: Any, area: Any) -> list[Any]:
+    """The polygons of a geometry, those of collections in collections too."""
+    if hasattr(area, "geoms"):
+        return [polygon for part in area.geoms for polygon in _flat(shapely, part)]
+    return [area] if shapely.get_dimensions(area) == 2 else []
 
 
 def _find(table: Table, names: tuple[str, ...], axis: str) -> str:

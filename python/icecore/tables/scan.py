@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from icecore import errors, text
 from icecore.cached import cached_property
-from icecore.tables.column import nulls
+from icecore.sources.attributes import to_json
+from icecore.tables.column import no_epoch, nulls
 from icecore.tables.rows import of_source
 
 if TYPE_CHECKING:
@@ -153,8 +155,24 @@ class Scan:
         return rows
 
     def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        pa = arrow()
-        return pa.schema([pa.field(name, arrow_type(pa, *self._table._kind(name))) for name in columns])
+        return arrow().schema([self._fields[name] for name in columns])
+
+    @cached_property
+    def _fields(self) -> dict[str, pa.Field]:
+        pa, fields = arrow(), {}
+        for name in self._read:
+            attrs = self._table._array_of(name).attrs
+            fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=_metadata(attrs))
+        return fields
+
+
+def _metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
+    """What Arrow and Parquet say of a column: its attributes, as JSON where they are no texts."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(to_json(value)) for name, value in attrs.items()
+    }
+    encoded = {name.encode(errors="replace"): value.encode(errors="replace") for name, value in texts.items()}
+    return {name: value for name, value in encoded.items() if not name.startswith(b"ARROW:")}  # its own
 
 
 def _most(name: str, most: Any, what: str) -> int | None:
@@ -188,6 +206,10 @@ def _check(table: Table, where: str) -> None:
         for name in table.left_out:
             if f"there is no column {name} " in str(error):
                 table._names([name])  # says why it is none
+        for name in table._numbers:
+            if error.kind == "dtype" and error.message.startswith(f"{name} holds "):
+                hint = no_epoch(table._array_of(name)) or error.hint
+                raise errors.make("dtype", error.message, hint) from None
         raise
 
 
@@ -228,7 +250,12 @@ def _array(
     if isinstance(kind, pa.FixedSizeListType):
         values = _array(pa, kind.value_type, rows * kind.list_size, buffers, stored, nulls)
         return pa.FixedSizeListArray.from_arrays(values, kind.list_size)
-    validity, offsets, values = (None if b is None else pa.py_buffer(b) for b in buffers)
+    validity, offsets = (None if b is None else pa.py_buffer(b) for b in buffers[:2])
+    values = pa.py_buffer(buffers[2])
+    if validity is not None and not stored and pa.types.is_duration(kind):
+        # DuckDB converts what lies under nulls too, and fails where that is not-a-time.
+        ticks = np.frombuffer(values, "m8[s]")
+        values = pa.py_buffer(np.where(np.isnat(ticks), np.timedelta64(0, "s"), ticks))
     parts = [values] if offsets is None else [offsets, values]
     array = pa.Array.from_buffers(kind, rows, [None if stored else validity, *parts])
     if not nulls:
@@ -254,7 +281,9 @@ def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> 
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:
-    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …"""
+    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …;
+    ``spectrum[0]`` where another column has that name.
+    """
     import pyarrow as pa
 
     schema = batches.schema
@@ -266,7 +295,9 @@ def flat(batches: pa.RecordBatchReader) -> Any:
     for field in schema:
         several = isinstance(field.type, pa.FixedSizeListType)
         items = range(field.type.list_size) if several else []
-        fields += [pa.field(f"{field.name}_{i}", field.type.value_type) for i in items] or [field]
+        names = [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in items]
+        single = [own if plain in schema.names else plain for plain, own in names]
+        fields += [field.with_name(name).with_type(field.type.value_type) for name in single] or [field]
 
     def apart(batch: pa.RecordBatch) -> Iterator[Any]:
         for column in batch.columns:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from icecore.group import Group
     from icecore.tables.reduced import Reduced
 
+#: tables that an error names
+_SHOWN = 5
+
 
 class Table:
     """The columns of a group, linked or packed. Use :meth:`icecore.Repo.table`.
@@ -37,7 +40,8 @@ class Table:
     NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null:
     comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
     Constants are rounded to the type of a float column, as in NumPy. Values are those that are stored:
-    ``scale_factor`` and ``add_offset`` are not applied.
+    ``scale_factor`` and ``add_offset`` are not applied, but count where a time is compared with numbers of
+    units such as ``seconds since 2018-01-01``.
 
     An array with a second axis is a column of several values a row: a list of fixed size in Arrow, shape
     (rows, items) in NumPy, columns ``name_0``, ``name_1``, … in pandas and CSV. One value of it is called
@@ -58,7 +62,8 @@ class Table:
             raise errors.make(
                 "mismatch",
                 f"{group.path} has no column that a table can have" + (f" ({why})" if why else ""),
-                "a table is a group of one-dimensional arrays of one length: `icecore ls` shows the groups",
+                _below(group)
+                or "a table is a group of 1-D arrays of one length: `icecore ls` shows the groups",
             )
 
     @property
@@ -145,7 +150,8 @@ class Table:
         prune: bool = True,
         memory: int | None = None,
     ) -> pyarrow.RecordBatchReader:
-        """Stream rows as Arrow record batches, in the order of the table.
+        """Stream rows as Arrow record batches, in the order of the table. The attributes of columns, their
+        units say, are metadata of their fields.
 
         Zones whose summaries (:mod:`icecore.tables.summaries`) say that no row can match are not read; of the
         others the where-clause's columns are read first, and then only the chunks with rows that match.
@@ -192,21 +198,16 @@ class Table:
         return Scan(self, self._names(columns), where, **options, prune=prune, unsure_only=unsure_only)
 
     def to_numpy(
-        self,
-        columns: Sequence[str] | None = None,
-        where: str | None = None,
-        *,
-        source: str | None = None,
-        prune: bool = True,
+        self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
     ) -> dict[str, np.ndarray]:
         """Rows as NumPy arrays: name → array of the column's dtype, of shape (rows,) or (rows, items); nulls
-        are the values stored.
+        are the values stored. ``options`` are those of :meth:`scan`.
         """
         names = list(dict.fromkeys(self._names(columns)))
-        if where is None and source is None and all(name in self._columns for name in names):
+        if where is None and not options and all(name in self._columns for name in names):
             read = self._group.repo.read({self._columns[name].path: None for name in names})
             return dict(zip(names, read.values(), strict=True))
-        return self.scanning(names, where, source=source, prune=prune).to_numpy()
+        return self.scanning(names, where, **options).to_numpy()
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
@@ -274,7 +275,8 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """All rows for what takes Arrow streams: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, and DuckDB by
-        the variable's name; :meth:`scan` leaves columns and rows out before they are read.
+        the variable's name; :meth:`scan` leaves columns and rows out before they are read. DuckDB has no
+        float16 ("Unsupported Internal Arrow Type e"): name the other columns, ``t.scan(columns)``.
         """
         return self.scan().__arrow_c_stream__(requested_schema)
 
@@ -334,6 +336,18 @@ def _listed(columns: Sequence[str]) -> list[str]:
 def _label(array: Array) -> str:
     several = width(array)
     return array._node.dtype_label + ("" if several is None else f"[{several}]")
+
+
+def _below(group: Group) -> str:
+    """The groups below that have columns, as a hint; empty where there are none."""
+    prefix = group.path.rstrip("/") + "/"
+    arrays = group.repo.arrays.values()
+    inside = (a for a in arrays if a.path.startswith(prefix) and a.ndim == 1 and not fits(a))
+    found = list(dict.fromkeys(a._node.parent for a in inside))
+    if not found:
+        return ""
+    more = f", … ({len(found):,} in all)" if len(found) > _SHOWN else ""
+    return f"name one below it: {', '.join(found[:_SHOWN])}{more}"
 
 
 def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
