@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import prod
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from icecore.elements import elements
 from icecore.halving import halved
 from icecore.inturn import in_turn
 from icecore.nodes import OURS, Node
-from icecore.selection import box
+from icecore.selection import box, is_int
 from icecore.suiting import Suiting
 from icecore.text import label
 
@@ -111,13 +112,23 @@ class ArrayWriter:
                 self._write_tail()
 
     @in_turn
-    def resize(self, shape: tuple[int, ...]) -> None:
-        """Change the array's shape; new elements hold the fill value, also where others were cut off."""
+    def resize(self, shape: Sequence[int] | int) -> None:
+        """Change the array's shape; new elements hold the fill value, also where others were cut off.
+
+        Raises:
+            Error: ``invalid`` for what is no shape of as many axes.
+        """
         self._settle()  # before anything is said of what there was
         shape = self._possible(shape)
         resized = partial(self._resized, self._stored, shape)
-        with self._whole(resized, shape):
-            resized()
+        try:
+            with self._whole(resized, shape):
+                resized()
+        except errors.Error:
+            if self._stored != shape and len(self._halfway) == 1:  # refused, not broken off
+                self._document = {**self._document, "shape": list(self._stored)}
+                self._over()
+            raise
 
     def _resized(self, before: tuple[int, ...], shape: tuple[int, ...]) -> None:
         if self._adapting is not None:
@@ -241,7 +252,9 @@ class ArrayWriter:
         if found is None:
             return
         codecs, record = found
-        self._update(layout.recoded(self._document, codecs, record))
+        recoded = partial(self._update, layout.recoded(self._document, codecs, record))
+        with self._whole(recoded):
+            recoded()
 
     def _check(self) -> None:
         """An array whose only chunk is so short that it does without a checksum gets one before it changes:
@@ -446,11 +459,13 @@ class ArrayWriter:
         if tail.full or not tail.aligned:
             self._tail = None
 
-    def _possible(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        shape = tuple(int(n) for n in shape)
-        if len(shape) != len(self._stored) or any(n < 0 for n in shape):
-            raise errors.make("invalid", f"{self.path} has shape {self._stored} and can't become {shape}")
-        return shape
+    def _possible(self, shape: Sequence[int] | int) -> tuple[int, ...]:
+        lengths: Any = (shape,) if isinstance(shape, Integral) else shape
+        wanted: list[Any] = list(lengths) if np.ndim(lengths) == 1 else []
+        if len(wanted) != len(self._stored) or not all(is_int(n) and 0 <= n < 1 << 63 for n in wanted):
+            message = f"{self.path} has shape {self._stored} and can't become {shape!r:.60}"
+            raise errors.make("invalid", message, "a length for each axis: (0, 138)")
+        return tuple(map(int, wanted))
 
     def _resize(self, shape: tuple[int, ...], surely: bool = False) -> None:
         """``surely``: also where another shape was not noted here because that was broken off."""
