@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from math import prod
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from icecore.elements import elements
 from icecore.halving import halved
 from icecore.inturn import in_turn
 from icecore.nodes import OURS, Node
-from icecore.selection import box
+from icecore.selection import box, is_int
 from icecore.suiting import Suiting
 from icecore.text import label
 
@@ -57,6 +60,8 @@ class ArrayWriter:
         self._seen = writer._commits
         self._bare = _bare(node)
         self._compared = writer._commits if new else None
+        #: what was broken off in the middle, innermost last: the shape that counts, and what sets it right
+        self._halfway: list[tuple[tuple[int, ...], Callable[[], None]]] = []
 
     def __repr__(self) -> str:
         return f"<icecore.ArrayWriter {label(self.path)} {self.dtype} {self.shape}>"
@@ -64,6 +69,8 @@ class ArrayWriter:
     @property
     def shape(self) -> tuple[int, ...]:
         """Elements along each axis, appended rows that are not written yet included."""
+        if self._halfway:
+            return self._halfway[0][0]
         return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
 
     @in_turn
@@ -81,6 +88,7 @@ class ArrayWriter:
             Error: ``mismatch`` where the shape doesn't fit; ``dtype`` where a value doesn't
                 (:func:`icecore.elements.elements`); what writing and committing may bring.
         """
+        self._writer._mend()
         rows = self._elements(data)
         row = self._stored[1:]
         if self._stored and rows.shape == row:
@@ -104,11 +112,28 @@ class ArrayWriter:
                 self._write_tail()
 
     @in_turn
-    def resize(self, shape: tuple[int, ...]) -> None:
-        """Change the array's shape; new elements hold the fill value, also where others were cut off."""
+    def resize(self, shape: Sequence[int] | int) -> None:
+        """Change the array's shape; new elements hold the fill value, also where others were cut off.
+
+        Raises:
+            Error: ``invalid`` for what is no shape of as many axes.
+        """
         self._settle()  # before anything is said of what there was
-        before = self._stored
-        self.reach(shape)
+        shape = self._possible(shape)
+        resized = partial(self._resized, self._stored, shape)
+        try:
+            with self._whole(resized, shape):
+                resized()
+        except errors.Error:
+            if self._stored != shape and len(self._halfway) == 1:  # refused, not broken off
+                self._document = {**self._document, "shape": list(self._stored)}
+                self._over()
+            raise
+
+    def _resized(self, before: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        if self._adapting is not None:
+            self._adapting.settled()
+        self._resize(shape)
         for start, extent in resizing.edges(before, self._stored, self.unit):
             for low, high in self._blocks(start, extent) if 0 not in extent else ():
                 self._writer._native.write(self.path, low, self._block(low, high))
@@ -227,7 +252,9 @@ class ArrayWriter:
         if found is None:
             return
         codecs, record = found
-        self._update(layout.recoded(self._document, codecs, record))
+        recoded = partial(self._update, layout.recoded(self._document, codecs, record))
+        with self._whole(recoded):
+            recoded()
 
     def _check(self) -> None:
         """An array whose only chunk is so short that it does without a checksum gets one before it changes:
@@ -235,10 +262,15 @@ class ArrayWriter:
         """
         if not self._bare:
             return
-        codecs, self._bare = checked(self._bare), []
         block = self._writer._pending().array(self.path).read(tuple(slice(0, n) for n in self._stored))
+        check = partial(self._with_checksum, checked(self._bare), block)
+        with self._whole(check):
+            check()
+
+    def _with_checksum(self, codecs: list[Codec], block: np.ndarray) -> None:
         self._update(layout.recoded(self._document, codecs, {}))
         self._writer._native.write(self.path, (0,) * block.ndim, block)
+        self._bare = []
 
     def _update(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -275,20 +307,53 @@ class ArrayWriter:
         """Make the array anew, with all its rows, which wait here."""
         if where is None or self._tail is None or self._bare:
             return False
-        rows, native = self._tail.rows, self._writer._native
-        self._writer._torn = self.path
+        anew = partial(self._anew, where, self._tail.rows)
+        with self._whole(anew):
+            if self._stored[0]:
+                anew()
+            else:  # nothing is there that has its place in the old grid
+                self._update(layout.regridded(self._document, where))
+                self._refilled(where, self._tail.rows)
+        return True
+
+    def _anew(self, where: layout.Layout, rows: np.ndarray) -> None:
+        native = self._writer._native
         self._document = layout.regridded(self._document, where)
-        if self._stored[0]:
+        if native.exists(self.path):
             native.delete(self.path)
-            native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
-        else:
-            self._update(self._document)  # nothing is there that has its place in the old grid
+        native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
+        self._refilled(where, rows)
+
+    def _refilled(self, where: layout.Layout, rows: np.ndarray) -> None:
         self._stored, self.unit, self._tail = (0, *self._stored[1:]), where.unit, None
         if self._adapting is not None:
             self._adapting.regridded(Node(self.path, True, json.dumps(self._document)))
         self._add(rows)
-        self._writer._torn = None
-        return True
+
+    @contextmanager
+    def _whole(self, mended: Callable[[], None], shape: tuple[int, ...] | None = None) -> Iterator[None]:
+        """Around what is to be done or not: where Ctrl-C, say, breaks it off the next use of the writer calls
+        ``mended``, more than once if that is broken off as well.
+
+        Args:
+            mended: leaves the array in ``shape``, wherever in the block or in itself it was broken off.
+            shape: as it is now where None.
+        """
+        self._writer._torn = self
+        self._halfway.append((self.shape if shape is None else shape, mended))
+        yield
+        self._over()
+
+    def _over(self) -> None:
+        self._halfway.pop()
+        if not self._halfway:
+            self._writer._torn = None
+
+    def mend(self) -> None:
+        """Set right what was broken off."""
+        while self._halfway:
+            self._halfway[-1][1]()
+            self._over()
 
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
@@ -359,6 +424,7 @@ class ArrayWriter:
     def _settle(self) -> None:
         """Write the rows that wait and forget them: what they lie in is about to be changed."""
         self._writer._open()
+        self._writer._mend()
         self._fresh()
         self.finish()
         self._tail = None
@@ -377,12 +443,10 @@ class ArrayWriter:
         """Write the rows that fill whole shards; return how many."""
         count = len(rows) // self.unit[0] * self.unit[0]
         before = self._stored
-        try:
+        # What is broken off leaves the rows so far, and no others.
+        with self._whole(partial(self._resize, before, surely=True)):
             self._resize((before[0] + count, *before[1:]))
             self.write((before[0], *[0] * (len(before) - 1)), rows[:count])
-        except BaseException:  # Ctrl-C, after which the rows so far may be wanted, and no others
-            self._resize(before)
-            raise
         return count
 
     def _write_tail(self) -> None:
@@ -395,11 +459,18 @@ class ArrayWriter:
         if tail.full or not tail.aligned:
             self._tail = None
 
-    def _resize(self, shape: tuple[int, ...]) -> None:
-        shape = tuple(int(n) for n in shape)
-        if len(shape) != len(self._stored) or any(n < 0 for n in shape):
-            raise errors.make("invalid", f"{self.path} has shape {self._stored} and can't become {shape}")
-        if shape != self._stored:
+    def _possible(self, shape: Sequence[int] | int) -> tuple[int, ...]:
+        lengths: Any = (shape,) if isinstance(shape, Integral) else shape
+        wanted: list[Any] = list(lengths) if np.ndim(lengths) == 1 else []
+        if len(wanted) != len(self._stored) or not all(is_int(n) and 0 <= n < 1 << 63 for n in wanted):
+            message = f"{self.path} has shape {self._stored} and can't become {shape!r:.60}"
+            raise errors.make("invalid", message, "a length for each axis: (0, 138)")
+        return tuple(map(int, wanted))
+
+    def _resize(self, shape: tuple[int, ...], surely: bool = False) -> None:
+        """``surely``: also where another shape was not noted here because that was broken off."""
+        shape = self._possible(shape)
+        if surely or shape != self._stored:
             self._check()
             if not resizing.is_longer(self._stored, shape):
                 self._writer._native.flush()  # what is on its way has its chunk's number in the old grid

@@ -14,6 +14,21 @@ _PARTS = ("repo", "refs", "snapshots", "transactions")
 _INSIDE = re.compile(r"^(?P<repo>.+?[^:/]):(?P<path>/(?!/).*)$")
 
 
+def named(place: str | os.PathLike[str]) -> str:
+    """What names a file, a folder, a URL or a repository, as text.
+
+    Raises:
+        Error: ``invalid`` for what is no name: numbers, an open file, bytes.
+    """
+    text = os.fspath(place) if isinstance(place, (str, os.PathLike)) else place
+    if isinstance(text, str):
+        return text
+    message = f"a file or a repository is named by a text or a Path, not by {type(place).__name__}"
+    raise errors.make(
+        "invalid", message, "numbers are written by repo.writer(): w.array('/x', a.dtype, a.shape)[...] = a"
+    )
+
+
 def is_url(text: str) -> bool:
     """Whether ``text`` starts with a scheme such as ``s3://``."""
     return bool(_SCHEME.match(text))
@@ -25,7 +40,7 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     An ``@`` that belongs to a folder, or to a URL's host, names no version; nor does one in the name of a
     repository that is still to be made (``me@home.icecore``).
     """
-    text = os.fspath(text)
+    text = named(text)
     host_end = 0
     if is_url(text):
         slash = text.find("/", text.index("://") + 3)
@@ -46,7 +61,7 @@ def repository(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     Raises:
         Error: ``invalid`` for ``REPO:/path`` and for ``REPO@`` without a version, where there is such a REPO.
     """
-    text = os.fspath(text)
+    text = named(text)
     repo, path = split_path(text)
     place, _ = split_ref(repo)
     if path is not None and not is_url(place) and Path(place).expanduser().exists():
@@ -86,7 +101,7 @@ def location(url: str | os.PathLike[str]) -> str:
     Raises:
         Error: ``unsupported`` for a name that is not UTF-8.
     """
-    text = readable(os.fspath(url))
+    text = readable(named(url))
     return text if is_url(text) else str(Path(text).expanduser())
 
 
@@ -137,7 +152,7 @@ def prefix(place: str | os.PathLike[str]) -> str:
 
 def stem(source: str | os.PathLike[str]) -> str:
     """The group a source goes to when none is named: its file name without the last suffix."""
-    text = os.fspath(source)
+    text = named(source)
     name = re.split(r"[?#]", text)[0] if is_url(text) else text
     base = name.rstrip("/").rsplit("/", 1)[-1]
     return base.rsplit(".", 1)[0] or base

@@ -77,9 +77,11 @@ def gather(
         The sources that could be indexed, in order, and the failures: files of no known format that labels
         among the sources describe are none.
     """
-    named = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    named: list[Any] = [sources]
+    if isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray)):
+        named = list(sources)
     found: list[Source | Failure | str] = []
-    for name in [os.fspath(name) for name in named]:
+    for name in [reference.named(name) for name in named]:
         try:
             if repositories and is_repository(name):
                 found.append(_from_repo(name, storage, keep_going=not whole))

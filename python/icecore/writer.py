@@ -80,8 +80,8 @@ class Writer:
         self._commits = 0
         self._closed = False
         self._process = os.getpid()
-        #: the array that is being made anew, of which not all rows are back yet
-        self._torn: str | None = None
+        #: the array of which something was broken off in the middle
+        self._torn: ArrayWriter | None = None
         self.branch = branch
         self.snapshot_id: str | None = None
 
@@ -260,13 +260,11 @@ class Writer:
 
     def _commit(self, message: str | None = None, is_last: bool = False) -> str:
         said = _said(message) if message is not None else self.message
+        self._mend()
         for array in self._arrays.values():
             array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
-        if self._torn is not None:
-            message = f"{self._torn} was being made anew when something broke it off"
-            raise errors.make("invalid", message, "abort() this writer, and go on from its last commit")
         before = self._native.base()
         try:
             self.snapshot_id = self._native.commit(said)
@@ -283,6 +281,7 @@ class Writer:
     def abort(self) -> None:
         """Forget everything since the last commit, and close."""
         self._closed = True
+        self._torn = None
         self._arrays.clear()
 
     def base(self) -> Repo:
@@ -349,7 +348,12 @@ class Writer:
 
     def _path(self, path: str) -> str:
         self._open()
+        self._mend()
         return reference.absolute(path)
+
+    def _mend(self) -> None:
+        if self._torn is not None:
+            self._torn.mend()
 
     def _parents(self, path: str) -> None:
         parts = path.split("/")[1:-1]

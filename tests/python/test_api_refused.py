@@ -83,3 +83,20 @@ def test_ctrl_c_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr("icecore.cli.ls.open_repo", pressed)
     assert cli.run(["ls", "anything"]) == 130
     assert "error[interrupted]: stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [np.zeros(3), [np.zeros(3)], b"x", [b"x"], 3, [3], None])
+def test_what_names_no_file_is_said(place: Any) -> None:
+    for use in (lambda: icecore.pack(place, "memory://"), lambda: icecore.link(place, "memory://")):
+        with pytest.raises(icecore.Error, match="named by a text or a Path, not by") as caught:
+            use()
+        assert caught.value.kind == "invalid"
+    for one in (icecore.open, icecore.create, icecore.assay):
+        with pytest.raises(icecore.Error, match="named by a text or a Path, not by"):
+            one(place)
+
+
+def test_a_name_over_several_lines_is_told_on_one(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    with pytest.raises(icecore.Error, match=r"has no array /no\\npe"):
+        icecore.assay(tmp_path / "a.npy", "/no\npe")

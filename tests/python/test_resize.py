@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import icecore
 import numpy as np
 import pytest
@@ -92,3 +94,20 @@ def test_what_was_cut_off_stays_gone_where_something_is_written_in_between(less:
         expected[:1] = 5
         a.resize((6, 6))
     np.testing.assert_array_equal(repo.at("main")["/x"].read(), resized(expected, (6, 6)))
+
+
+@pytest.mark.parametrize(
+    "shape", [(2.5,), (True,), None, "x", (-1,), (3, 3), np.array(3), (1 << 62,), (1 << 70,)]
+)
+def test_what_is_no_shape_is_refused_and_nothing_changes(shape: Any) -> None:
+    repo = icecore.create("memory://")
+    with repo.writer() as w:
+        a = w.array("/a", "f4", (3,))
+        a[...] = [1, 2, 3]
+        with pytest.raises(icecore.Error) as caught:
+            a.resize(shape)
+        assert caught.value.kind in ("invalid", "unsupported")
+        assert a.shape == (3,)
+        a.resize(4)  # as NumPy takes it
+        a.append(5)
+    assert repo.at("main")["/a"][...].tolist() == [1, 2, 3, 0, 5]

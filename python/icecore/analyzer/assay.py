@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
 
-from icecore import errors, layout, sourcing
+from icecore import errors, layout, reference, sourcing
 from icecore.analyzer import peers, plan, programs
 from icecore.analyzer.measure import KEPT, Goal, Measurement, measure
 from icecore.analyzer.outcome import ArrayAssay, Assay
@@ -19,6 +19,7 @@ from icecore.array import Array
 from icecore.linkedread import linked_readers
 from icecore.nodes import dtype_label
 from icecore.sources.arraymap import ArrayEntry, Reader
+from icecore.text import label
 
 Progress = Callable[[str, int, int], None]
 
@@ -83,7 +84,7 @@ def assay(
         failures: list[sourcing.Failure] = []
         chosen = [sourcing.stored_entry(source, source.path)]
     else:
-        name = os.fspath(source)
+        name = reference.named(source)
         own = sourcing.is_repository(name)
         entries, failures = _entries(name, storage, array is not None)
         if not entries and array is None and Path(name).is_file():
@@ -127,7 +128,7 @@ def _chosen(
         missing = [path for path in paths if "/" + path.strip("/") not in known]
         if missing:
             hint = "it has " + ", ".join(sorted(known)[:8]) + (", …" if len(known) > 8 else "")
-            raise errors.make("not-found", f"{name} has no array {', '.join(missing)}", hint)
+            raise errors.make("not-found", f"{name} has no array {', '.join(map(label, missing))}", hint)
         return [known["/" + path.strip("/")] for path in paths], []
     if not entries:
         raise errors.make("not-found", f"{name} has no arrays", "see `icecore ls`")
