@@ -63,6 +63,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
     if array.dtype.kind not in "biufmM":
         kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+        kind = "records" if array.dtype.names else kind
         message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
         raise errors.make(
             "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"

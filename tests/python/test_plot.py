@@ -27,6 +27,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> icecore.Repo:
         w.array("/x", "f8", (50,), ("x",), attrs={"units": "km"})[...] = np.linspace(0, 5, 50)
         w.array("/long", "f4", (100_003,), ("n",))[...] = np.sin(np.arange(100_003) / 1e4)
         w.array("/text", str, (3,))
+        w.array("/records", np.dtype([("a", "f4")]), (3,))
     return icecore.open(path)
 
 
@@ -130,6 +131,8 @@ def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:
         assert caught.value.kind == kind
     with pytest.raises(icecore.Error, match=r"/map: 0 elements of shape \(0, .* can't be drawn"):
         draw(repo["/map"], (slice(0),), str(tmp_path / "a.png"))
+    with pytest.raises(icecore.Error, match="/records holds records"):
+        draw(repo["/records"], (...,), str(tmp_path / "a.png"))
     assert list(tmp_path.iterdir()) == []
 
 
