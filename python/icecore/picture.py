@@ -14,6 +14,7 @@ import numpy as np
 from icecore import errors, text
 from icecore.array import Array
 from icecore.attributes import typed
+from icecore.companions import along
 from icecore.dates import as_dates, elapsed, on_axis
 from icecore.landing import landing
 from icecore.missing import missing
@@ -24,6 +25,8 @@ _POINTS = 4000
 _PIXELS = 2000
 #: numbers beyond this have differences that a float can't hold
 _MOST_DRAWN = 1e300
+#: integers that netCDF-3 has no type for: what ``_Unsigned`` makes of those that hold them
+_UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
 #: characters of a label, and of a line of it: along the height of a picture, and along its width
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
@@ -60,6 +63,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
     if array.dtype.kind not in "biufmM":
         kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+        kind = "records" if array.dtype.names else kind
         message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
         raise errors.make(
             "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
@@ -101,7 +105,8 @@ def physical(array: Array, raw: np.ndarray) -> np.ndarray:
         Error: ``invalid`` where the attributes that say so are no numbers.
     """
     attrs = typed(array._node)
-    values = raw.astype("f8")
+    kind = _UNSIGNED.get((array.dtype.kind, str(attrs.get("_Unsigned")).lower()))
+    values = (raw.view(f"{kind}{array.dtype.itemsize}") if kind else raw).astype("f8")
     values[missing(array, raw)] = np.nan
     with np.errstate(over="ignore"):
         return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
@@ -158,9 +163,8 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
         return _Scale(np.arange(length), "index")
     dim = array.dims[axis]
     index = per_axis(sel, array.ndim)[axis]
-    found = array.repo.arrays.get(f"{array._node.parent.rstrip('/')}/{dim}")
-    numeric = found is not None and found.dims == (dim,) and found.dtype.kind in "iufmM"
-    if found is not None and numeric and found.shape == (array.shape[axis],) and found is not array:
+    found = along(array, axis)
+    if found is not None and found.dtype.kind in "iufmM" and found.path != array.path:
         scale = _measured(found, found.read(index))
         if _ordered(scale.values) and not _is_huge(scale.values):
             return replace(scale, is_downward=found.attrs.get("positive") == "down")

@@ -9,6 +9,8 @@ from pathlib import Path
 from icecore import errors
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+#: URLs that lack a slash, or both
+_NEARLY = re.compile(r"^(s3|https?|file|memory):/?(?!/)", re.IGNORECASE)
 #: what lies in the folder of a repository; folders of data have one of these now and then, not several
 _PARTS = ("repo", "refs", "snapshots", "transactions")
 _INSIDE = re.compile(r"^(?P<repo>.+?[^:/]):(?P<path>/(?!/).*)$")
@@ -99,10 +101,27 @@ def location(url: str | os.PathLike[str]) -> str:
     """A repository's place as the engine takes it: URLs as they are, paths with ``~`` resolved.
 
     Raises:
-        Error: ``unsupported`` for a name that is not UTF-8.
+        Error: ``unsupported`` for a name that is not UTF-8, ``invalid`` for a URL with too few slashes.
     """
     text = readable(named(url))
-    return text if is_url(text) else str(Path(text).expanduser())
+    if is_url(text):
+        return text
+    nearly = _NEARLY.match(text)
+    if nearly is not None and not Path(nearly[0]).exists():
+        scheme, rest = nearly[1].lower(), text[nearly.end() :]
+        meant = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
+        message = f"{text} is neither a folder nor a URL"
+        raise errors.make("invalid", message, f"a URL has two slashes: {meant}")
+    return str(Path(text).expanduser())
+
+
+def around(place: str) -> tuple[str, str] | None:
+    """The repository that ``place`` lies in, and the path there: of ``moon.icecore/wrf/t2m`` the folder
+    ``moon.icecore`` and ``/wrf/t2m``. None where it lies in none.
+    """
+    parents = (parent for parent in Path(place).parents if holds_repository(parent))
+    repo = next(parents, None)
+    return None if repo is None else (str(repo), absolute(str(Path(place).relative_to(repo))))
 
 
 def readable(name: str) -> str:

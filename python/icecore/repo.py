@@ -63,11 +63,17 @@ def create(
         exist_ok: open the repository that is already there instead of refusing.
 
     Raises:
-        Error: ``exists``, ``permission``, ``io``, ``network``, ``read-only`` (http).
+        Error: ``exists``, ``permission``, ``io``, ``network``, ``read-only`` (http), ``invalid`` inside of
+            another repository.
     """
     from icecore import _icecore
 
     place = reference.location(url)
+    outer = None if reference.is_url(place) else reference.around(place)
+    if outer is not None:
+        # A path as zarr-python takes it: what was made there would be in nobody's tree.
+        message, hint = f"{place} lies inside of the repository {outer[0]}", "link and pack it with --group"
+        raise errors.make("invalid", message, f"{hint} {outer[1]} --into {outer[0]}")
     try:
         return Repo(_icecore.Repo.create(place, dict(storage or {})), storage, None)
     except errors.Error as error:
@@ -86,8 +92,16 @@ def _open(
         return Repo(_icecore.Repo.open(place, ref, dict(storage or {}), allowed), storage, allowed)
     except errors.NotFound as error:
         if ref is None or not _exists(place, storage):
-            raise errors.no_file(error.message, error.hint) from None
+            raise errors.no_file(error.message, _elsewhere(place) or error.hint) from None
         raise
+
+
+def _elsewhere(place: str) -> str:
+    """What to try where nothing is at ``place``, but around it."""
+    if place.startswith("memory://"):
+        return f'icecore.create("{place}") makes one, for as long as this process lives'
+    found = None if reference.is_url(place) else reference.around(place)
+    return f"name the path apart from the repository: {found[0]} {found[1]}" if found else ""
 
 
 def _exists(place: str, storage: Mapping[str, str] | None) -> bool:

@@ -32,6 +32,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(302, b"", Location="/" + self.path.removeprefix("/moved/"))
         path = server.folder / unquote(self.path).lstrip("/")
         if not path.is_file():
+            if server.mode == "unlisted":
+                return self.answer(403, b"")
+            if server.mode == "a page for all":
+                return self.answer(200, b"<html>Welcome</html>", Content_Type="text/html")
             return self.answer(404, b"")
         data = path.read_bytes()
         found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))

@@ -168,6 +168,48 @@ def test_a_path_stands_apart_from_its_repository(place: Path, run: Any) -> None:
     assert "make one" in run("ls", "sun.icecore:/t")[2]
 
 
+def test_a_path_in_a_repository_is_no_repository(place: Path, run: Any) -> None:
+    """As zarr-python takes it; as a destination it made a repository among the files of the other."""
+    status, _, err = run("ls", "moon.icecore/t")
+    assert (status, "apart from the repository: moon.icecore /t" in err) == (2, True)
+    for name in ("moon.icecore/wrf/d01", Path("moon.icecore").absolute() / "wrf" / "d01"):
+        status, _, err = run("link", "a b ü.h5", "--into", name)
+        assert (status, "error[invalid]" in err, "--group /wrf/d01 --into" in err) == (2, True, True)
+    assert not Path("moon.icecore/wrf").exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("s3:/bucket/moon", "s3://bucket/moon"),
+        ("s3:bucket", "s3://bucket"),
+        ("HTTP:/host/moon", "http://host/moon"),
+        ("file:/data/moon", "file:///data/moon"),
+    ],
+)
+def test_a_url_of_one_slash(place: Path, run: Any, written: str, meant: str) -> None:
+    """As a destination it made a folder ``s3:``."""
+    for words in (["ls", written], ["link", "a b ü.h5", "--into", written]):
+        status, _, err = run(*words)
+        assert (status, f"a URL has two slashes: {meant}\n" in err) == (2, True)
+    assert not Path(written.split(":")[0] + ":").exists()
+
+
+def test_a_folder_may_be_called_like_a_scheme(place: Path, run: Any) -> None:
+    Path("s3:").mkdir()
+    assert run("link", "a b ü.h5", "--into", "s3:/moon")[0] == 0
+    assert run("ls", "s3:/moon")[0] == 0
+
+
+def test_commands_keep_nothing_in_memory(place: Path, run: Any) -> None:
+    """It said that it had linked, and nothing was left."""
+    for words in (["ls", "memory://m"], ["link", "a b ü.h5", "--into", "memory://m"], ["gc", "memory://"]):
+        status, _, err = run(*words)
+        assert (status, "last as long as this command" in err) == (2, True)
+    with pytest.raises(FileNotFoundError, match=r"icecore\.create"):
+        icecore.open("memory://nobody-made-it")
+
+
 def test_no_version_behind_the_at(place: Path, run: Any) -> None:
     """As ``REPO@$TAG`` comes out where TAG is not set; as a destination it made a folder of that name."""
     for words in (["ls", "moon.icecore@"], ["pack", "t.csv", "--into", "moon.icecore@"]):

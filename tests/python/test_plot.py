@@ -27,6 +27,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> icecore.Repo:
         w.array("/x", "f8", (50,), ("x",), attrs={"units": "km"})[...] = np.linspace(0, 5, 50)
         w.array("/long", "f4", (100_003,), ("n",))[...] = np.sin(np.arange(100_003) / 1e4)
         w.array("/text", str, (3,))
+        w.array("/records", np.dtype([("a", "f4")]), (3,))
     return icecore.open(path)
 
 
@@ -50,6 +51,37 @@ def test_values_are_physical(repo: icecore.Repo) -> None:
     values = physical(repo["/map"], raw)
     np.testing.assert_array_equal(np.isnan(values), raw == -9)
     np.testing.assert_array_equal(values[raw != -9], raw[raw != -9] * 0.5 + 10)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unsigned", "expected"),
+    [
+        ("i1", "true", [127, 253, np.nan]),
+        ("u1", "false", [127, -3, np.nan]),
+        ("i1", "false", [127, -3, np.nan]),
+    ],
+)
+def test_unsigned_numbers(tmp_path: Path, dtype: str, unsigned: str, expected: list[float]) -> None:
+    """As netCDF-3 and GOES have them: bytes that stand for others than their type says."""
+    raw = np.array([127, -3, -1], "i1").view(dtype)
+    with icecore.create(tmp_path / "u.icecore").writer() as w:
+        attrs = {"_Unsigned": unsigned, "_FillValue": raw[2], "scale_factor": 0.5}
+        w.array("/a", dtype, (3,), attrs=attrs)[...] = raw
+    array = icecore.open(tmp_path / "u.icecore")["/a"]
+    np.testing.assert_array_equal(physical(array, array[...]), np.array(expected) / 2)
+
+
+def test_coordinates_lie_in_groups_above(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "c.icecore").writer() as w:
+        w.array("/x", "f8", (3,), ("x",), attrs={"units": "km"})[...] = [5, 6, 7]
+        w.array("/b/x", "f8", (2,), ("x",))[...] = [1, 2]
+        for path in ("/a/deep/v", "/b/v"):
+            w.array(path, "f4", (3,), ("x",))[...] = [1, 2, 3]
+    repo = icecore.open(tmp_path / "c.icecore")
+    scale = _axis(repo["/a/deep/v"], 0, (slice(1, None),), 2)
+    assert (scale.values.tolist(), scale.label) == ([6, 7], "x [km]")
+    assert _axis(repo["/b/v"], 0, (...,), 3).values.tolist() == [0, 1, 2]  # another x
+    assert _axis(repo["/x"], 0, (...,), 3).values.tolist() == [0, 1, 2]
 
 
 def test_envelopes_keep_the_extremes() -> None:
@@ -99,6 +131,8 @@ def test_what_cannot_be_drawn(repo: icecore.Repo, tmp_path: Path) -> None:
         assert caught.value.kind == kind
     with pytest.raises(icecore.Error, match=r"/map: 0 elements of shape \(0, .* can't be drawn"):
         draw(repo["/map"], (slice(0),), str(tmp_path / "a.png"))
+    with pytest.raises(icecore.Error, match="/records holds records"):
+        draw(repo["/records"], (...,), str(tmp_path / "a.png"))
     assert list(tmp_path.iterdir()) == []
 
 

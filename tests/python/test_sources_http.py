@@ -161,3 +161,17 @@ def test_a_repository_where_only_whole_files_are_sent(site):
         with pytest.raises(errors.Error, match="Range request") as caught:
             next(iter(icecore.open(repo).arrays.values())).read()
         assert (caught.value.kind, "doesn't send parts of files" in caught.value.hint) == ("network", True)
+
+
+@pytest.mark.parametrize("mode", ["unlisted", "a page for all"])
+def test_repositories_on_servers_that_hide_what_is_not_there(site, tmp_path, mode):
+    """Buckets that nobody may list forbid what they don't hold; some servers send their start page."""
+    np.save(tmp_path / "x.npy", np.arange(5))
+    icecore.pack(tmp_path / "x.npy", into=tmp_path / "moon.icecore")
+    site.mode = mode
+    assert icecore.open(f"{site.url}/moon.icecore")["/x/x"][...].tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(errors.Error):  # nor does a page make a repository
+        icecore.open(f"{site.url}/mars.icecore")
+    site.mode = "denied"
+    with pytest.raises(PermissionError):
+        icecore.open(f"{site.url}/moon.icecore")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,14 @@ def test_rows_are_chosen_by_the_column_of_that_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("lat,clon\n" + "1.5,2.5\n" * 50)
     assert pds._column(tmp_path / "t.csv") == 2
     assert "$2>120.0 && $2<120.1" in pds._awk("cat t", 2)
+
+
+def test_a_python_without_pyarrow_is_told_of_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said: list[str] = []
+    with pytest.raises(errors.Error, match=r"icecore\[table\]"):
+        study("pds")(tmp_path, None, said.append)
+    assert not said
 
 
 def test_a_machine_without_awk_is_told_of_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

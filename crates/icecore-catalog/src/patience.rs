@@ -1,5 +1,5 @@
 //! What servers on the web do that object_store doesn't mind: they say when to come back, encode what is asked for, leave out
-//! the length of a part, and send whole pages with an error.
+//! the length of a part, send whole pages with an error, and say of what isn't there that it is forbidden.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +17,10 @@ use object_store::client::{
 const LONGEST: Duration = Duration::from_secs(30);
 /// The longest page that is shown with an error.
 const SHOWN: u64 = 300;
+
+/// The branch of Icechunk's first format, which is looked for wherever a repository is opened. Buckets that nobody may list
+/// forbid what they don't hold, and some servers send a page for it; of who may read nothing the root object tells.
+const OPTIONAL: &str = "/refs/branch.main/ref.json";
 
 /// A client that waits before a request where its server asked for that; the store above it makes the request again.
 #[derive(Debug)]
@@ -48,7 +52,11 @@ impl HttpService for Patient {
         let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
         self.rest(&host).await;
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let is_optional = request.uri().path().ends_with(OPTIONAL);
         let mut answer = self.client.execute(request).await?;
+        if is_optional && (answer.status() == StatusCode::FORBIDDEN || is_page(answer.headers())) {
+            *answer.status_mut() = StatusCode::NOT_FOUND;
+        }
         let status = answer.status();
         if let Some(wait) = wanted(status, answer.headers(), Utc::now()) {
             if wait > LONGEST {
@@ -82,8 +90,12 @@ fn refused(why: String) -> HttpError {
 /// The page of an error that is worth showing: a sentence.
 fn is_short(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_page = text(CONTENT_TYPE).is_some_and(|kind| kind.contains("html"));
-    !is_page && text(CONTENT_LENGTH).and_then(|length| length.parse().ok()).is_some_and(|length: u64| length <= SHOWN)
+    !is_page(headers)
+        && text(CONTENT_LENGTH).and_then(|length| length.parse().ok()).is_some_and(|length: u64| length <= SHOWN)
+}
+
+fn is_page(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"))
 }
 
 /// How the bytes are encoded that come: what lies in a file is at other places then.

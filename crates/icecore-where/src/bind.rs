@@ -84,10 +84,11 @@ impl<'a> Binder<'a> {
             }
         }
         let near = nearest(name, self.columns.iter().map(|c| c.name.as_str()));
-        let hint = if near.is_empty() {
-            "`icecore info` lists the columns; a text goes into single quotes".to_owned()
-        } else {
-            format!("did you mean {}? (a text goes into single quotes)", near.join(" or "))
+        let hint = match (name.to_ascii_lowercase().as_str(), near.is_empty()) {
+            ("nan", _) => "numbers that are NaN are found by `is null`".to_owned(),
+            ("inf" | "infinity", _) => "infinity is written as 1e999".to_owned(),
+            (_, true) => "`icecore info` lists the columns; a text goes into single quotes".to_owned(),
+            (_, false) => format!("did you mean {}? (a text goes into single quotes)", near.join(" or ")),
         };
         Err(self.error(ErrorKind::NotFound, place, &format!("there is no column {name}")).hint(hint))
     }
@@ -117,6 +118,11 @@ impl<'a> Binder<'a> {
         if time(first) != time(second) || (of_a == Domain::Text) != (of_b == Domain::Text) {
             let other = format!("{} {}", second.name, label(&second.dtype));
             return Err(self.mismatch(first, &other, left.1.to(right.1)));
+        }
+        if first.epoch.is_some() && second.epoch.is_some() && first.epoch != second.epoch {
+            let message = format!("{} and {} count time in other units or from other dates", first.name, second.name);
+            let hint = "compare each with a time: '2019-04-16T09:39:11Z'";
+            return Err(self.error(ErrorKind::Dtype, left.1.to(right.1), &message).hint(hint));
         }
         Ok(match (of_a, of_b) {
             (Domain::Text, _) => Some(Condition::CompareTexts(op, a, b)),

@@ -1,6 +1,7 @@
 //! Clauses at random: no text makes the parser panic, and what is said about a zone holds for each of its rows.
 
 use icecore_chunk::{DType, summarise};
+use icecore_grid::ErrorKind;
 use icecore_where::{ColumnType, Ranges, Rows, Values, Verdict, Zone, filter};
 use proptest::prelude::*;
 
@@ -297,6 +298,8 @@ fn times_in_whole_numbers_are_found_to_the_last_digit() {
     ] {
         assert_eq!(hits(clause, &columns, &bytes), wanted, "{clause}");
     }
+    let error = filter("ns < us", &columns).unwrap_err();
+    assert!(error.kind == ErrorKind::Dtype && error.message.contains("ns and us count time"), "{error}");
 }
 
 #[test]
@@ -309,9 +312,13 @@ fn a_remainder_of_nothing_has_the_sign_of_the_divisor() {
 
 #[test]
 fn mistakes_are_told_with_a_remedy() {
-    for (clause, hint) in
-        [("lon = null", "is null"), ("lon = 'x'", "without quotes"), ("LON > 1", "did you mean lon? (")]
-    {
+    for (clause, hint) in [
+        ("lon = null", "is null"),
+        ("lon = 'x'", "without quotes"),
+        ("LON > 1", "did you mean lon? ("),
+        ("lon = nan", "is null"),
+        ("lon < inf", "1e999"),
+    ] {
         let error = filter(clause, &columns()).unwrap_err();
         assert!(error.hint.contains(hint), "{error:?}");
     }

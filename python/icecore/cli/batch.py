@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icecore import errors, text
-from icecore.cli.console import emit, talk
+from icecore.cli.console import emit, lasting, talk
 
 if TYPE_CHECKING:
     from icecore.report import Report
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 SOURCES = typer.Argument(metavar="SRC...", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
 Sources = Annotated[list[str], SOURCES]
 Into = Annotated[
-    str, typer.Option("--into", metavar="REPO", help="The repository; made where there is none.")
+    str,
+    typer.Option(
+        "--into", metavar="REPO", help="The repository; made where there is none.", callback=lasting
+    ),
 ]
 Group = Annotated[
     str | None, typer.Option(metavar="/P", help="Where the source's root goes; /<file stem> by default.")

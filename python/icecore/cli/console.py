@@ -20,7 +20,22 @@ if TYPE_CHECKING:
 #: seconds until a bar appears
 _PATIENCE = 1.0
 
-RepoArgument = Annotated[str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.")]
+
+def lasting(repo: str) -> str:
+    """A repository's place, where it is one that other commands find.
+
+    Raises:
+        Error: ``invalid`` for one in memory.
+    """
+    if repo.startswith("memory://"):
+        message = f"{repo} would last as long as this command, and no longer"
+        raise errors.make("invalid", message, "name a folder: moon.icecore")
+    return repo
+
+
+RepoArgument = Annotated[
+    str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.", callback=lasting)
+]
 PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Path inside the repository.")]
 SelArgument = Annotated[
     str | None,

@@ -42,15 +42,19 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
         say: is told what is being done.
 
     Raises:
-        Error: ``source-missing``, ``not-found`` where there is no such column, ``format`` for no table.
+        Error: ``source-missing``, ``not-found`` where there is no such column, ``format`` for no table,
+            ``unsupported`` without pyarrow or awk.
     """
+    from icecore.tables.scan import arrow
+
+    arrow()  # as awk below: told of before minutes of packing
     with tempfile.TemporaryDirectory(prefix="icecore-pds-") as temporary:
         work = Path(temporary)
         file = Path(source) if source else _make(work, say)
         if not file.is_file():
             raise errors.make("source-missing", f"there is no file {file}", "give a Diviner RDR text file")
         column = _column(file)
-        _awk("cat", column)  # told of before minutes of packing
+        _awk("cat", column)
         packed = _pack(file, work, say)
         outcome = Outcome("pds", [packed[0], _unpack(file, work, packed[1], column, say)])
         outcome.tables.append(_together(file, work, packed[1], column, say))
@@ -192,9 +196,7 @@ def _unpack(file: Path, work: Path, packed: Packed, column: int, say: Callable[[
 def _running(repo: Path) -> float:
     """Seconds that the rows of one place take where Python and pyarrow have started."""
     from icecore.repo import open as open_repo
-    from icecore.tables.scan import arrow
 
-    arrow()
     began = time.perf_counter()
     open_repo(str(repo)).table(_TABLE).scan(where=_WHERE).read_all()
     return time.perf_counter() - began
