@@ -53,6 +53,18 @@ def test_pds3_with_prefix_suffix_items_and_a_header(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table["PLACE_1"][...], rows["place"][:, 1])
 
 
+def test_records_of_another_length_than_the_label_says(tmp_path: Path) -> None:
+    (tmp_path / "d.dat").write_bytes(b"header!" + bytes(range(1, 31)) * 300)
+    label = LABEL.format(rows=300, columns=COLUMNS)
+    (tmp_path / "d.lbl").write_text(label, newline="")
+    with pytest.raises(icecore.Error, match="300 records of 31 bytes, in the 9,000 bytes of") as raised:
+        icecore.pack(str(tmp_path / "d.lbl"), into=str(tmp_path / "r.icecore"))
+    assert raised.value.kind == "mismatch"
+    (tmp_path / "d.dat").write_bytes(b"header!" + bytes(31) * 150 + bytes(7))  # cut off
+    report = icecore.pack(str(tmp_path / "d.lbl"), into=str(tmp_path / "r.icecore"))
+    assert any("says 300 rows, the file has 150" in note.message for note in report.notes), report.notes
+
+
 PDS4 = """<?xml version="1.0"?>
 <Product_Observational xmlns="http://pds.nasa.gov/pds4/pds/v1"><File_Area_Observational>
 <File><file_name>d.dat</file_name></File><Table_Binary><offset unit="byte">0</offset><records>50</records>

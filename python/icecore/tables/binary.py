@@ -35,6 +35,28 @@ def infer(spec: TableSpec) -> Format:
     return {"layout": {"binary": {"row": spec.row_bytes}}, "columns": columns}
 
 
+def check_length(spec: TableSpec, place: str, size: int) -> None:
+    """Whether records of a file of ``size`` bytes may be as long as its label says.
+
+    Where they don't come out even, but as many records of another length do that has room for all fields, the
+    file is hardly cut off: what was read of it are other bytes than meant.
+
+    Raises:
+        Error: ``mismatch``.
+    """
+    own = size - spec.offset
+    if spec.layout != "binary" or spec.followed or not spec.rows or not spec.row_bytes or own < spec.rows:
+        return
+    length, over = divmod(own, spec.rows)
+    fits = max(field.start + field.length for field in spec.fields) <= length < spec.row_bytes
+    if fits and not over and own % spec.row_bytes:
+        message = (
+            f"{spec.label} says {spec.rows:,} records of {spec.row_bytes} bytes, in the {own:,} bytes of "
+            f"{place} they are {length} bytes long"
+        )
+        raise errors.make("mismatch", message, "correct the label")
+
+
 class BinaryFormat:
     """Parses and prints blocks as :class:`icecore._icecore.TextFormat` does."""
 

@@ -11,6 +11,7 @@ from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
+from icecore.tables.binary import check_length
 from icecore.tables.converted import blank
 from icecore.tables.extending import Extending, rewritten
 from icecore.tables.filestate import FileState, more
@@ -192,6 +193,8 @@ class _TablePack:
                 most, tries = _further(rest, most, tries) if used == 0 else (state.most, 0)
             self._report(self._job.path, 0 if block is None else len(block))
             block = following
+        if state.spec is not None:
+            check_length(state.spec, file.place, stream.size)
         source["rows"][1], source["escapes"][1] = self._rows, self._at
         if self._growing is not None:
             self._proofs[-1].columns = self._growing.sums()
