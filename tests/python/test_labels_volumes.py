@@ -85,6 +85,18 @@ def test_a_label_takes_nothing_of_another_one_of_its_name(tmp_path: Path, missin
     assert caught.value.kind == "source-missing"
 
 
+def test_a_label_without_its_data_leaves_the_others_of_its_archive(tmp_path: Path) -> None:
+    files = {"DATA.LBL": LABEL, "DATA.TAB": _text(1), "A.FMT": column("C", "ASCII_INTEGER", 1, 6)}
+    files["LOST.LBL"] = LABEL.replace("DATA.TAB", "LOST.TAB")
+    source = _zip(tmp_path / "v.zip", files)
+    with pytest.raises(Error, match="LOST.TAB, which is not beside it"):
+        icecore.pack(source, into=tmp_path / "r.icecore")
+    report = icecore.pack(source, into=tmp_path / "r.icecore", keep_going=True)
+    assert ["LOST.TAB" in failure.message for failure in report.failures] == [True]
+    arrays = icecore.open(tmp_path / "r.icecore").arrays
+    assert {path: array[:].tolist() for path, array in arrays.items()} == {"/DATA/C": [100, 101, 102]}
+
+
 @pytest.mark.parametrize("below", ["DATA/2009", "."])
 def test_structures_in_the_label_folder_of_a_volume(tmp_path: Path, below: str) -> None:
     data = tmp_path / "VOLUME" / below

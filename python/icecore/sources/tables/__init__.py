@@ -54,7 +54,7 @@ def matches(source: ByteSource, start: bytes) -> bool:
 
 def open(source: str) -> ArrayMap:
     """Find the tables of a file: those that a label describes, those of an archive's members, or the file
-    itself. Members that are damaged are among what ``failed``.
+    itself. Members that are damaged, and labels in archives without their data, are among what ``failed``.
 
     Raises:
         Error: ``format`` where nothing is a table, ``source-missing`` where a label's file is not there,
@@ -70,7 +70,7 @@ def open(source: str) -> ArrayMap:
     failed: list[errors.Error] = []
     for member in found:
         try:
-            tables += _tables(member, found, source, arrays)
+            tables += _tables(member, found, source, arrays, failed if len(found) > 1 else None)
         except FAULTS as error:
             if isinstance(error, errors.Error):
                 raise
@@ -134,9 +134,15 @@ def _paths(tables: Sequence[TableFile]) -> list[str]:
 
 
 def _tables(
-    member: Member, siblings: Sequence[Member], source: str, arrays: dict[str, tuple[str, str]]
+    member: Member,
+    siblings: Sequence[Member],
+    source: str,
+    arrays: dict[str, tuple[str, str]],
+    failed: list[errors.Error] | None = None,
 ) -> list[TableFile]:
-    """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place."""
+    """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place. Tables
+    whose data aren't there are among what ``failed``, where that is given: the others can do without them.
+    """
     start = _start(member)
     is_label = pds3.is_label(start) or pds4.is_label(start)
     if not is_label and len(siblings) == 1:
@@ -159,7 +165,15 @@ def _tables(
     specs = reader.read(member.name, start, find)
     last = {spec.file: spec.offset for spec in sorted(specs, key=lambda spec: spec.offset)}
     specs = [replace(spec, followed=spec.offset < last[spec.file]) for spec in specs]
-    return [_described(spec, find, member) for spec in specs]
+    tables = []
+    for spec in specs:
+        try:
+            tables.append(_described(spec, find, member))
+        except errors.Error as error:
+            if failed is None or error.kind != "source-missing":
+                raise
+            failed.append(error)
+    return tables
 
 
 def _start(member: Member) -> bytes:
