@@ -89,7 +89,7 @@ def test_a_label_without_its_data_leaves_the_others_of_its_archive(tmp_path: Pat
     files = {"DATA.LBL": LABEL, "DATA.TAB": _text(1), "A.FMT": column("C", "ASCII_INTEGER", 1, 6)}
     files["LOST.LBL"] = LABEL.replace("DATA.TAB", "LOST.TAB")
     source = _zip(tmp_path / "v.zip", files)
-    with pytest.raises(Error, match="LOST.TAB, which is not beside it"):
+    with pytest.raises(Error, match=r"LOST.TAB, which is not beside it"):
         icecore.pack(source, into=tmp_path / "r.icecore")
     report = icecore.pack(source, into=tmp_path / "r.icecore", keep_going=True)
     assert ["LOST.TAB" in failure.message for failure in report.failures] == [True]

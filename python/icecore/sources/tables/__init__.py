@@ -140,8 +140,8 @@ def _tables(
     arrays: dict[str, tuple[str, str]],
     failed: list[errors.Error] | None = None,
 ) -> list[TableFile]:
-    """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place. Tables
-    whose data aren't there are among what ``failed``, where that is given: the others can do without them.
+    """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place.
+    Tables whose data aren't there are among what ``failed``, where that is given: the others do without them.
     """
     start = _start(member)
     is_label = pds3.is_label(start) or pds4.is_label(start)
