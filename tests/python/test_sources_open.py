@@ -374,6 +374,17 @@ def test_integers_of_more_than_64_bits_in_attributes_keep_their_digits(tmp_path)
     assert repo["/x"].attrs == attributes | text
 
 
+@pytest.mark.parametrize("theirs", [{"attr_types": 5}, {"table": 5}, {"unlimited": 5}, {"subarrays": [1]}, 5])
+def test_what_others_write_under_our_name_is_not_taken_for_ours(tmp_path, theirs):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", attributes={"icecore": theirs, "units": "m"})
+    group.create_array("x", data=np.arange(3), attributes={"icecore": theirs, "units": "m"})
+    pack(tmp_path / "x.zarr", tmp_path / "r", group="/")
+    pack(tmp_path / "r", tmp_path / "again", group="/")
+    repo = open_repo(tmp_path / "again")
+    assert repo.attrs == repo["/x"].attrs == {"units": "m"}
+    assert repo["/x"][:].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("metadata", ["5", "[]", "[" * 100_000, "null", "{"])
 def test_a_folder_with_metadata_of_nothing_is_a_folder(tmp_path, metadata):
     (tmp_path / "x").mkdir()
