@@ -444,3 +444,16 @@ def test_a_missing_package_is_told_by_its_extra(
     monkeypatch.setattr("icecore.sources.import_module", missing)
     with pytest.raises(errors.Error, match=re.escape(f"pip install 'icecore[{extra}]'")):
         open_source(str(tmp_path / "k.json"))
+
+
+def test_a_bad_name_in_a_list_leaves_the_others(archive, tmp_path):
+    lines = ["# of two", "", "a.dat", "gone.h5", "c.npy"]
+    (archive / "list.txt").write_text("\r\n".join(lines), encoding="utf-8-sig")
+    with pytest.raises(errors.Error, match=r"no file at .*gone\.h5"):
+        pack(f"@{archive}/list.txt", tmp_path / "r")
+    report = pack(f"@{archive}/list.txt", tmp_path / "r", keep_going=True)
+    assert [failure.name for failure in report.failures] == [str(archive / "gone.h5")]
+    assert list(open_repo(tmp_path / "r")) == ["/a", "/a/x", "/c", "/c/c"]
+    (tmp_path / "list.txt").write_text("r:/a\n")
+    pack(f"@{tmp_path}/list.txt", tmp_path / "again")
+    assert "/a/x" in open_repo(tmp_path / "again")
