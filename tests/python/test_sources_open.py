@@ -457,3 +457,14 @@ def test_a_bad_name_in_a_list_leaves_the_others(archive, tmp_path):
     (tmp_path / "list.txt").write_text("r:/a\n")
     pack(f"@{tmp_path}/list.txt", tmp_path / "again")
     assert "/a/x" in open_repo(tmp_path / "again")
+
+
+@pytest.mark.parametrize("names", [5, "x", ["x"], ["x", 3], {"x": 0}, None])
+def test_names_of_axes_that_are_none_are_an_attribute(tmp_path, names):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
+    group.create_array("x", data=np.zeros((2, 3)), attributes={"_ARRAY_DIMENSIONS": names})
+    group.create_array("y", data=np.zeros((2, 3)), attributes={"_ARRAY_DIMENSIONS": ["y", "x"]})
+    pack(tmp_path / "x.zarr", tmp_path / "r", group="/")
+    repo = open_repo(tmp_path / "r")
+    assert (repo["/x"].dims, repo["/x"].attrs["_ARRAY_DIMENSIONS"]) == ((None, None), names)
+    assert (repo["/y"].dims, "_ARRAY_DIMENSIONS" in repo["/y"].attrs) == (("y", "x"), False)
