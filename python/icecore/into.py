@@ -15,6 +15,9 @@ from icecore.sources.stitch import Stitched
 from icecore.sourcing import Failure, Source
 from icecore.writer import Writer
 
+#: what links of a repository that is packed may have become
+_LOST = ("source-changed", "source-missing")
+
 
 def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
     """The repository, or None where there is none."""
@@ -122,7 +125,8 @@ def apart(writer: Writer, step: Step, failures: list[Failure] | None) -> Iterato
         if failures is not None and error.kind == "corrupt" and isinstance(step.entry.read, Stitched):
             raise step.entry.read.damaged(step.entry.shape) or error from error
         is_new = step.old is None and step.replaced is None
-        if not is_new or error.kind not in ("corrupt", "unsupported"):
+        lost = error.kind in _LOST and not isinstance(step.entry.read, Stitched)
+        if not is_new or not (lost or error.kind in ("corrupt", "unsupported")):
             raise
         if failures is None:
             raise errors.or_rest(error) from error

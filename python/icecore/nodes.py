@@ -17,6 +17,17 @@ HIDDEN = ("__icecore__", SUMMARY, "__followed__")
 SOURCES = f"/{HIDDEN[0]}"
 #: the attribute under which icecore keeps what Zarr has no place for
 OURS = "icecore"
+#: what its parts are; others may have written anything there
+_PARTS: dict[str, type] = {
+    "attr_types": dict,
+    "codec": dict,
+    "enum": list,
+    "fill": str,
+    "subarrays": dict,
+    "summary": dict,
+    "table": dict,
+    "unlimited": list,
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,9 @@ class Node:
     def ours(self) -> dict[str, Any]:
         """What icecore keeps about the node: types of attributes, axes that grow."""
         kept = self.document.get("attributes", {}).get(OURS)
-        return kept if isinstance(kept, dict) else {}
+        if not isinstance(kept, dict):
+            return {}
+        return {name: part for name, part in kept.items() if isinstance(part, _PARTS.get(name, object))}
 
     @property
     def dtype_label(self) -> str:

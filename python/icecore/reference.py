@@ -13,7 +13,7 @@ _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _NEARLY = re.compile(r"^(s3|https?|file|memory):/?(?!/)", re.IGNORECASE)
 #: what lies in the folder of a repository; folders of data have one of these now and then, not several
 _PARTS = ("repo", "refs", "snapshots", "transactions")
-_INSIDE = re.compile(r"^(?P<repo>.+?[^:/]):(?P<path>/(?!/).*)$")
+_INSIDE = re.compile(r"^(?P<repo>.*?[^:/]):(?P<path>/(?!/).*)$")
 
 
 def named(place: str | os.PathLike[str]) -> str:

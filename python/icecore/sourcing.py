@@ -17,7 +17,7 @@ from icecore import errors, reference
 from icecore.array import Array
 from icecore.attributes import typed
 from icecore.nodes import OURS
-from icecore.sources import expand
+from icecore.sources import expand, listed
 from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, damage
 from icecore.sources.held import Held
 from icecore.sources.identity import is_remote
@@ -81,7 +81,10 @@ def gather(
     if isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray)):
         named = list(sources)
     found: list[Source | Failure | str] = []
-    for name in [reference.named(name) for name in named]:
+    for name in _each([reference.named(name) for name in named]):
+        if isinstance(name, Failure):
+            found.append(name)
+            continue
         try:
             if repositories and is_repository(name):
                 found.append(_from_repo(name, storage, keep_going=not whole))
@@ -102,6 +105,17 @@ def gather(
             good.append(source)
     described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
     return good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described]
+
+
+def _each(named: Iterable[str]) -> Iterator[str | Failure]:
+    """The names, those in a list one by one: one that is bad there leaves the others."""
+    for name in named:
+        try:
+            names = listed(name)
+        except errors.Error as error:
+            yield Failure.of(name, error)
+        else:
+            yield from [name] if names is None else names
 
 
 def _indexed(

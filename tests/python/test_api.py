@@ -467,6 +467,7 @@ def test_split_references(tmp_path: Path) -> None:
     assert split_ref("s3://bucket/me@home/new.icecore") == ("s3://bucket/me@home/new.icecore", None)
     assert split_ref("s3://bucket/me@home/new.icecore@v1") == ("s3://bucket/me@home/new.icecore", "v1")
     assert split_path("moon.icecore@v1:/wrf/t2m") == ("moon.icecore@v1", "/wrf/t2m")
+    assert split_path("r:/wrf") == ("r", "/wrf")
     assert split_path("s3://bucket/moon:/wrf") == ("s3://bucket/moon", "/wrf")
     assert split_path("s3://bucket/moon") == ("s3://bucket/moon", None)
     assert stem("https://host/a/granule.h5?key=1") == "granule"

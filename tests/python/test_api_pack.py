@@ -251,3 +251,22 @@ def test_damage_is_named_by_file_and_array(tmp_path: Path) -> None:
         where = f"(bytes {info.byte_offset}..{info.byte_offset + info.size} of {files[1]})"
         assert where in caught.value.message
     assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize("becomes", ["another", "nothing"])
+def test_links_of_a_repository_that_lead_nowhere_leave_the_rest(tmp_path: Path, becomes: str) -> None:
+    for name in ("old", "good"):
+        np.save(tmp_path / f"{name}.npy", np.arange(1000))
+    icecore.link([tmp_path / "old.npy", tmp_path / "good.npy"], tmp_path / "r", group="/")
+    if becomes == "another":
+        np.save(tmp_path / "old.npy", np.arange(1001))
+    else:
+        (tmp_path / "old.npy").unlink()
+    with pytest.raises(icecore.Error, match="keep-going") as caught:
+        icecore.pack(tmp_path / "r", tmp_path / "p", group="/")
+    assert caught.value.kind == ("source-changed" if becomes == "another" else "source-missing")
+    report = icecore.pack(tmp_path / "r", tmp_path / "p", group="/", keep_going=True)
+    assert [(failure.name, failure.kind) for failure in report.failures] == [("/old", caught.value.kind)]
+    repo = icecore.open(tmp_path / "p")
+    assert list(repo) == ["/good"]
+    assert repo["/good"][::999].tolist() == [0, 999]

@@ -374,6 +374,17 @@ def test_integers_of_more_than_64_bits_in_attributes_keep_their_digits(tmp_path)
     assert repo["/x"].attrs == attributes | text
 
 
+@pytest.mark.parametrize("theirs", [{"attr_types": 5}, {"table": 5}, {"unlimited": 5}, {"subarrays": [1]}, 5])
+def test_what_others_write_under_our_name_is_not_taken_for_ours(tmp_path, theirs):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", attributes={"icecore": theirs, "units": "m"})
+    group.create_array("x", data=np.arange(3), attributes={"icecore": theirs, "units": "m"})
+    pack(tmp_path / "x.zarr", tmp_path / "r", group="/")
+    pack(tmp_path / "r", tmp_path / "again", group="/")
+    repo = open_repo(tmp_path / "again")
+    assert repo.attrs == repo["/x"].attrs == {"units": "m"}
+    assert repo["/x"][:].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("metadata", ["5", "[]", "[" * 100_000, "null", "{"])
 def test_a_folder_with_metadata_of_nothing_is_a_folder(tmp_path, metadata):
     (tmp_path / "x").mkdir()
@@ -433,3 +444,27 @@ def test_a_missing_package_is_told_by_its_extra(
     monkeypatch.setattr("icecore.sources.import_module", missing)
     with pytest.raises(errors.Error, match=re.escape(f"pip install 'icecore[{extra}]'")):
         open_source(str(tmp_path / "k.json"))
+
+
+def test_a_bad_name_in_a_list_leaves_the_others(archive, tmp_path):
+    lines = ["# of two", "", "a.dat", "gone.h5", "c.npy"]
+    (archive / "list.txt").write_text("\r\n".join(lines), encoding="utf-8-sig")
+    with pytest.raises(errors.Error, match=r"no file at .*gone\.h5"):
+        pack(f"@{archive}/list.txt", tmp_path / "r")
+    report = pack(f"@{archive}/list.txt", tmp_path / "r", keep_going=True)
+    assert [failure.name for failure in report.failures] == [str(archive / "gone.h5")]
+    assert list(open_repo(tmp_path / "r")) == ["/a", "/a/x", "/c", "/c/c"]
+    (tmp_path / "list.txt").write_text("r:/a\n")
+    pack(f"@{tmp_path}/list.txt", tmp_path / "again")
+    assert "/a/x" in open_repo(tmp_path / "again")
+
+
+@pytest.mark.parametrize("names", [5, "x", ["x"], ["x", 3], {"x": 0}, None])
+def test_names_of_axes_that_are_none_are_an_attribute(tmp_path, names):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=2)
+    group.create_array("x", data=np.zeros((2, 3)), attributes={"_ARRAY_DIMENSIONS": names})
+    group.create_array("y", data=np.zeros((2, 3)), attributes={"_ARRAY_DIMENSIONS": ["y", "x"]})
+    pack(tmp_path / "x.zarr", tmp_path / "r", group="/")
+    repo = open_repo(tmp_path / "r")
+    assert (repo["/x"].dims, repo["/x"].attrs["_ARRAY_DIMENSIONS"]) == ((None, None), names)
+    assert (repo["/y"].dims, "_ARRAY_DIMENSIONS" in repo["/y"].attrs) == (("y", "x"), False)

@@ -211,8 +211,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         return [source]
     if source.startswith("~") and not os.path.exists(source):
         source = os.path.expanduser(source)  # which shells leave alone between quotes
-    if source.startswith("@") and not os.path.exists(source):
-        return _from_list(source[1:])
+    if (names := listed(source)) is not None:
+        return [path for name in names for path in expand(name)]
     if os.path.isdir(source):
         return [source] if _folder_format(source) else _from_folder(source)
     if os.path.exists(source):
@@ -246,22 +246,27 @@ def _beside(source: str) -> str:
     return suggestion(name, names if len(names) <= _FEW else (), "check the path")
 
 
-def _from_list(path: str) -> list[str]:
+def listed(source: str) -> list[str] | None:
+    """What the list ``@list.txt`` names, a source a line; None for what is no list.
+
+    Raises:
+        Error: ``source-missing`` where it can't be read, or names nothing.
+    """
+    if not source.startswith("@") or os.path.exists(source):
+        return None
+    path = source[1:]
     try:
-        with open(path, encoding="utf-8") as file:
+        with builtins.open(path, encoding="utf-8-sig") as file:
             lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"can't read the list {path}: {reason}"
         raise errors.make("source-missing", message, "@ names a file with one source per line") from error
-    base = os.path.dirname(path)
-    found: list[str] = []
-    for line in lines:
-        if line and not line.startswith("#"):
-            found += expand(line if is_remote(line) or os.path.isabs(line) else os.path.join(base, line))
-    if not found:
+    names = [line for line in lines if line and not line.startswith("#")]
+    if not names:
         raise errors.make("source-missing", f"the list {path} names no source", "one source per line")
-    return found
+    base = os.path.dirname(path)
+    return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
 
 
 def _from_folder(folder: str) -> list[str]:

@@ -192,7 +192,7 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
     attrs = dict(array.attrs)
     declared = metadata.to_dict().get("data_type")
     if metadata.zarr_format == 2:
-        dims = tuple(attrs.pop(_DIMENSIONS, (None,) * array.ndim))
+        dims = _dimensions(attrs, array.ndim)
         kind = None
         # In version 2 xarray keeps _FillValue in the array's fill value.
         if array.fill_value is not None and "_FillValue" not in attrs:
@@ -206,7 +206,7 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
     return ArrayEntry(
         path=path,
         shape=tuple(int(n) for n in array.shape),
-        dims=dims if len(dims) == array.ndim else (None,) * array.ndim,
+        dims=dims,
         data_type="variable_length_bytes" if binary else data_type(dtype),
         dtype=dtype,
         chunks=_chunks(array),
@@ -217,6 +217,17 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
         held=partial(_held, reader, array),
         note="already Zarr: pack it, or open it as it is",
     )
+
+
+def _dimensions(attrs: dict[str, Any], ndim: int) -> tuple[str | None, ...]:
+    """The names of axes that xarray keeps in an attribute of version 2, taken out of ``attrs``; an attribute
+    that is none stays there.
+    """
+    names = attrs.get(_DIMENSIONS)
+    if not isinstance(names, list) or len(names) != ndim or not all(isinstance(name, str) for name in names):
+        return (None,) * ndim
+    del attrs[_DIMENSIONS]
+    return tuple(names)
 
 
 def _chunks(array: Any) -> tuple[int, ...]:
