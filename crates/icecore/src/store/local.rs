@@ -1,7 +1,7 @@
 //! Local files, read with `pread`: no memory map, because a linked file that shrinks would end the process by a signal.
 
 use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -127,7 +127,12 @@ impl LocalFile {
 }
 
 fn opened(path: &Path, name: &str, linked: bool) -> Result<(File, Stamp)> {
-    let file = File::open(path).map_err(|e| open_error(name, linked, &e))?;
+    // A pipe with nobody at its other end would be waited for.
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|e| open_error(name, linked, &e))?;
     let metadata = file.metadata().map_err(|e| open_error(name, linked, &e))?;
     if !metadata.is_file() {
         return Err(Error::new(ErrorKind::Io, format!("{name} is not a regular file")));
@@ -214,5 +219,13 @@ mod tests {
         );
         assert_eq!(LocalFile::open(&path.join("y"), true).unwrap_err().kind, ErrorKind::Io);
         assert_eq!(LocalFile::open(&dir.path().join("y"), true).unwrap_err().kind, ErrorKind::SourceMissing);
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!(LocalFile::open(&path, true).unwrap_err().kind, ErrorKind::Io);
     }
 }
