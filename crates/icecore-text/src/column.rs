@@ -253,17 +253,14 @@ impl Column {
         let body = self.frame.body(cell).filter(|body| !body.starts_with(b"\""));
         let body = body.unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
         let read = match &self.style {
-            Style::Time(style) => {
-                let own = style.parse(body).or_else(|| style.parse(&style.filled(body)?));
-                own.or_else(|| style.parse_elsewhere(body))
-            }
-            _ => std::str::from_utf8(body).ok().filter(|b| b.len() <= 15).and_then(|b| i64::from_str_radix(b, 16).ok()),
+            Style::Time(style) => style.read(body, self.scale),
+            _ => std::str::from_utf8(body)
+                .ok()
+                .filter(|b| b.len() <= 15)
+                .and_then(|b| i64::from_str_radix(b, 16).ok())
+                .map(Some),
         };
-        let value = match &self.style {
-            Style::Time(style) => read.and_then(|k| k.checked_mul(self.ticks(style)?)),
-            _ => read,
-        };
-        let value = value.filter(|k| *k != i64::MIN);
+        let value = read.flatten().filter(|k| *k != i64::MIN);
         v.push(value.unwrap_or(i64::MIN));
         let Some(value) = value else { return misfit(cell, read.is_some()) };
         let mut again = Vec::with_capacity(cell.len());

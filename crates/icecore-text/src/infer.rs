@@ -1,10 +1,11 @@
 //! From a sample of cells to the style that prints most of them.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
+use crate::fraction::digits;
 use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
@@ -315,17 +316,13 @@ impl Sample<'_> {
 
     fn time(&self, frame: &Frame) -> Option<Column> {
         let frame = self.padded(frame);
-        let digits_of = |body: &[u8]| {
-            let point = body.iter().rposition(|b| *b == b'.');
-            point.map_or(0, |at| body[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count())
-        };
         // Some writers leave a fraction of zero away.
         let bodies =
             self.cells.iter().filter_map(|c| frame.body(c)).filter(|b| b.first().is_some_and(u8::is_ascii_digit));
-        let bodies: Vec<(usize, &[u8])> = bodies.map(|body| (digits_of(body), body)).collect();
-        let digits = bodies.iter().map(|(digits, _)| *digits).max()?;
-        let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == digits).map(|b| b.1).take(TRIED).collect();
-        let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
+        let bodies: Vec<(usize, &[u8])> = bodies.map(|body| (digits(body), body)).collect();
+        let most = bodies.iter().map(|(digits, _)| *digits).max()?;
+        let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == most).map(|b| b.1).take(TRIED).collect();
+        let fraction = if (1..=9).contains(&most) { format!(".%{most}") } else { String::new() };
         let there =
             commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
         let begins = |pattern: &str| {
@@ -357,7 +354,18 @@ impl Sample<'_> {
         // Where no day is past 12 nobody knows which of the two is the month.
         let Style::Time(style) = &best.style else { return None };
         let other = style.exchanged().map(|style| self.column(&frame, Style::Time(style), 0, 64));
-        other.is_none_or(|other| self.valued(&other) < self.valued(&best)).then_some(best)
+        other.is_none_or(|other| self.valued(&other) < self.valued(&best)).then_some(())?;
+        self.coarser(best, bodies.iter().map(|(digits, _)| *digits).collect())
+    }
+
+    /// The same times in the ticks of the finest, in the pattern that prints the most of them.
+    fn coarser(&self, finest: Column, written: BTreeSet<usize>) -> Option<Column> {
+        let Style::Time(style) = &finest.style else { return None };
+        let columns = written.into_iter().filter_map(|digits| style.with_fraction(digits)).map(|other| {
+            let scale = if other.unit() == style.unit() { 0 } else { style.digits().unwrap_or(0) as u8 };
+            self.column(&finest.frame, Style::Time(other), scale, 64)
+        });
+        self.best(std::iter::once(finest.clone()).chain(columns).collect())
     }
 
     fn words(&self, frame: &Frame) -> Column {

@@ -13,6 +13,7 @@ mod elements;
 mod escapes;
 mod fixed;
 mod format;
+mod fraction;
 mod frame;
 mod grid;
 mod grid_check;

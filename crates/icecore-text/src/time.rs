@@ -96,7 +96,7 @@ fn put(value: i64, width: usize, out: &mut Vec<u8>) {
 }
 
 /// Seconds that local time is ahead of UTC by, of `+02:00`, `-0330` or `+02`.
-fn offset(zone: &[u8]) -> Option<i64> {
+pub(crate) fn offset(zone: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match zone {
         [sign, a, b] => (sign, [*a, *b], [b'0'; 2]),
         [sign, a, b, c, d] | [sign, a, b, b':', c, d] => (sign, [*a, *b], [*c, *d]),
@@ -120,7 +120,7 @@ pub(crate) fn zone(body: &[u8]) -> Option<&[u8]> {
 
 impl TimeStyle {
     /// What stands behind the last field.
-    fn tail(&self) -> &str {
+    pub(crate) fn tail(&self) -> &str {
         let behind = self.pattern.rfind('%').map_or(0, |at| at + 2);
         self.pattern.get(behind..).unwrap_or_default()
     }
@@ -154,7 +154,7 @@ impl TimeStyle {
     }
 
     /// Digits of the fraction of a second that are written.
-    fn fraction(&self) -> u32 {
+    pub(crate) fn fraction(&self) -> u32 {
         let fields = self.pattern.as_bytes().array_windows().filter(|[mark, _]| *mark == b'%');
         fields.filter_map(|[_, field]| char::from(*field).to_digit(10)).filter(|n| *n > 0).min().unwrap_or(0)
     }
@@ -237,28 +237,6 @@ impl TimeStyle {
             }
         }
         Some((parts, rest))
-    }
-
-    /// The ticks of a time with another offset than the pattern's, as in summer.
-    pub fn parse_elsewhere(&self, body: &[u8]) -> Option<i64> {
-        offset(self.tail().as_bytes())?;
-        let there = std::str::from_utf8(zone(body)?).ok()?;
-        let pattern = format!("{}{there}", self.pattern.strip_suffix(self.tail())?);
-        let style = Self { pattern };
-        style.parse(body).or_else(|| style.parse(&style.filled(body)?))
-    }
-
-    /// A time with fewer digits of a fraction than the pattern has, or none, with zeros for those that it lacks.
-    pub fn filled(&self, body: &[u8]) -> Option<Vec<u8>> {
-        let digits = self.fraction() as usize;
-        let lacking = self.length()?.checked_sub(body.len()).filter(|n| digits > 0 && (1..=digits + 1).contains(n))?;
-        let tail = self.tail().as_bytes();
-        let (time, zone) = match body.strip_suffix(b"Z") {
-            Some(time) => (time, &b"Z"[..]),
-            None => body.strip_suffix(tail).map_or((body, &b""[..]), |time| (time, tail)),
-        };
-        let point: &[u8] = if lacking > digits { b"." } else { b"" };
-        Some([time, point, &b"000000000"[..lacking - point.len()], zone].concat())
     }
 
     fn join(&self, parts: &Parts) -> Option<i64> {

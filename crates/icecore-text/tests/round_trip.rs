@@ -295,6 +295,23 @@ fn a_fraction_of_zero_may_be_left_away() {
 }
 
 #[test]
+fn a_rare_fraction_leaves_the_others_their_pattern() {
+    let rows = b"2020-01-01T00:00:00Z\n2020-01-01T00:00:01Z\n2020-01-01T00:00:02.25Z\n2020-01-01T00:00:03Z\n";
+    let format = delimited(rows);
+    assert_eq!(check(&format, rows), (4, 1));
+    let Values::Int(ticks) = &parse(&format, rows, true).unwrap().columns[0] else { panic!("no times") };
+    assert_eq!([ticks[1] - ticks[0], ticks[2] - ticks[0]], [1000, 2250]);
+    // A format that knows of no fractions holds those of zero, and tells of the others.
+    let format = delimited(b"2020-01-01T00:00:00+01:00\n2020-01-01T00:00:01+01:00\n");
+    let text = b"2020-01-01T00:00:01.000+01:00\n2020-01-01T01:00:02.00+02:00\n2020-01-01T00:00:03.5+01:00\n";
+    check(&format, text);
+    let parsed = parse(&format, text, true).unwrap();
+    let Values::Int(ticks) = &parsed.columns[0] else { panic!("no times") };
+    assert_eq!((ticks[1] - ticks[0], ticks[2]), (1, i64::MIN));
+    assert_eq!((parsed.lost[0].count, parsed.junk[0].count), (1, 0));
+}
+
+#[test]
 fn times_and_reals() {
     let rows = b"1997-12-16T11:42:56.312Z,16:00:59,2000-366,1.5E-03,0.1,3EE9\n\
                  2000-02-29T23:59:59.999Z,23:59:60,1999-001,-2.5E+10,12.125,00FF\n";

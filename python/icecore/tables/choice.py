@@ -150,7 +150,7 @@ def _settled(column: dict[str, Any], step: int, pco: Codec) -> Iterator[list[Cod
 
 
 def _integers(column: dict[str, Any]) -> list[Codec]:
-    if not column["scale"]:
+    if not column["scale"] or "number" not in column["style"]:  # of times it says how long a tick is
         return []
     scaled = {"scale": column["scale"], "dtype": "int64", "escapes": ["NaN"]}
     return [{"name": "icecore.decimal", "configuration": scaled}]

@@ -62,7 +62,7 @@ def _finer(old: Column, new: Column) -> Column | None:
     if kinds[0].kind != kinds[1].kind or (units[0] != units[1] and "D" in units):
         return None
     unit = max(units, key=lambda unit: PLACES.get(unit, -1))
-    return {**stored(new), "scale": 0 if unit == units[1] else PLACES[unit]}
+    return {**stored(new), "scale": new["scale"] if unit == units[1] else PLACES[unit]}
 
 
 def _both(old: Column, new: Column) -> Column | None:

@@ -1,0 +1,63 @@
+//! Times that are written otherwise than a pattern says: with another fraction of a second or another offset.
+
+use crate::loose::POW10;
+use crate::time::{TimeStyle, offset, zone};
+
+impl TimeStyle {
+    /// The value of `body` in ticks of an array, of `scale` decimal places of a second where those are more than the
+    /// pattern's; `None` where it is no time, nothing in it where the array can't hold it.
+    pub(crate) fn read(&self, body: &[u8], scale: u8) -> Option<Option<i64>> {
+        let own = self.parse(body).or_else(|| self.parse(&self.filled(body)?)).or_else(|| self.parse_elsewhere(body));
+        match (own, u32::from(scale)) {
+            (Some(ticks), 0) => Some(Some(ticks)),
+            (Some(ticks), places) => Some(rescaled(ticks, self.digits()?, places)),
+            (None, places) => {
+                let finer = self.with_fraction(digits(body)).filter(|style| style.fraction() > self.fraction())?;
+                let ticks = finer.parse(body).or_else(|| finer.parse_elsewhere(body))?;
+                Some(rescaled(ticks, finer.digits()?, places.max(self.digits()?)))
+            }
+        }
+    }
+
+    /// With so many digits of a fraction of a second; `None` where it has no seconds.
+    pub(crate) fn with_fraction(&self, digits: usize) -> Option<Self> {
+        let (time, rest) = self.pattern.split_at_checked(self.pattern.find("%S")? + 2)?;
+        let behind = rest.strip_prefix(".%").and_then(|rest| rest.get(1..)).unwrap_or(rest);
+        let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
+        Some(Self { pattern: format!("{time}{fraction}{behind}") })
+    }
+
+    /// The ticks of a time with another offset than the pattern's, as in summer.
+    pub fn parse_elsewhere(&self, body: &[u8]) -> Option<i64> {
+        offset(self.tail().as_bytes())?;
+        let there = std::str::from_utf8(zone(body)?).ok()?;
+        let pattern = format!("{}{there}", self.pattern.strip_suffix(self.tail())?);
+        let style = Self { pattern };
+        style.parse(body).or_else(|| style.parse(&style.filled(body)?))
+    }
+
+    /// A time with fewer digits of a fraction than the pattern has, or none, with zeros for those that it lacks.
+    pub fn filled(&self, body: &[u8]) -> Option<Vec<u8>> {
+        let digits = self.fraction() as usize;
+        let lacking = self.length()?.checked_sub(body.len()).filter(|n| digits > 0 && (1..=digits + 1).contains(n))?;
+        let tail = self.tail().as_bytes();
+        let (time, zone) = match body.strip_suffix(b"Z") {
+            Some(time) => (time, &b"Z"[..]),
+            None => body.strip_suffix(tail).map_or((body, &b""[..]), |time| (time, tail)),
+        };
+        let point: &[u8] = if lacking > digits { b"." } else { b"" };
+        Some([time, point, &b"000000000"[..lacking - point.len()], zone].concat())
+    }
+}
+
+/// Digits of the fraction of a second that a time is written with.
+pub(crate) fn digits(body: &[u8]) -> usize {
+    let point = body.iter().rposition(|b| *b == b'.');
+    point.and_then(|at| body.get(at + 1..)).map_or(0, |rest| rest.iter().take_while(|b| b.is_ascii_digit()).count())
+}
+
+/// Ticks of so many decimal places of a second as ticks of others; `None` where they don't say the same.
+fn rescaled(ticks: i64, from: u32, to: u32) -> Option<i64> {
+    let unit = *POW10.get(from.abs_diff(to) as usize)?;
+    if to >= from { ticks.checked_mul(unit) } else { (ticks % unit == 0).then(|| ticks / unit) }
+}
