@@ -19,6 +19,7 @@ from xarray.core import indexing
 from icecore import errors, reference
 from icecore.array import Array, precision
 from icecore.attributes import fill, typed
+from icecore.companions import BOUNDS, names
 from icecore.group import Group
 from icecore.repo import Repo
 from icecore.repo import open as open_repo
@@ -73,7 +74,7 @@ class IcecoreBackend(BackendEntrypoint):
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
                 attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact,
-                and so are coordinates of dimensions, times and their bounds: data are found by them.
+                and so are coordinates, times, their bounds and grid mappings: data are found by them.
                 What would be read as ``_FillValue`` or ``missing_value``, or as the array's own fill value,
                 is read exactly, so that the same elements are masked.
         """
@@ -259,11 +260,17 @@ def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
 
 
 def _axes(group: Group) -> set[str]:
-    """The variables that say where data are: coordinates of dimensions, times, and the bounds of both."""
-    found = set()
-    for name, array in group.arrays.items():
+    """The variables that say where data are: coordinates of dimensions, those that variables name, times, and
+    the bounds of all these.
+    """
+    arrays = group.arrays
+    found = set(names(group.attrs, "coordinates"))
+    for name, array in arrays.items():
+        found |= set(names(array.attrs, "coordinates", "grid_mapping"))
         if array.dims == (name,) or " since " in str(array.attrs.get("units", "")):
-            found |= {name, str(array.attrs.get("bounds", name))}
+            found.add(name)
+    for name in found & arrays.keys():
+        found |= set(names(arrays[name].attrs, *BOUNDS))
     return found
 
 
