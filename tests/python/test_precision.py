@@ -208,6 +208,20 @@ def test_xarray_coordinates_that_variables_name_are_exact() -> None:
         assert np.array_equal(ds.lon.values, places)
 
 
+def test_xarray_keeps_the_bound_behind_an_offset() -> None:
+    """-10.01 + 10 would be off by more than its own size."""
+    xr = pytest.importorskip("xarray")
+    repo = icecore.create("memory://offset")
+    stored = np.linspace(-10.01, -9.99, 50)
+    with repo.writer() as w:
+        for name, attrs in (("v", {"scale_factor": 2.0, "add_offset": 20.0}), ("w", {"scale_factor": 2.0})):
+            w.array(f"/{name}", "f8", (50,), ("x",), codec="planes", attrs=attrs)[...] = stored
+    with xr.open_dataset(repo.url, engine="icecore", rtol=0.01) as ds:
+        assert np.array_equal(ds.v.values, stored * 2 + 20)
+        assert ds.w.attrs["rtol_bound"] == 2**-13
+        assert not np.array_equal(ds.w.values, stored * 2)
+
+
 @pytest.mark.parametrize(
     ("dtype", "bounds"),
     [
