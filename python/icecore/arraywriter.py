@@ -293,8 +293,10 @@ class ArrayWriter:
             self._write_tail()
 
     def shorten(self, is_last: bool) -> None:
-        """Before a commit: shorter shards, where those there are suit it badly."""
-        if self._suiting is not None and self._tail is not None:
+        """Before a commit: shorter shards, where those there are suit it badly. An array that was left alone
+        stays as it is: others may have changed it.
+        """
+        if self._suiting is not None and self._tail is not None and self._seen == self._writer._commits:
             self._regrid(self._suiting.shorter(self._tail, self.unit[0], is_last))
 
     def _lengthen(self) -> bool:
@@ -393,7 +395,7 @@ class ArrayWriter:
         return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
 
     def _fresh(self) -> None:
-        """After a commit of this writer others may have committed too: then go on from what they left.
+        """With a commit of this writer those of others come in: then go on from what they left.
 
         Raises:
             Error: ``not-found`` where this writer deleted the array; ``conflict`` where others did, or made
@@ -404,8 +406,8 @@ class ArrayWriter:
             raise errors.make("not-found", f"{self.path} was deleted by this writer", hint)
         if self._seen == self._writer._commits:
             return
-        self._seen = self._writer._commits
-        if self._writer._native.base() == self._writer.snapshot_id:
+        seen, self._seen = self._seen, self._writer._commits
+        if not self._writer._met_others(seen):
             return
         text = self._writer._native.document(self.path)
         if text is None:

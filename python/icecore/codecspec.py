@@ -132,17 +132,20 @@ def check(spec: Spec, portable: bool = False) -> None:
 
 
 def fit(codecs: Sequence[Codec], data_type: Any, dtype: np.dtype[Any], path: str, rank: int) -> None:
-    """Whether the codecs suit an array of so many axes: that they name others would show only when the first
-    chunk is written, with a run's data behind it.
+    """Whether the codecs suit an array of this type and so many axes: that they name others would show only
+    when the first chunk is written, with a run's data behind it.
 
     Raises:
-        Error: ``format``.
+        Error: ``format``, ``unsupported``.
     """
     from icecore import _icecore
 
+    try:
+        chain = _icecore.Chain(json.dumps(codecs), json.dumps(data_type))
+    except errors.Error as error:
+        raise errors.make(error.kind, f"{path}: {error.message}", error.hint) from None
     if dtype.kind in "OT":
         return
-    chain = _icecore.Chain(json.dumps(codecs), json.dumps(data_type))
     try:
         chain.encode(np.zeros(dtype.itemsize, "u1"), (1,) * rank)
     except errors.Error as error:

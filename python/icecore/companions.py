@@ -4,13 +4,13 @@ it. CF 1.12, chapters 5 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from icecore.array import Array
 from icecore.selection import per_axis
 
-_BOUNDS = ("bounds", "climatology")
+BOUNDS = ("bounds", "climatology")
 
 
 def along(array: Array, axis: int) -> Array | None:
@@ -30,15 +30,9 @@ def companions(array: Array, sel: tuple[Any, ...]) -> Iterator[tuple[Array, tupl
     cuts = dict(zip(array.dims, per_axis(sel, array.ndim), strict=True))
     lengths = dict(zip(array.dims, array.shape, strict=True))
     found = [along(array, axis) for axis in range(array.ndim)]
-    found += [_near(array, name) for name in _names(array, "coordinates")]
-    found += [
-        _near(each, name)
-        for each in found
-        if each is not None
-        for key in _BOUNDS
-        for name in _names(each, key)
-    ]
-    found += [_near(array, name) for name in _names(array, "grid_mapping")]
+    found += [_near(array, name) for name in names(array.attrs, "coordinates")]
+    found += [_near(each, name) for each in found if each is not None for name in names(each.attrs, *BOUNDS)]
+    found += [_near(array, name) for name in names(array.attrs, "grid_mapping")]
     for each in {each.path: each for each in found if each is not None}.values():
         shape = zip(each.dims, each.shape, strict=True)
         fits = all(array.dims.count(dim) < 2 and lengths.get(dim, n) == n for dim, n in shape)
@@ -55,8 +49,8 @@ def _near(array: Array, name: str) -> Array | None:
     return found if isinstance(found, Array) else None
 
 
-def _names(array: Array, key: str) -> list[str]:
-    """The words of an attribute that names variables; of ``crs: x y`` all three."""
-    value = array.attrs.get(key)
-    words = value.replace(":", " ").split() if isinstance(value, str) else []
-    return [word for word in words if "/" not in word]
+def names(attrs: Mapping[str, Any], *keys: str) -> Iterator[str]:
+    """The words of attributes that name variables; of ``crs: x y`` all three."""
+    for value in map(attrs.get, keys):
+        words = value.replace(":", " ").split() if isinstance(value, str) else []
+        yield from (word for word in words if "/" not in word)

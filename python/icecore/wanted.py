@@ -86,6 +86,7 @@ class Wanted:
                 kind, entry.shape, where.chunk, read, self.goal, self.portable, alone, held
             )
         codecs = codecspec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
+        codecspec.fit(codecs, entry.data_type, entry.dtype, step.path, len(entry.shape))
         return plan.Planned(codecs)
 
 

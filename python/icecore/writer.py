@@ -78,6 +78,10 @@ class Writer:
         self._rounds = Rounds(commit_every, commit_seconds)
         self._commit_every = commit_every
         self._commits = 0
+        #: the version that was committed last, and after how many commits others were met last
+        self._known = self._native.base()
+        self._met = 0
+        self._stored, self._deleted = 0, False
         self._closed = False
         self._process = os.getpid()
         #: the array of which something was broken off in the middle
@@ -240,6 +244,7 @@ class Writer:
             self._arrays.pop(known).is_deleted = True
             self._rounds.leaves(known)
         self._native.delete(path)
+        self._deleted = True
         summary = f"/{SUMMARY}{path}"
         if self._native.exists(summary):
             self._native.delete(summary)
@@ -271,11 +276,39 @@ class Writer:
         except KeyboardInterrupt:
             # Python tells of Ctrl-C when the commit is over, in place of its result.
             committed = self._native.base()
-            self.snapshot_id = committed if committed != before else self.snapshot_id
+            if committed != before:
+                self.snapshot_id = committed
+                self._committed(before)
             raise
-        self._commits += 1
+        if not is_last:
+            self._committed(before)
         self._rounds.committed()
         return self.snapshot_id
+
+    def _committed(self, before: str) -> None:
+        """Count a commit of changes to version ``before``, and look whether others came first."""
+        if before != self._known:  # after the last commit: arrays used since then know
+            self._met = self._commits
+        self._commits += 1
+        # A commit without anything of this writer gives the id of somebody else's.
+        is_ours = self._native.bytes_stored > self._stored and not self._deleted
+        self._stored, self._deleted = self._native.bytes_stored, False
+        assert self.snapshot_id is not None
+        self._known = self.snapshot_id
+        if self._known == before or (is_ours and self._parent() == before):
+            return
+        self._met = self._commits
+
+    def _parent(self) -> str | None:
+        """Of the version that was committed last; None where that can't be read now."""
+        try:
+            return self._repo.at(self._known).log(1)[0]["parent"]
+        except errors.Error:
+            return None
+
+    def _met_others(self, seen: int) -> bool:
+        """Whether arrays may have changed that were looked at after so many commits."""
+        return seen < self._met or self._native.base() != self._known
 
     @in_turn
     def abort(self) -> None:

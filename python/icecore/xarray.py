@@ -19,6 +19,7 @@ from xarray.core import indexing
 from icecore import errors, reference
 from icecore.array import Array, precision
 from icecore.attributes import fill, typed
+from icecore.companions import BOUNDS, names
 from icecore.group import Group
 from icecore.repo import Repo
 from icecore.repo import open as open_repo
@@ -73,7 +74,8 @@ class IcecoreBackend(BackendEntrypoint):
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
                 attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact,
-                and so are coordinates of dimensions, times and their bounds: data are found by them.
+                and so are coordinates, times, their bounds and grid mappings: data are found by them; also
+                those with an ``add_offset``, as the error would be another one behind it.
                 What would be read as ``_FillValue`` or ``missing_value``, or as the array's own fill value,
                 is read exactly, so that the same elements are masked.
         """
@@ -215,7 +217,9 @@ class _Store(AbstractDataStore):
         if array.dtype.kind != "O":
             # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
             encoding["dtype"] = array.dtype
-        rtol = self._rtol if array.dtype.kind in "fc" and name not in self._exact else None
+        # With an offset the error of what is stored says nothing of that of what it stands for.
+        exact = name in self._exact or bool(np.any(attrs.get("add_offset", 0)))
+        rtol = self._rtol if array.dtype.kind in "fc" and not exact else None
         if rtol is not None:
             bound = array.bound(rtol=rtol)
             attrs["rtol_bound"] = bound  # true of copies too, as encoding is not
@@ -259,11 +263,17 @@ def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
 
 
 def _axes(group: Group) -> set[str]:
-    """The variables that say where data are: coordinates of dimensions, times, and the bounds of both."""
-    found = set()
-    for name, array in group.arrays.items():
+    """The variables that say where data are: coordinates of dimensions, those that variables name, times, and
+    the bounds of all these.
+    """
+    arrays = group.arrays
+    found = set(names(group.attrs, "coordinates"))
+    for name, array in arrays.items():
+        found |= set(names(array.attrs, "coordinates", "grid_mapping"))
         if array.dims == (name,) or " since " in str(array.attrs.get("units", "")):
-            found |= {name, str(array.attrs.get("bounds", name))}
+            found.add(name)
+    for name in found & arrays.keys():
+        found |= set(names(arrays[name].attrs, *BOUNDS))
     return found
 
 

@@ -212,6 +212,25 @@ def test_two_writers_take_turns(repo_path: str) -> None:
     assert icecore.open(repo_path)["/x"].read().tolist() == expected
 
 
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_what_others_wrote_before_a_commit_stays(repo_path: str, with_rows: bool) -> None:
+    """A commit takes it in, whether it has rows of another array or nothing to write."""
+    with icecore.create(repo_path).writer() as w:
+        for path in ("/x", "/y"):
+            w.array(path, "i4", (0,), chunks=(4,), shards=(4,))
+    one = icecore.open(repo_path).writer()
+    one["/x"].append([1, 1])
+    one.commit()
+    if with_rows:
+        one["/y"].append(1)
+    with icecore.open(repo_path).writer() as two:
+        two["/x"].append([2, 2, 2])
+    one.commit()
+    one["/x"].append([3, 3])
+    one.commit()
+    assert icecore.open(repo_path)["/x"].read().tolist() == [1, 1, 2, 2, 2, 3, 3]
+
+
 def test_two_writers_at_once_is_a_conflict(repo_path: str) -> None:
     repo = icecore.create(repo_path)
     with repo.writer() as w:

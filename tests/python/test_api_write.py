@@ -534,6 +534,21 @@ def test_codecs_of_other_axes_are_refused_at_once(codecs: list[dict[str, object]
     assert caught.value.kind == "format"
 
 
+@pytest.mark.parametrize("dtype", ["?", "S3", str])
+def test_codecs_of_other_types_name_the_array(tmp_path: Path, dtype: Any) -> None:
+    """By a writer and by a pack."""
+    codec = '[{"name": "icecore.predict"}]'
+    repo = icecore.create(tmp_path / "r.icecore")
+    with repo.writer() as w:
+        with pytest.raises(icecore.Error, match=r"^/g/a: .*icecore\.predict of") as caught:
+            w.array("/g/a", dtype, (3,), codec=codec)
+        assert caught.value.kind == "unsupported"
+        w.array("/g/a", dtype, (3,))[...] = np.ones(3, dtype)
+    with pytest.raises(icecore.Error, match=r"^/b/g/a: .*icecore\.predict of") as caught:
+        icecore.pack(tmp_path / "r.icecore", into=tmp_path / "p.icecore", group="/b", codec=codec)
+    assert caught.value.kind == "unsupported"
+
+
 def test_what_fails_behind_the_scenes_names_its_array(tmp_path: Path) -> None:
     decimal = {"name": "icecore.decimal", "configuration": {"scale": 1, "dtype": "int32"}}
 

@@ -189,6 +189,39 @@ def test_xarray_where_data_are_is_exact() -> None:
         assert not np.array_equal(ds.v.values, np.broadcast_to(lat / 3, (5, 64)))
 
 
+def test_xarray_coordinates_that_variables_name_are_exact() -> None:
+    """As of a swath, whose places are arrays of two axes."""
+    xr = pytest.importorskip("xarray")
+    repo = icecore.create("memory://exact-swath")
+    places = np.linspace(-179.8, 179.9, 24).reshape(4, 6)
+    of = {"coordinates": "lat lon", "grid_mapping": "crs"}
+    with repo.writer() as w:
+        w.group("/", {"coordinates": "height"})
+        for name, attrs in (("lat", {"bounds": "corners"}), ("lon", {}), ("v", of), ("w", {})):
+            w.array(f"/{name}", "f8", (4, 6), ("y", "x"), codec="planes", attrs=attrs)[...] = places
+        w.array("/corners", "f8", (4, 6, 4), ("y", "x", "c"), codec="planes")[...] = places[..., None]
+        w.array("/height", "f8", (), codec="planes")[...] = 1.1
+        w.array("/crs", "f8", (), codec="planes")[...] = 1.1
+    with xr.open_dataset(repo.url, engine="icecore", rtol=0.05) as ds:
+        exact = {name for name, found in ds.variables.items() if "rtol_bound" not in found.attrs}
+        assert exact == {"lat", "lon", "corners", "height", "crs"}
+        assert np.array_equal(ds.lon.values, places)
+
+
+def test_xarray_keeps_the_bound_behind_an_offset() -> None:
+    """-10.01 + 10 would be off by more than its own size."""
+    xr = pytest.importorskip("xarray")
+    repo = icecore.create("memory://offset")
+    stored = np.linspace(-10.01, -9.99, 50)
+    with repo.writer() as w:
+        for name, attrs in (("v", {"scale_factor": 2.0, "add_offset": 20.0}), ("w", {"scale_factor": 2.0})):
+            w.array(f"/{name}", "f8", (50,), ("x",), codec="planes", attrs=attrs)[...] = stored
+    with xr.open_dataset(repo.url, engine="icecore", rtol=0.01) as ds:
+        assert np.array_equal(ds.v.values, stored * 2 + 20)
+        assert ds.w.attrs["rtol_bound"] == 2**-13
+        assert not np.array_equal(ds.w.values, stored * 2)
+
+
 @pytest.mark.parametrize(
     ("dtype", "bounds"),
     [

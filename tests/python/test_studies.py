@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
 from icecore.studies import labels, pds, study
-from icecore.studies.pstore import field, ingestion, layouts, precision, scaling
+from icecore.studies.pstore import field, ingestion, layouts, precision, scaling, schemes
 from icecore.studies.scatter import Point, named_ones
 
 
@@ -44,6 +44,21 @@ def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {str(row[0]).split(",")[0] for row in bounds.rows} == {"mine", "field"}
     assert all(row[2] <= row[1] * (1 + 1e-6) for row in bounds.rows)
     assert all(row[1] == 0 for row in bounds.rows if str(row[0]).endswith("4 of 4"))
+
+
+def test_fields_that_say_nothing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the rain of a dry day: nothing is stored of it. Fields of one name go by their paths."""
+    monkeypatch.setattr(icecore, "assay", functools.partial(icecore.assay, portable=True), raising=False)
+    monkeypatch.setattr(precision, "_REPEATS", 1)
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        noise = np.random.default_rng(3).normal(0, 1, 70_000).astype("f4")
+        for path, values in (("/a/t", noise), ("/b/t", noise), ("/rain", np.zeros_like(noise))):
+            w.array(path, "f4", noise.shape, codec=field.planes())[...] = values
+    fields = list(icecore.open(tmp_path / "r.icecore").arrays.values())
+    for part, table in ((schemes, 1), (precision, 2)):
+        outcome = part.measure(tmp_path, fields, lambda _: None)
+        assert {str(row[0]).split(",")[0] for row in outcome.tables[0].rows} == {"/a/t", "/b/t"}
+        assert [f"rain: left out of table {table}" in note for note in outcome.notes] == [True]
 
 
 def test_little_data_takes_little_time() -> None:

@@ -79,6 +79,12 @@ def opened(url: Path | str, path: str) -> icecore.Array:
     return array
 
 
+def labels(fields: Sequence[icecore.Array]) -> list[str]:
+    """What the fields are called in tables and figures: by their paths where two have one name."""
+    names = [array.name for array in fields]
+    return [array.path if names.count(name) > 1 else name for array, name in zip(fields, names, strict=True)]
+
+
 def pack(work: Path, steps: int, say: Callable[[str], None]) -> dict[str, icecore.Array]:
     """The made field, once as shuffle + zstd and once in planes."""
     result = {}

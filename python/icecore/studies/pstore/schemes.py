@@ -10,6 +10,7 @@ import icecore
 from icecore.analyzer.families import FAMILIES, family
 from icecore.analyzer.measure import Candidate
 from icecore.studies import figures
+from icecore.studies.pstore import field
 from icecore.studies.scatter import Point
 from icecore.studies.study import Outcome, Table
 
@@ -25,12 +26,18 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         "icecore, speed": [],
         "best scheme of others": [],
     }
-    for array in fields:
+    outcome = Outcome("schemes", [table], [everything])
+    shown: list[str] = []
+    for array, label in zip(fields, field.labels(fields), strict=True):
         say(f"assay: {array.path}")
         measured = icecore.assay(array).arrays[0]
+        if not measured.candidates:
+            outcome.notes.append(f"{label}: left out of table 1, as it holds nothing but the fill value")
+            continue
+        shown.append(label)
         for candidate in measured.candidates:
             if candidate.ratio:
-                name = f"{array.name}, {candidate.label}"
+                name = f"{label}, {candidate.label}"
                 figure = (candidate.ratio, candidate.write, candidate.read)
                 row = [name, *figure, " ".join(candidate.chosen_for)]
                 everything.rows.append(row)
@@ -44,8 +51,7 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         best["best scheme of others"].append(
             max(c.ratio for c in measured.candidates if c.ratio and not _ours(c))
         )
-    everywhere = {label: figure for label, figure in found.items() if len(figure) == len(fields)}
-    outcome = Outcome("schemes", [table], [everything])
+    everywhere = {label: figure for label, figure in found.items() if len(figure) == len(shown)}
     mean = {
         label: [harmonic_mean([f[i] for f in all_of]) for i in range(3)]
         for label, all_of in everywhere.items()
@@ -73,9 +79,9 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
             folder / "pstore-3.png",
             "Figure 3: ratio, field by field",
             ("field", "ratio"),
-            {name: (list(range(len(fields))), ratios) for name, ratios in best.items()},
+            {name: (list(range(len(shown))), ratios) for name, ratios in best.items()},
             "y",
-            ticks={number: array.name for number, array in enumerate(fields)},
+            ticks=dict(enumerate(shown)),
             joined=False,
         ),
     ]
