@@ -17,14 +17,18 @@ _INSIDE = re.compile(r"^(?P<repo>.*?[^:/]):(?P<path>/(?!/).*)$")
 
 
 def named(place: str | os.PathLike[str]) -> str:
-    """What names a file, a folder, a URL or a repository, as text.
+    """What names a file, a folder, a URL or a repository, as text; the scheme of a URL in small letters.
 
     Raises:
-        Error: ``invalid`` for what is no name: numbers, an open file, bytes.
+        Error: ``invalid`` for what is no name: numbers, an open file, bytes, an empty text.
     """
     text = os.fspath(place) if isinstance(place, (str, os.PathLike)) else place
+    if text == "":  # which to the system is the working directory
+        message = "the name of a file or a repository is empty"
+        raise errors.make("invalid", message, "is a variable unset? The working directory is named by .")
     if isinstance(text, str):
-        return text
+        scheme = _SCHEME.match(text)
+        return text if scheme is None else scheme[0].lower() + text[scheme.end() :]
     message = f"a file or a repository is named by a text or a Path, not by {type(place).__name__}"
     raise errors.make(
         "invalid", message, "numbers are written by repo.writer(): w.array('/x', a.dtype, a.shape)[...] = a"
@@ -83,7 +87,7 @@ def _in_folder(text: str, at: int) -> bool:
     if text[:at].endswith(".icecore"):
         return slash >= 0 and not is_url(text) and Path(text[:slash]).expanduser().is_dir()
     if slash < 0:
-        return not is_url(text) and text.endswith(".icecore") and not Path(text[:at]).expanduser().exists()
+        return text.endswith(".icecore") and (is_url(text) or not Path(text[:at]).expanduser().exists())
     if is_url(text):
         return text.endswith(".icecore")
     return Path(text[:slash]).expanduser().is_dir() or not Path(text[:at]).expanduser().exists()

@@ -86,3 +86,13 @@ def test_folders_whose_names_are_not_utf8(tmp_path: Path) -> None:
     repo = icecore.open(tmp_path / "r.icecore")
     assert repo["/link/x"][...].tolist() == repo["/pack/x"][...].tolist() == list(range(9))
     assert repo.verify(deep=True) == []
+
+
+def test_names_of_nothing(tmp_path: Path) -> None:
+    """An unset variable is not the working directory, and a link that leads nowhere is told."""
+    with pytest.raises(icecore.Error, match="is empty"):
+        icecore.create("")
+    (tmp_path / "x.nc").symlink_to("nowhere")
+    with pytest.raises(icecore.Error) as caught:
+        icecore.link(tmp_path / "x.nc", tmp_path / "r.icecore")
+    assert "a link to nowhere" in caught.value.hint

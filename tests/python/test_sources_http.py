@@ -175,3 +175,28 @@ def test_repositories_on_servers_that_hide_what_is_not_there(site, tmp_path, mod
     site.mode = "denied"
     with pytest.raises(PermissionError):
         icecore.open(f"{site.url}/moon.icecore")
+
+
+def test_addresses_as_people_write_them(site, tmp_path):
+    """With blanks and letters beyond ASCII, and schemes in capitals."""
+    np.save(site.folder / "a ü.npy", np.arange(5))
+    host = site.url.removeprefix("http")
+    icecore.link(f"HTTP{host}/a ü.npy", into=site.folder / "moon.icecore", group="/f")
+    assert next(iter(icecore.open(site.folder / "moon.icecore").arrays.values()))[...].tolist() == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+    far = icecore.open(f"HTTP{host}/moon.icecore")
+    with pytest.raises(errors.Error) as caught:
+        far.gc()
+    assert caught.value.kind == "read-only"
+
+
+def test_a_redirect_that_holds_no_more_is_asked_for_again(site):
+    np.save(site.folder / "x.npy", np.arange(100_000))
+    source = sources_http.HttpBytes(f"{site.url}/x.npy")
+    source._where = f"{site.url}/signed-for-a-minute/x.npy"
+    assert len(source.read_at(200_000, 1000)) == 1000

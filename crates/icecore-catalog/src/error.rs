@@ -88,7 +88,7 @@ pub fn causes(error: &dyn StdError) -> String {
     text
 }
 
-fn read_only(message: &str) -> Error {
+pub(crate) fn read_only(message: &str) -> Error {
     Error::new(ErrorKind::ReadOnly, message)
         .hint("http(s) repositories can only be read: write to a folder or to s3://")
 }

@@ -63,6 +63,9 @@ impl Repo {
     pub fn gc(&self, older_than_us: Option<i64>, dry_run: bool) -> Result<GcReport> {
         let before = before(older_than_us)?;
         let shared = self.shared()?;
+        if matches!(shared.root, Root::Http(_)) {
+            return Err(error::read_only("a web server neither lists nor deletes objects"));
+        }
         run(async {
             // Who only counts needs no right to write, and need not wait for those who do.
             let held = if dry_run { None } else { Some(clock::turn(shared, None, &AtomicBool::new(false)).await?.0) };

@@ -238,6 +238,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
 
 def _beside(source: str) -> str:
     """A hint where there is no such file: what is called nearly so beside it."""
+    if os.path.islink(source):
+        return f"it is a link to {os.readlink(source)}, where nothing is"
     folder, name = os.path.split(source)
     try:
         names = os.listdir(folder or ".")

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from icecore import errors
+from icecore.sources.identity import legal
 from icecore.sources.stamp import Identity
 
 _BLOCK = 128 << 10
@@ -104,6 +105,8 @@ class HttpBytes:
         for attempt in range(_TRIES):
             if attempt:
                 time.sleep(max(0.2 * 4**attempt, told))
+            # A redirect of some time ago need not hold any more: where it led may be signed for a minute.
+            is_old = self._where != self.url
             try:
                 response, body = self._request(wanted, length)
             except _Refused as error:
@@ -112,6 +115,7 @@ class HttpBytes:
                 break
             except (OSError, http.client.HTTPException) as error:
                 self.close()
+                self._where = self.url
                 failure = f"{type(error).__name__}: {str(error).strip()}"
                 continue
             if response.status == 206:
@@ -120,8 +124,9 @@ class HttpBytes:
                     return response.headers, body
                 self.close()
                 continue
+            self._where = self.url
             failure = f"{response.status} {response.reason}"
-            if response.status < 500 and response.status not in (408, 429):
+            if response.status < 500 and response.status not in (408, 429) and not is_old:
                 break
             told = _asked(response.headers.get("Retry-After", ""))
             if told > _LONGEST:
@@ -139,7 +144,8 @@ class HttpBytes:
             self._connection.request("GET", target, headers=headers)
             response = self._connection.getresponse()
             if response.status in (301, 302, 303, 307, 308):
-                location = urljoin(self._where, response.headers.get("Location", ""))
+                location = response.headers.get("Location", "").encode("latin-1", "replace")
+                location = urljoin(self._where, legal(location))
                 self.close()
                 if not location.lower().startswith(("http://", "https://")) or location == self._where:
                     raise _Refused(f"{response.status}, a redirect to {location!r}")

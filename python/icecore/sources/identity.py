@@ -22,12 +22,21 @@ def file_url(path: str | os.PathLike[str]) -> str:
 
 
 def local_path(source: str) -> str:
-    """``file://`` URLs as paths; everything else as it is."""
+    """``file://`` URLs as paths, addresses on the web as they are asked for; everything else as it is."""
+    if is_remote(source):
+        return legal(source)
     if not source.startswith("file://"):
         return source
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(source).path)
+
+
+def legal(address: str | bytes) -> str:
+    """An address with what can't stand in one (blanks, ``ü``) percent-encoded, as browsers do it."""
+    from urllib.parse import quote
+
+    return quote(address, safe="%/:?#[]@!$&'()*+,;=~")
 
 
 def identity(source: str | os.PathLike[str]) -> Identity:
