@@ -173,6 +173,13 @@ def prefix(place: str | os.PathLike[str]) -> str:
     return url.rstrip("/") + "/"
 
 
+def legal(address: str | bytes) -> str:
+    """An address with what can't stand in one (blanks, ``ü``) percent-encoded, as browsers do it."""
+    from urllib.parse import quote
+
+    return quote(address, safe="%/:?#[]@!$&'()*+,;=~")
+
+
 def stem(source: str | os.PathLike[str]) -> str:
     """The group a source goes to when none is named: its file name without the last suffix."""
     text = named(source)

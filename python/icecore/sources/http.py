@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from icecore import errors
-from icecore.sources.identity import legal
+from icecore.reference import legal
 from icecore.sources.stamp import Identity
 
 _BLOCK = 128 << 10
@@ -144,8 +144,8 @@ class HttpBytes:
             self._connection.request("GET", target, headers=headers)
             response = self._connection.getresponse()
             if response.status in (301, 302, 303, 307, 308):
-                location = response.headers.get("Location", "").encode("latin-1", "replace")
-                location = urljoin(self._where, legal(location))
+                told = response.headers.get("Location", "").encode("latin-1", "replace")
+                location = urljoin(self._where, legal(told))
                 self.close()
                 if not location.lower().startswith(("http://", "https://")) or location == self._where:
                     raise _Refused(f"{response.status}, a redirect to {location!r}")

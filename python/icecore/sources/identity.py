@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from icecore import errors
+from icecore.reference import legal
 from icecore.sources.stamp import Identity as Identity
 
 REMOTE = ("http://", "https://")
@@ -30,13 +31,6 @@ def local_path(source: str) -> str:
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(source).path)
-
-
-def legal(address: str | bytes) -> str:
-    """An address with what can't stand in one (blanks, ``ü``) percent-encoded, as browsers do it."""
-    from urllib.parse import quote
-
-    return quote(address, safe="%/:?#[]@!$&'()*+,;=~")
 
 
 def identity(source: str | os.PathLike[str]) -> Identity:
