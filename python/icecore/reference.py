@@ -23,12 +23,12 @@ def named(place: str | os.PathLike[str]) -> str:
         Error: ``invalid`` for what is no name: numbers, an open file, bytes, an empty text.
     """
     text = os.fspath(place) if isinstance(place, (str, os.PathLike)) else place
-    if text == "":  # which to the system is the working directory
-        message = "the name of a file or a repository is empty"
-        raise errors.make("invalid", message, "is a variable unset? The working directory is named by .")
-    if isinstance(text, str):
+    if isinstance(text, str) and text:
         scheme = _SCHEME.match(text)
         return text if scheme is None else scheme[0].lower() + text[scheme.end() :]
+    if isinstance(text, str):  # which to the system is the working directory
+        message = "the name of a file or a repository is empty"
+        raise errors.make("invalid", message, "is a variable unset? The working directory is named by .")
     message = f"a file or a repository is named by a text or a Path, not by {type(place).__name__}"
     raise errors.make(
         "invalid", message, "numbers are written by repo.writer(): w.array('/x', a.dtype, a.shape)[...] = a"
