@@ -727,6 +727,17 @@ def test_attributes_of_every_type(tmp_path):
 
 
 @pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
+def test_an_attribute_of_our_name_is_left_out_with_a_note(tmp_path, verb):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.attrs["icecore"] = "ours?"
+        file.create_dataset("x", data=np.arange(3)).attrs["icecore"] = 1
+    report = verb(tmp_path / "a.h5", tmp_path / "r", group="/")
+    left = [str(note) for note in report.notes if "attribute icecore was left out" in str(note)]
+    assert len(left) == 2
+    assert "icecore" not in icecore.open(tmp_path / "r")["/x"].attrs
+
+
+@pytest.mark.parametrize("verb", [icecore.link, icecore.pack])
 def test_complex_attributes(tmp_path, verb):
     wanted = {
         "scalar": np.complex128(1 + 2j),

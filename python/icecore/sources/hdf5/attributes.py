@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from h5py import h5a, h5o, h5r, h5s, h5t
 
+from icecore.nodes import OURS
 from icecore.sources.attributes import text
 from icecore.sources.hdf5.types import memory_type, wider
 
@@ -55,6 +56,9 @@ def read_attributes(oid: Any, fid: Any, references: References) -> tuple[dict[st
     lost: dict[str, str] = {}
     for name in names:
         if name in _SKIPPED:
+            continue
+        if name == OURS.encode():
+            lost[OURS] = "icecore has one of its own by this name"
             continue
         aid = h5a.open(oid, name)
         try:
