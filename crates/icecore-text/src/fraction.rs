@@ -23,8 +23,7 @@ impl TimeStyle {
     pub(crate) fn with_fraction(&self, digits: usize) -> Option<Self> {
         let (time, rest) = self.pattern.split_at_checked(self.pattern.find("%S")? + 2)?;
         let behind = rest.strip_prefix(".%").and_then(|rest| rest.get(1..)).unwrap_or(rest);
-        let fraction = if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() };
-        Some(Self { pattern: format!("{time}{fraction}{behind}") })
+        Some(Self { pattern: format!("{time}{}{behind}", field(digits)) })
     }
 
     /// The ticks of a time with another offset than the pattern's, as in summer.
@@ -48,6 +47,11 @@ impl TimeStyle {
         let point: &[u8] = if lacking > digits { b"." } else { b"" };
         Some([time, point, &b"000000000"[..lacking - point.len()], zone].concat())
     }
+}
+
+/// The field of a pattern for so many digits of a fraction of a second.
+pub(crate) fn field(digits: usize) -> String {
+    if (1..=9).contains(&digits) { format!(".%{digits}") } else { String::new() }
 }
 
 /// Digits of the fraction of a second that a time is written with.

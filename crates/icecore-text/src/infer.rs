@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
-use crate::fraction::digits;
+use crate::fraction::{digits, field};
 use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
@@ -322,7 +322,7 @@ impl Sample<'_> {
         let bodies: Vec<(usize, &[u8])> = bodies.map(|body| (digits(body), body)).collect();
         let most = bodies.iter().map(|(digits, _)| *digits).max()?;
         let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == most).map(|b| b.1).take(TRIED).collect();
-        let fraction = if (1..=9).contains(&most) { format!(".%{most}") } else { String::new() };
+        let fraction = field(most);
         let there =
             commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
         let begins = |pattern: &str| {
