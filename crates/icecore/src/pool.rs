@@ -73,8 +73,12 @@ struct Permit(&'static AtomicBool);
 impl Permit {
     fn taken() -> Option<Self> {
         static TAKEN: PerProcess<AtomicBool> = PerProcess::new();
-        let taken = TAKEN.get_or(|_| AtomicBool::new(false));
-        (!taken.swap(true, Ordering::Acquire)).then_some(Self(taken))
+        Self::of(TAKEN.get_or(|_| AtomicBool::new(false)))
+    }
+
+    fn of(taken: &'static AtomicBool) -> Option<Self> {
+        // Made only where it is given: one that is made and dropped would give back another's.
+        (!taken.swap(true, Ordering::Acquire)).then(|| Self(taken))
     }
 }
 
@@ -124,6 +128,15 @@ mod tests {
         })
         .unwrap();
         assert!(runs.iter().all(|r| r.load(Ordering::Relaxed) == 1));
+    }
+
+    #[test]
+    fn a_refused_permit_leaves_that_of_another_taken() {
+        static TAKEN: AtomicBool = AtomicBool::new(false);
+        let held = Permit::of(&TAKEN);
+        assert!(held.is_some() && (0..2).all(|_| Permit::of(&TAKEN).is_none()));
+        drop(held);
+        assert!(Permit::of(&TAKEN).is_some());
     }
 
     #[test]
