@@ -3,14 +3,17 @@
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
-/// A function as it is and, where the processor has them, with shifts by any register: a sixth less time where bits are read.
+/// A function as it is and, where the processor has them, with shifts by any register (a sixth less time where bits are read)
+/// and with shuffles of bytes: `SHUFFLES` tells its body which.
 macro_rules! with_bmi {
     ($name:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr) => {
         pub(super) fn $name($($arg: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "bmi1,bmi2")]
+                #[target_feature(enable = "bmi1,bmi2,ssse3")]
                 fn with($($arg: $type),*) -> $result {
+                    #[allow(dead_code, reason = "not all ask")]
+                    const SHUFFLES: bool = true;
                     $body
                 }
                 if crate::processor::has_bmi() {
@@ -18,6 +21,8 @@ macro_rules! with_bmi {
                     return unsafe { with($($arg),*) };
                 }
             }
+            #[allow(dead_code, reason = "not all ask")]
+            const SHUFFLES: bool = false;
             $body
         }
     };
@@ -33,14 +38,14 @@ pub(crate) fn has_avx2() -> bool {
     *HAS.get_or_init(|| !is_portable() && std::arch::is_x86_feature_detected!("avx2"))
 }
 
-/// Both sets of instructions for bits.
+/// Both sets of instructions for bits, and shuffles of bytes, which all processors have that have them.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn has_bmi() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
         let both = std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2");
-        !is_portable() && both
+        !is_portable() && both && std::arch::is_x86_feature_detected!("ssse3")
     })
 }
 

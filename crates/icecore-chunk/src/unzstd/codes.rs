@@ -1,5 +1,8 @@
 //! What the codes of sequences stand for (RFC 8878, 3.1.1.3.2.1).
 
+/// More than there are of any kind.
+pub(super) const CODES: usize = 64;
+
 /// A kind of code: lengths of literals, offsets, lengths of matches.
 pub(super) struct Kind {
     /// The largest code.
@@ -9,30 +12,42 @@ pub(super) struct Kind {
     /// What goes without being said.
     pub usual: &'static [i16],
     pub usual_log: u32,
-    /// What a code stands for: a number, and how many bits are added to it.
-    pub meaning: fn(usize) -> (u32, u32),
+    /// What each code stands for: a number, and how many bits are added to it.
+    pub meanings: [(u32, u8); CODES],
 }
 
-pub(super) const LITERALS: Kind = Kind {
+macro_rules! each {
+    ($meaning:ident, $most:expr) => {{
+        let mut meanings = [(0, 0); CODES];
+        let mut code = 0;
+        while code <= $most {
+            meanings[code] = $meaning(code);
+            code += 1;
+        }
+        meanings
+    }};
+}
+
+pub(super) static LITERALS: Kind = Kind {
     most: 35,
     log: 9,
     usual: &[
         4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1,
     ],
     usual_log: 6,
-    meaning: literals,
+    meanings: each!(literals, 35),
 };
 
-pub(super) const OFFSETS: Kind = Kind {
+pub(super) static OFFSETS: Kind = Kind {
     // 31 too, but repetitions from 2 GiB before are left to libzstd.
     most: 30,
     log: 8,
     usual: &[1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1],
     usual_log: 5,
-    meaning: offset,
+    meanings: each!(offset, 30),
 };
 
-pub(super) const MATCHES: Kind = Kind {
+pub(super) static MATCHES: Kind = Kind {
     most: 52,
     log: 9,
     usual: &[
@@ -40,11 +55,11 @@ pub(super) const MATCHES: Kind = Kind {
         1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
     ],
     usual_log: 6,
-    meaning: matches,
+    meanings: each!(matches, 52),
 };
 
-fn literals(code: usize) -> (u32, u32) {
-    const MORE: [(u32, u32); 20] = [
+const fn literals(code: usize) -> (u32, u8) {
+    const MORE: [(u32, u8); 20] = [
         (16, 1),
         (18, 1),
         (20, 1),
@@ -66,11 +81,11 @@ fn literals(code: usize) -> (u32, u32) {
         (32768, 15),
         (65536, 16),
     ];
-    code.checked_sub(16).map_or((code as u32, 0), |more| MORE[more])
+    if code < 16 { (code as u32, 0) } else { MORE[code - 16] }
 }
 
-fn matches(code: usize) -> (u32, u32) {
-    const MORE: [(u32, u32); 21] = [
+const fn matches(code: usize) -> (u32, u8) {
+    const MORE: [(u32, u8); 21] = [
         (35, 1),
         (37, 1),
         (39, 1),
@@ -93,9 +108,9 @@ fn matches(code: usize) -> (u32, u32) {
         (32771, 15),
         (65539, 16),
     ];
-    code.checked_sub(32).map_or((code as u32 + 3, 0), |more| MORE[more])
+    if code < 32 { (code as u32 + 3, 0) } else { MORE[code - 32] }
 }
 
-fn offset(code: usize) -> (u32, u32) {
-    (1 << code, code as u32)
+const fn offset(code: usize) -> (u32, u8) {
+    (1 << code, code as u8)
 }

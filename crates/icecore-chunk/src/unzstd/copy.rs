@@ -47,3 +47,44 @@ pub(super) unsafe fn repeat(at: *mut u8, length: usize, distance: usize) {
         }
     }
 }
+
+/// Repeats 16 bytes from `distance` before `at`, however near: a shuffle makes what is not there yet out of what is.
+///
+/// # Safety
+/// There are `distance` bytes in front of `at`, 1 at least, and 16 from there on may be written.
+#[inline(always)]
+pub(super) unsafe fn near(at: *mut u8, distance: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as the caller says, and where this is called the processor has the instruction. A row has 16 bytes.
+    unsafe {
+        use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128};
+        let there = _mm_loadu_si128(at.sub(distance).cast());
+        let order = _mm_load_si128(ORDERS.0.as_ptr().add(distance.min(16)).cast::<__m128i>());
+        _mm_storeu_si128(at.cast(), _mm_shuffle_epi8(there, order));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: as the caller says.
+    unsafe {
+        repeat(at, 16, distance);
+    }
+}
+
+/// For each distance: which of the 16 bytes from there on come where.
+#[cfg(target_arch = "x86_64")]
+#[repr(align(16))]
+struct Orders([[u8; 16]; 17]);
+
+#[cfg(target_arch = "x86_64")]
+static ORDERS: Orders = {
+    let mut rows = [[0; 16]; 17];
+    let mut distance = 1;
+    while distance <= 16 {
+        let mut i = 0;
+        while i < 16 {
+            rows[distance][i] = (i % distance) as u8;
+            i += 1;
+        }
+        distance += 1;
+    }
+    Orders(rows)
+};

@@ -8,23 +8,36 @@ use crate::processor::with_bmi;
 
 with_bmi!(single_stream, (streams: &mut [Stream<'_>; 1], table: &Huffman) -> (), by_turns(streams, table));
 with_bmi!(four_streams, (streams: &mut [Stream<'_>; 4], table: &Huffman) -> (), by_turns(streams, table));
-with_bmi!(sequences, (lane: Lane, limits: &Limits, tables: &Tables) -> (Lane, Turn), short_ones(lane, limits, tables));
+with_bmi!(
+    sequences,
+    (lane: &mut Lane, limits: &Limits, tables: &Tables) -> Turn,
+    short_ones::<SHUFFLES>(lane, limits, tables)
+);
 
 /// Goes on until there is no room for a turn, or one ends otherwise.
 #[inline(always)]
-fn short_ones(lane: Lane, limits: &Limits, tables: &Tables) -> (Lane, Turn) {
-    // By a pointer: limits are read again for each turn, a register of their own they are not worth.
-    let (mut lane, limits): (Lane, *const Limits) = (lane, limits);
+fn short_ones<const NEAR: bool>(lane: &mut Lane, limits: &Limits, tables: &Tables) -> Turn {
+    if tables.often_again() {
+        rounds::<NEAR, true>(lane, limits, tables)
+    } else {
+        rounds::<false, false>(lane, limits, tables)
+    }
+}
+
+/// Turns as long as there is room for some.
+#[inline(always)]
+fn rounds<const NEAR: bool, const AGAIN: bool>(lane: &mut Lane, limits: &Limits, tables: &Tables) -> Turn {
     loop {
-        // SAFETY: they are there.
-        let turns = lane.turns(unsafe { &*limits });
+        let turns = lane.turns(limits);
         if turns == 0 {
-            return (lane, Turn::Next);
+            return Turn::Next;
         }
-        let mut to_go = turns;
+        // By a pointer: limits are read again for each turn, a register of their own they are not worth.
+        let limit: *const Limits = limits;
+        let (mut here, mut to_go) = (*lane, turns);
         let turn = loop {
             // SAFETY: there is room.
-            let turn = unsafe { lane.turn(tables, limits) };
+            let turn = unsafe { here.turn::<NEAR, AGAIN>(tables, limit, &mut lane.undone) };
             if turn != Turn::Next {
                 break turn;
             }
@@ -33,11 +46,12 @@ fn short_ones(lane: Lane, limits: &Limits, tables: &Tables) -> (Lane, Turn) {
                 break turn;
             }
         };
-        lane.left -= turns - to_go + usize::from(matches!(turn, Turn::Undone(_)));
-        // SAFETY: they are there.
-        let turn = lane.settle(turn, unsafe { &*limits });
+        here.undone = lane.undone;
+        here.left -= turns - to_go + usize::from(turn == Turn::Undone);
+        *lane = here;
+        let turn = lane.settle(turn, limits);
         if turn != Turn::Next {
-            return (lane, turn);
+            return turn;
         }
     }
 }

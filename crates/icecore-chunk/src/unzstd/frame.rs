@@ -227,7 +227,7 @@ impl Frame<'_> {
         // SAFETY: 56 bits are left in front of it.
         lane.held = u64::from_le_bytes(unsafe { lane.from.cast::<[u8; 8]>().read() });
         let literals = lane.bytes;
-        let (lane, turn) = fast::sequences(lane, &limits, &self.desk.tables);
+        let turn = fast::sequences(&mut lane, &limits, &self.desk.tables);
         self.at = lane.at.addr() - out.addr();
         self.distances = lane.last;
         block.done += lane.bytes.addr() - literals.addr();
@@ -237,7 +237,7 @@ impl Frame<'_> {
         match turn {
             Turn::Next => Some(()),
             Turn::Careful => self.carefully(block),
-            Turn::Undone(sequence) => self.execute(block, sequence),
+            Turn::Undone => self.execute(block, lane.undone),
         }
     }
 
@@ -258,6 +258,7 @@ impl Frame<'_> {
             bytes: literals.wrapping_add(block.done),
             at: out.start.wrapping_add(self.at).cast_mut(),
             left: block.left,
+            undone: Sequence::default(),
         };
         let limits = Limits {
             start: out.start,

@@ -1,9 +1,6 @@
 //! Tables of finite state entropy (RFC 8878, 4.1).
 
-use super::codes::Kind;
-
-/// The most codes that a table has.
-const CODES: usize = 64;
+use super::codes::{CODES, Kind};
 
 /// How often each code comes, in parts of a power of two; -1 where it is even less often.
 pub(super) struct Counts {

@@ -1,6 +1,9 @@
 //! Sequences as they are read and done: what registers hold.
 
+use std::hint::select_unpredictable;
+
 use super::copy::{self, BEYOND};
+use super::literals::BEHIND;
 use super::sequences::Tables;
 
 /// Most bits that are added to what three codes stand for, where those of the next states are in the same word: 56 are.
@@ -13,7 +16,7 @@ const SHORT: usize = 16;
 pub(super) const ROOM: usize = 2 * SHORT + BEYOND;
 
 /// A sequence: bytes as they are, then a repetition.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sequence {
     pub literals: usize,
     pub length: usize,
@@ -27,7 +30,7 @@ pub(super) enum Turn {
     /// What is next must be read with care.
     Careful,
     /// A sequence was read, and is not done.
-    Undone(Sequence),
+    Undone,
 }
 
 /// What is carried from sequence to sequence.
@@ -46,6 +49,8 @@ pub(super) struct Lane {
     pub at: *mut u8,
     /// How many sequences there are to come.
     pub left: usize,
+    /// What was read last and is not done, where turns ended so.
+    pub undone: Sequence,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -72,7 +77,12 @@ impl Lane {
     pub fn turns(&self, limits: &Limits) -> usize {
         let output = (limits.at.addr() + 2 * SHORT).saturating_sub(self.at.addr()) / (2 * SHORT);
         let input = (self.from.addr() + BEFORE).saturating_sub(limits.from.addr()) / BEFORE;
-        if self.bytes.addr() > limits.bytes.addr() { 0 } else { output.min(input).min(self.left.saturating_sub(1)) }
+        if self.bytes.addr() > limits.bytes.addr() {
+            return 0;
+        }
+        // More than there are may be read, and are found to be too many when the turns are over.
+        let literals = (limits.bytes.addr() - self.bytes.addr() + BEHIND - SHORT) / (SHORT - 1);
+        output.min(input).min(literals).min(self.left.saturating_sub(1))
     }
 
     /// Takes the bytes in front of those that were used: 56 bits and more count then.
@@ -83,7 +93,7 @@ impl Lane {
     unsafe fn fill(&mut self) {
         // SAFETY: as the caller says.
         unsafe {
-            self.from = self.from.sub((self.count ^ 63) as usize >> 3);
+            self.from = self.from.add(self.count as usize >> 3).sub(7);
             self.count |= 56;
             self.held = u64::from_le_bytes(self.from.cast::<[u8; 8]>().read());
         }
@@ -101,12 +111,19 @@ impl Lane {
         (self.held.wrapping_shr(self.count as u32) & ((1 << bits) - 1)) as usize
     }
 
-    /// One sequence, not the last one.
+    /// One sequence, not the last one; what it is goes to `undone` where it is not carried out. `NEAR`: repetitions from less than
+    /// 16 bytes before are carried out as others are. `AGAIN`: repeated distances are told from new ones without a branch, which
+    /// takes longer where they are rare.
     ///
     /// # Safety
     /// There must be room: as many [`turns`](Lane::turns), if no repetition was long.
     #[inline(always)]
-    pub unsafe fn turn(&mut self, tables: &Tables, limits: *const Limits) -> Turn {
+    pub unsafe fn turn<const NEAR: bool, const AGAIN: bool>(
+        &mut self,
+        tables: &Tables,
+        limits: *const Limits,
+        undone: &mut Sequence,
+    ) -> Turn {
         // SAFETY: tables are built so that no state leads out of them.
         let (literals, offsets, matches) = unsafe {
             (
@@ -129,27 +146,33 @@ impl Lane {
             length = unsafe { self.take(matches.more) } + matches.value as usize;
             count = unsafe { self.take(literals.more) } + literals.value as usize;
         }
+        // Here, with its branch, or behind what the next turn waits for.
+        let mut far = if AGAIN { 0 } else { distance(&mut self.last, told, count) };
         self.states.literals = unsafe { self.take(literals.bits) } + usize::from(literals.next);
         self.states.matches = unsafe { self.take(matches.bits) } + usize::from(matches.next);
         self.states.offsets = unsafe { self.take(offsets.bits) } + usize::from(offsets.next);
         // SAFETY: there is room for it.
         unsafe { self.fill() };
-        let distance = distance(&mut self.last, told, count);
+        if AGAIN {
+            far = chosen(&mut self.last, told, count);
+        }
         // SAFETY: there is room for short copies.
         unsafe {
-            let from = self.at.wrapping_add(count).wrapping_sub(distance);
-            if (count | length) >= SHORT
-                || distance < SHORT
-                || from.addr() < (*limits).start.addr()
-                || self.bytes.addr() > (*limits).bytes.addr()
-            {
-                return Turn::Undone(Sequence { literals: count, length, distance });
+            let to = self.at.wrapping_add(count);
+            let from = to.wrapping_sub(far);
+            let least = if NEAR { 1 } else { SHORT };
+            if (count | length) >= SHORT || far < least || from.addr() < (*limits).start.addr() {
+                *undone = Sequence { literals: count, length, distance: far };
+                return Turn::Undone;
             }
             copy::word(self.bytes, self.at);
             self.bytes = self.bytes.add(count);
-            self.at = self.at.add(count);
-            copy::word(from, self.at);
-            self.at = self.at.add(length);
+            if NEAR {
+                copy::near(to, far)
+            } else {
+                copy::word(from, to)
+            }
+            self.at = to.add(length);
         }
         Turn::Next
     }
@@ -157,7 +180,8 @@ impl Lane {
     /// Does what was read and is not short, where there is room for it here and it is sound.
     #[inline(always)]
     pub fn settle(&mut self, turn: Turn, limits: &Limits) -> Turn {
-        let Turn::Undone(sequence) = turn else { return turn };
+        let Turn::Undone = turn else { return turn };
+        let sequence = self.undone;
         // SAFETY: there is room, which it asks for.
         if !unsafe { long(self.bytes, self.at, sequence, limits) } {
             return turn;
@@ -184,6 +208,19 @@ pub(super) fn distance(last: &mut [usize; 3], told: usize, literals: usize) -> u
         _ => a.wrapping_sub(1),
     };
     *last = [distance, a, if nth == 1 { c } else { b }];
+    distance
+}
+
+/// As [`distance`], all ways at once.
+#[inline(always)]
+fn chosen(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
+    let [a, b, c] = *last;
+    let nth = told.wrapping_sub(usize::from(literals > 0));
+    let old = select_unpredictable(nth == 1, b, a);
+    let old = select_unpredictable(nth == 2, c, old).wrapping_sub(usize::from(nth == 3));
+    let distance = select_unpredictable(told > 3, told.wrapping_sub(3), old);
+    // A told offset above 3 is none of the first three.
+    *last = [distance, select_unpredictable(nth == 0, b, a), select_unpredictable(nth < 2, c, b)];
     distance
 }
 

@@ -10,7 +10,7 @@ use super::weights::Weights;
 /// The most that a block gives.
 pub(super) const MOST: usize = 128 << 10;
 /// Bytes behind literals that may be read.
-pub(super) const BEHIND: usize = 32;
+pub(super) const BEHIND: usize = 512;
 
 /// What gives literals, kept from block to block.
 pub(super) struct Source {

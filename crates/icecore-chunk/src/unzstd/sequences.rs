@@ -23,8 +23,8 @@ impl Entry {
     const NONE: Entry = Entry { more: 0, bits: 0, next: 0, value: 0 };
 
     fn new(kind: &Kind, code: usize, bits: u32, next: usize) -> Entry {
-        let (value, more) = (kind.meaning)(code);
-        Entry { more: more as u8, bits: bits as u8, next: next as u16, value }
+        let (value, more) = kind.meanings[code & (codes::CODES - 1)];
+        Entry { more, bits: bits as u8, next: next as u16, value }
     }
 }
 
@@ -34,11 +34,13 @@ pub(super) struct Table {
     pub states: [Entry; 1 << 9],
     /// As a power of two; none where there is no table yet.
     pub log: Option<u32>,
+    /// How many of the states are those of codes 0 and 1.
+    low: usize,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Table { states: [Entry::NONE; 1 << 9], log: None }
+        Table { states: [Entry::NONE; 1 << 9], log: None, low: 0 }
     }
 }
 
@@ -46,6 +48,7 @@ impl Table {
     fn fill(&mut self, kind: &Kind, counts: &Counts) {
         counts.spread(|state, code, bits, next| self.states[state] = Entry::new(kind, code, bits, next));
         self.log = Some(counts.log);
+        self.low = counts.of[..2].iter().map(|count| usize::from(count.unsigned_abs())).sum();
     }
 
     /// Reads how it is told, in one of four ways, as `usual` in the first; how many bytes of `input` that takes.
@@ -54,7 +57,7 @@ impl Table {
             0 => {
                 let states = 1 << kind.usual_log;
                 self.states[..states].copy_from_slice(&usual.states[..states]);
-                self.log = usual.log;
+                (self.log, self.low) = (usual.log, usual.low);
                 Some(0)
             }
             1 => {
@@ -63,7 +66,7 @@ impl Table {
                     return None;
                 }
                 self.states[0] = Entry::new(kind, code, 0, 0);
-                self.log = Some(0);
+                (self.log, self.low) = (Some(0), usize::from(code < 2));
                 Some(1)
             }
             2 => {
@@ -90,6 +93,11 @@ impl Tables {
         for table in [&mut self.literals, &mut self.offsets, &mut self.matches] {
             table.log = None;
         }
+    }
+
+    /// Whether more than one sequence in 32 repeats one of the last distances: which one no branch foresees.
+    pub fn often_again(&self) -> bool {
+        self.offsets.low << 5 > 1 << self.offsets.log.unwrap_or(0)
     }
 
     /// Those that go without being said.
