@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from icecore import errors
 
@@ -159,6 +160,23 @@ def absolute(path: str) -> str:
         message = f"a path in a repository is a text, not {type(path).__name__} ({path!r})"
         raise errors.make("invalid", message, 'name an array or a group: "/wrf/t2m"')
     return "/" + "/".join(part for part in path.split("/") if part)
+
+
+def version(ref: str, what: str = "a version") -> str:
+    """What names a version (or is to be its name), as text.
+
+    Raises:
+        Error: ``invalid`` for what is no text: a commit of ``repo.log()``, a date.
+    """
+    if isinstance(ref, str):
+        return ref
+    given: Any = ref
+    hint = 'a branch, a tag, a snapshot id or an ISO time: "main"'
+    if isinstance(given, dict) and isinstance(given.get("id"), str):
+        hint = f'give its id: "{given["id"]}"'
+    elif hasattr(given, "isoformat"):
+        hint = f'give it as text, in UTC if it has no offset: "{given.isoformat()}"'
+    raise errors.make("invalid", f"{what} is named by a text, not by {type(given).__name__}", hint)
 
 
 def join(parent: str, child: str) -> str:
