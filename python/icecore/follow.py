@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors, ledger, reference
@@ -114,7 +113,7 @@ class Follower:
                 no file could be packed with.
         """
         checked(**options)
-        self._folder = Path(folder).expanduser()
+        self._folder = reference.local(folder)
         if not str(folder) or not self._folder.is_dir():
             raise errors.make(
                 "not-found", f"{str(folder)!r} is no folder", "name the folder that files appear in"
