@@ -43,6 +43,14 @@ def look(folder: Path, pattern: str) -> list[Seen]:
     ]
 
 
+def has_changed(folder: Path, file: Seen) -> bool:
+    """Whether a file is another one than was seen: it is written still. One that is gone is no other one."""
+    with suppress(FileNotFoundError):
+        stat = os.stat(folder / file.name)
+        return (stat.st_size, stat.st_mtime_ns) != (file.size, file.mtime_ns)
+    return False
+
+
 def _is_named(name: str) -> bool:
     return not name.startswith(".") and not name.endswith(_UNFINISHED)
 

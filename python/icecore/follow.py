@@ -7,15 +7,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors, ledger, reference
-from icecore.arriving import Arrivals, Seen, look
+from icecore.arriving import Arrivals, Seen, has_changed, look
 from icecore.into import destination
 from icecore.packing import checked, pack
 from icecore.report import Report
 from icecore.sourcing import Failure
+
+if TYPE_CHECKING:
+    from icecore.writer import Writer
 
 #: how often a file is tried while others who follow commit
 _ATTEMPTS = 10
@@ -69,7 +71,8 @@ class Follower:
 
     A file is complete when its size and time of change are the same at two looks, ``poll`` seconds apart, or
     when a file of its name with ``.done`` after it lies beside it. Names that begin with a dot or end in
-    ``.tmp``, ``.part`` or ``.partial`` are left alone until they are renamed. Files are taken in the order of
+    ``.tmp``, ``.part`` or ``.partial`` are left alone until they are renamed. One that is written to while it
+    is packed was not complete: it is left to a later look. Files are taken in the order of
     their names. With ``concat`` one that is not complete, or can't be packed, holds up those after it: rows
     can only be added at the end.
 
@@ -110,7 +113,7 @@ class Follower:
                 no file could be packed with.
         """
         checked(**options)
-        self._folder = Path(folder).expanduser()
+        self._folder = reference.local(folder)
         if not str(folder) or not self._folder.is_dir():
             raise errors.make(
                 "not-found", f"{str(folder)!r} is no folder", "name the folder that files appear in"
@@ -127,12 +130,14 @@ class Follower:
         self._taken: dict[str, Seen] = {}
         self._rows = 0
         self._refused: dict[str, Seen] = {}
+        self._unfinished: set[str] = set()
         self._keep_going = keep_going
         self._slow = ("", 0)
         self._look_up()
 
     def step(self) -> Iterator[Event]:
         """Look once, and take what is complete."""
+        self._unfinished.clear()
         ready, growing = self._arrivals.complete(look(self._folder, self._pattern))
         first = min((file.name for file in growing), default=None) if self._concat is not None else None
         later = [file for file in ready if first is not None and file.name > first]
@@ -157,7 +162,10 @@ class Follower:
             report, taken = self._take(files)
         except errors.Error as error:
             if len(files) == 1:
-                yield self._refuse(files[0], error)
+                if has_changed(self._folder, files[0]):  # its writer only paused: a later look decides
+                    self._unfinished.add(files[0].name)
+                else:
+                    yield self._refuse(files[0], error)
                 return
             middle = len(files) // 2
             for half in (files[:middle], files[middle:]):
@@ -180,9 +188,9 @@ class Follower:
 
     def _holds_up(self, name: str) -> bool:
         """Whether later files wait for this one: not for one whose place is taken anyway."""
-        if self._concat is None or self._keep_going or name not in self._refused:
+        if self._concat is None or name <= max(self._taken, default=""):
             return False
-        return name > max(self._taken, default="")
+        return name in self._unfinished or (name in self._refused and not self._keep_going)
 
     def _is_slow(self, name: str, waited_for: bool) -> bool:
         """Whether it is time to say that complete files wait for this one, which still grows."""
@@ -244,8 +252,21 @@ class Follower:
             raise errors.make("conflict", message, "names must sort in the order in which files come")
 
     def _pack(self, files: list[Seen]) -> Report:
-        """Pack files; their note goes into the same commit."""
+        """Pack files; their note goes into the same commit.
+
+        Raises:
+            Error: ``source-changed`` where one of them was written to since it was seen: the note would be
+                about another state than the one that was packed.
+        """
         known = self._rows
+
+        def note(writer: Writer) -> None:
+            for file in files:
+                if has_changed(self._folder, file):
+                    message = f"{file.name} changed while it was packed"
+                    raise errors.make("source-changed", message, "pack it when it is complete")
+            ledger.take(writer, self._group, files, known)
+
         return pack(
             [self._folder / file.name for file in files],
             self._into,
@@ -255,7 +276,7 @@ class Follower:
             storage=self._storage,
             grows=self._concat,
             below=self._group,
-            then=lambda writer: ledger.take(writer, self._group, files, known),
+            then=note,
             **self._options,
         )
 

@@ -186,14 +186,23 @@ def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
         rows = np.concatenate([values, np.full(rest, np.nan)]).reshape(-1, step)
         # Up and down within each: an area would be too thin to be seen where values vary little.
         ends = np.stack([_least(rows), _most(rows)], axis=1).reshape(-1)
-        plot.plot(np.repeat(x[::step], 2), ends, linewidth=0.9)
+        x, values, alone = np.repeat(x[::step], 2), ends, np.repeat(_alone(ends[::2]), 2)
     else:
-        plot.plot(x, values, linewidth=0.9)
+        alone = _alone(values)
+    (line,) = plot.plot(x, values, linewidth=0.9)
+    if alone.any():  # a line goes from one number to the next, and these have none beside them
+        plot.plot(x[alone], values[alone], ".", markersize=3, color=line.get_color())
     plot.set_xlabel(fill(along.label, _FLAT), parse_math=False)
     plot.set_ylabel(fill(drawn.label, _UPRIGHT), parse_math=False)
     for scale, axis in ((along, plot.xaxis), (drawn, plot.yaxis)):
         if scale.is_date:
             on_axis(axis)
+
+
+def _alone(values: np.ndarray) -> np.ndarray:
+    """Which are numbers with none before and none behind them."""
+    around = np.pad(np.isfinite(values), 1)
+    return around[1:-1] & ~around[:-2] & ~around[2:]
 
 
 def _least(rows: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from icecore import errors
 
@@ -35,6 +36,13 @@ def named(place: str | os.PathLike[str]) -> str:
     )
 
 
+def local(place: str | os.PathLike[str]) -> Path:
+    """A file or folder of this machine; ``~`` is a user's home where there is such a user, else part of a
+    name (``~draft.nc``).
+    """
+    return Path(os.path.expanduser(place))
+
+
 def is_url(text: str) -> bool:
     """Whether ``text`` starts with a scheme such as ``s3://``."""
     return bool(_SCHEME.match(text))
@@ -53,7 +61,7 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
         host_end = len(text) if slash < 0 else slash
         if text.startswith(("memory://", "file://")):
             host_end = 0
-    elif Path(text).expanduser().exists():
+    elif local(text).exists():
         return text, None
     at = text.rfind("@")
     if at <= host_end or at == len(text) - 1 or _in_folder(text, at):
@@ -70,12 +78,12 @@ def repository(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     text = named(text)
     repo, path = split_path(text)
     place, _ = split_ref(repo)
-    if path is not None and not is_url(place) and Path(place).expanduser().exists():
+    if path is not None and not is_url(place) and local(place).exists():
         message = f"{text} names {path} in a repository, where the repository alone should stand"
         raise errors.make(
             "invalid", message, f"name it apart: {repo} {path}, with link and pack --group {path}"
         )
-    if place.endswith("@") and not Path(place).exists() and Path(place[:-1]).expanduser().exists():
+    if place.endswith("@") and not Path(place).exists() and local(place[:-1]).exists():
         hint = "name a branch, a tag, a snapshot or a time, or leave the @ out for branch main"
         raise errors.make("invalid", f"{text} names no version behind its @", hint)
     return split_ref(text)
@@ -85,17 +93,17 @@ def _in_folder(text: str, at: int) -> bool:
     """Whether the ``@`` at ``at`` stands in a folder's name; branches may have a ``/`` in theirs."""
     slash = text.find("/", at)
     if text[:at].endswith(".icecore"):
-        return slash >= 0 and not is_url(text) and Path(text[:slash]).expanduser().is_dir()
+        return slash >= 0 and not is_url(text) and local(text[:slash]).is_dir()
     if slash < 0:
-        return text.endswith(".icecore") and (is_url(text) or not Path(text[:at]).expanduser().exists())
+        return text.endswith(".icecore") and (is_url(text) or not local(text[:at]).exists())
     if is_url(text):
         return text.endswith(".icecore")
-    return Path(text[:slash]).expanduser().is_dir() or not Path(text[:at]).expanduser().exists()
+    return local(text[:slash]).is_dir() or not local(text[:at]).exists()
 
 
 def split_path(text: str) -> tuple[str, str | None]:
     """``moon.icecore@v1:/wrf/t2m`` → (``moon.icecore@v1``, ``/wrf/t2m``); None where no path is named."""
-    if not is_url(text) and Path(text).expanduser().exists():
+    if not is_url(text) and local(text).exists():
         return text, None
     match = _INSIDE.match(text)
     return (match["repo"], match["path"]) if match else (text, None)
@@ -116,7 +124,7 @@ def location(url: str | os.PathLike[str]) -> str:
         meant = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
         message = f"{text} is neither a folder nor a URL"
         raise errors.make("invalid", message, f"a URL has two slashes: {meant}")
-    return str(Path(text).expanduser())
+    return str(local(text))
 
 
 def around(place: str) -> tuple[str, str] | None:
@@ -161,6 +169,23 @@ def absolute(path: str) -> str:
     return "/" + "/".join(part for part in path.split("/") if part)
 
 
+def version(ref: str, what: str = "a version") -> str:
+    """What names a version (or is to be its name), as text.
+
+    Raises:
+        Error: ``invalid`` for what is no text: a commit of ``repo.log()``, a date.
+    """
+    if isinstance(ref, str):
+        return ref
+    given: Any = ref
+    hint = 'a branch, a tag, a snapshot id or an ISO time: "main"'
+    if isinstance(given, dict) and isinstance(given.get("id"), str):
+        hint = f'give its id: "{given["id"]}"'
+    elif hasattr(given, "isoformat"):
+        hint = f'give it as text, in UTC if it has no offset: "{given.isoformat()}"'
+    raise errors.make("invalid", f"{what} is named by a text, not by {type(given).__name__}", hint)
+
+
 def join(parent: str, child: str) -> str:
     """``child`` below ``parent``, both paths inside a repository."""
     return absolute(f"{parent}/{child}")
@@ -169,7 +194,7 @@ def join(parent: str, child: str) -> str:
 def prefix(place: str | os.PathLike[str]) -> str:
     """A place that linked files may be read from, as a URL that ends with ``/``: a URL prefix or a folder."""
     text = os.fspath(place)
-    url = text if is_url(text) else Path(os.path.abspath(Path(text).expanduser())).as_uri()
+    url = text if is_url(text) else Path(os.path.abspath(local(text))).as_uri()
     return url.rstrip("/") + "/"
 
 

@@ -164,9 +164,9 @@ class Repo(Members):
         """The same repository at another branch, tag, snapshot id or ISO time.
 
         Raises:
-            Error: ``not-found``.
+            Error: ``not-found``; ``invalid`` for what is no text.
         """
-        return self._over(self._native.at(ref))
+        return self._over(self._native.at(reference.version(ref)))
 
     def _over(self, native: _icecore.Repo) -> Repo:
         """Another version, with this one's settings."""
@@ -324,7 +324,7 @@ class Repo(Members):
             behind the last) along each axis, clipped to the newer shape, the ``elements`` in them, and with
             ``values`` how many ``differ``, bit for bit.
         """
-        b = b if b is not None else self.snapshot_id
+        a, b = reference.version(a), self._version(b)
         found = self._native.diff(a, b)
         for what, paths in found.items():
             seen = [path for path in paths if not hidden(path)]
@@ -347,6 +347,9 @@ class Repo(Members):
         """tag → its snapshot."""
         return self._native.tags()
 
+    def _version(self, ref: str | None) -> str:
+        return self.snapshot_id if ref is None else reference.version(ref)
+
     def tag(self, name: str, ref: str | None = None) -> None:
         """Give a version (this one by default) a name that never moves.
 
@@ -354,7 +357,7 @@ class Repo(Members):
             Error: ``exists`` where a branch or tag has that name, or a tag once had it; ``not-found`` for
                 ``ref``; ``invalid`` for what can be no name; ``read-only``.
         """
-        self._native.create_tag(name, ref if ref is not None else self.snapshot_id)
+        self._native.create_tag(reference.version(name, "a tag"), self._version(ref))
 
     def branch(self, name: str, ref: str | None = None) -> None:
         """Start a branch at a version (this one by default).
@@ -362,7 +365,7 @@ class Repo(Members):
         Raises:
             Error: ``exists`` where a branch or tag has that name; else as :meth:`tag`.
         """
-        self._native.create_branch(name, ref if ref is not None else self.snapshot_id)
+        self._native.create_branch(reference.version(name, "a branch"), self._version(ref))
 
     def delete_tag(self, name: str) -> None:
         """Forget a tag; its name can't be used again.
@@ -370,7 +373,7 @@ class Repo(Members):
         Raises:
             Error: ``not-found``, ``read-only``.
         """
-        self._native.delete_tag(name)
+        self._native.delete_tag(reference.version(name, "a tag"))
 
     def delete_branch(self, name: str) -> None:
         """Forget a branch; snapshots that only it reached go at the next :meth:`gc`.
@@ -378,7 +381,7 @@ class Repo(Members):
         Raises:
             Error: ``not-found``, ``read-only``; ``invalid`` for ``main``.
         """
-        self._native.delete_branch(name)
+        self._native.delete_branch(reference.version(name, "a branch"))
 
     def gc(self, older_than_us: int | None = None, dry_run: bool = False) -> dict[str, Any]:
         """Delete objects that no version refers to, and old copies of the root object, which names all
@@ -442,7 +445,7 @@ class Repo(Members):
                 raise errors.make(
                     "read-only",
                     f"{self.ref} is not a branch, so nothing can be committed to it",
-                    "name one: branch='main'",
+                    "name one: REPO@main; in Python repo.writer(branch='main')",
                 )
         return Writer(self, message, branch, memory, commit_every, commit_seconds)
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,7 +157,7 @@ def is_repository(name: str) -> bool:
             or not place.startswith(("http://", "https://"))
             or place.rstrip("/").endswith(".icecore")
         )
-    return reference.holds_repository(Path(place.removeprefix("file://")).expanduser())
+    return reference.holds_repository(reference.local(place.removeprefix("file://")))
 
 
 def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:

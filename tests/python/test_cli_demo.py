@@ -96,6 +96,16 @@ def test_it_removes_no_repository_but_its_own(tmp_path: Path, capsys: pytest.Cap
     assert (other / "thesis.tex").read_text() == "mine"
 
 
+def test_a_folder_that_it_may_not_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def barred(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", barred)
+    with pytest.raises(icecore.Error, match="d can't be made: Permission denied") as caught:
+        demo_run.run(tmp_path / "d")
+    assert caught.value.kind == "permission"
+
+
 def test_samples_are_what_their_libraries_take_them_for(tmp_path: Path) -> None:
     netCDF4 = pytest.importorskip("netCDF4")
     samples.make(tmp_path)

@@ -35,6 +35,17 @@ def test_a_new_repository_of_any_name(tmp_path: Path, name: str) -> None:
         assert repo.verify(deep=True) == []
 
 
+def test_a_tilde_that_is_nobodys_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hdf5(Path("~draft.h5"))
+    for verb in ("link", "pack"):
+        status, _, err = run(verb, "*.h5", "--into", f"~{verb}.icecore")
+        assert status == 0, err
+        assert run("read", f"~{verb}.icecore@main", "/~draft/x", "1:3")[0] == 0
+
+
 def test_an_at_still_names_a_version(tmp_path: Path) -> None:
     icecore.create(tmp_path / "moon").tag("v1.icecore")
     assert icecore.open(f"{tmp_path}/moon@v1.icecore").ref == "v1.icecore"

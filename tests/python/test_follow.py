@@ -16,7 +16,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import ledger
+from icecore import follow, ledger
 from icecore import report as icecore_report
 from icecore.arriving import Arrivals, Seen, look
 from icecore.follow import Event, Follower
@@ -177,6 +177,35 @@ def test_a_file_that_grows_holds_up_the_later_ones(tmp_path: Path) -> None:
     assert both(each) == ["0.h5", "1.h5"]
     repo = icecore.open(tmp_path / "each.icecore")
     np.testing.assert_array_equal(repo["/1/t2m"].read(), field(1, 1))
+
+
+@pytest.mark.parametrize("concat", [None, "time"])
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_a_file_whose_writer_only_paused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concat: str | None, keep_going: bool
+) -> None:
+    """It is neither noted in a state that it no longer has, nor left out, nor overtaken."""
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    for number in range(3):
+        step(run / f"{number}.h5", number)
+    whole = (run / "1.h5").read_bytes()
+    (run / "1.h5").write_bytes(whole[: len(whole) // 2])
+    pauses = [len(whole) * 3 // 4, len(whole)]
+    before = follow.pack
+
+    def meanwhile(*args: Any, **options: Any) -> Any:
+        if pauses and any(Path(path).name == "1.h5" for path in args[0]):
+            (run / "1.h5").write_bytes(whole[: pauses.pop(0)])
+        return before(*args, **options)
+
+    monkeypatch.setattr(follow, "pack", meanwhile)
+    follower = Follower(run, into, concat=concat, keep_going=keep_going)
+    events = done([event for _ in range(9) for event in follower.step()])
+    assert events == (["0.h5", "1.h5", "2.h5"] if concat else ["0.h5", "2.h5", "1.h5"])
+    assert done(list(Follower(run, into, concat=concat).step())) == []
+    path = "/run/t2m" if concat else "/1/t2m"
+    np.testing.assert_array_equal(icecore.open(into)[path].read(), field(*((0, 3) if concat else (1, 1))))
 
 
 def test_files_that_are_there_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

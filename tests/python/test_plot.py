@@ -100,6 +100,21 @@ def test_long_lines_that_vary_little_are_seen(tmp_path: Path) -> None:
     assert ((red < 0.5) & (blue > 0.5)).any(axis=0).sum() > 850  # columns of pixels, of 1080
 
 
+@pytest.mark.parametrize("step", [2, 10_000])
+def test_numbers_with_none_beside_them_are_seen(tmp_path: Path, step: int) -> None:
+    """Where a sensor reports now and then, in a line of every number and in one of extremes."""
+    from matplotlib.image import imread
+
+    values = np.full(10 * step, np.nan, "f4")
+    values[::step] = np.arange(10)
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/rare", "f4", values.shape, ("n",))[...] = values
+    draw(icecore.open(tmp_path / "r")["/rare"], (...,), str(tmp_path / "rare.png"))
+    red, _, blue = imread(tmp_path / "rare.png")[..., :3].transpose(2, 0, 1)
+    marks = np.flatnonzero(((red < 0.5) & (blue > 0.5)).any(axis=0))
+    assert 1 + np.count_nonzero(np.diff(marks) > 1) == 10
+
+
 def test_what_nobody_wrote_is_missing(tmp_path: Path) -> None:
     """netCDF's own fill value, without an attribute that says so."""
     with icecore.create(tmp_path / "r").writer() as w:

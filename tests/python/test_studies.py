@@ -115,6 +115,19 @@ def test_a_table_without_the_column_is_refused_first(tmp_path: Path, run: Any) -
     assert "clon" in run("bench", "--help")[1]
 
 
+@pytest.mark.parametrize(
+    ("rows", "kind", "said"),
+    [("", "format", "holds no rows of a table"), ("east,1\nwest,2\n", "dtype", "clon holds text")],
+)
+def test_what_the_commands_say_of_a_file(tmp_path: Path, rows: str, kind: str, said: str) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.csv").write_text(f"clon,a\n{rows}")
+    with pytest.raises(errors.Error, match=said) as caught:
+        pds.run(tmp_path / "out", str(tmp_path / "t.csv"), lambda _: None)
+    assert caught.value.kind == kind
+    assert "-m" not in caught.value.message, "not the command"
+
+
 def test_rows_are_chosen_by_the_column_of_that_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("lat,clon\n" + "1.5,2.5\n" * 50)
     assert pds._column(tmp_path / "t.csv") == 2

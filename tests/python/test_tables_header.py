@@ -170,3 +170,26 @@ def test_an_empty_file_of_a_series_has_a_header_as_pandas_writes_it(tmp_path: Pa
         table = icecore.open(into).table("/t")
         assert list(table) == ["column_1", "t", "x"]
         assert sorted(table["x"][...].tolist()) == [2.25, 2.5, 3.5]
+
+
+def test_rows_that_begin_as_comments_do(tmp_path: Path) -> None:
+    """They were left out, unsaid, where no other row stood above them; lower down they were rows."""
+    text = b"tag,n,day\n#ff0000,1,2020-01-05\n\n!b,-,2020-01-06\nx,5,2020-01-07\n#c,7,\n"
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert repo["/t/tag"][...].tolist() == [b"#ff0000", b"!b", b"x", b"#c"]
+    said = "a row and no comment, as it seems: '#ff0000,1,2020-01-05'"
+    assert said in [note.message for note in report.notes]
+
+
+@pytest.mark.parametrize(
+    "line", ["#m,s,UTC", "#---,---,---", "# x,5,2020-01-05", "#x,5", "#x,y,z", "#2.5,5,2020-01-05"]
+)
+@pytest.mark.parametrize("first", ["x", "1.5"])
+def test_comments_below_the_names(line: str, first: str) -> None:
+    text = f"tag,n,day\n{line}\n{first},1,2020-01-05\n{first},2,2020-01-06\n".encode()
+    spec = sniff(text)
+    assert spec is not None
+    is_row = (first, line) == ("x", "#2.5,5,2020-01-05")
+    assert spec.offset == text.index(b"#" if is_row else first.encode() + b",1,")

@@ -42,6 +42,16 @@ def test_a_column_of_nothing_at_the_end(tmp_path: Path, end: bytes) -> None:
     assert repo["/t/column_3"][...].tolist() == [b"", b""]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"nan", b"NA", b'"NA"'])
+def test_a_column_of_marks_alone_at_the_end(tmp_path: Path, end: bytes, mark: bytes) -> None:
+    text = b"".join(line + end for line in (b"a,b", *(b"%d,%s" % (i, mark) for i in range(9))))
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert repo["/t/b"][...].tolist() == [mark.strip(b'"')] * 9
+
+
 @pytest.mark.parametrize("zone", ["", "Z", "+00:00", "+00"])
 def test_times_below_a_line_of_units(tmp_path: Path, zone: str) -> None:
     rows = [f"2021-03-{i:02}T00:00:00{zone},{i / 8}" for i in range(1, 29)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from icecore import text
 from icecore.cli import table
+from icecore.errors import Error
 from typer.testing import CliRunner
 
 RNG = np.random.default_rng(17)
@@ -423,3 +425,20 @@ def test_a_full_disk_does_not_keep_gc_from_making_room(repo_path: str) -> None:
     assert icecore.open(repo_path).verify(deep=True, history=True) == []
     assert icecore.open(repo_path).gc(older_than_us=2**60)["chunks"] == 1
     assert not list(chunks.iterdir())
+
+
+def test_versions_that_are_no_text(repo_path: str) -> None:
+    grid(repo_path)
+    repo = icecore.open(repo_path)
+    noon = datetime.datetime(2031, 5, 1, 12)
+    for call, hint in (
+        (lambda: repo.at(noon), "2031-05-01T12:00:00"),  # type: ignore[arg-type]
+        (lambda: repo.diff(repo.log()[0]), repo.snapshot_id),  # type: ignore[arg-type]
+        (lambda: repo.tag("v1", 1), "main"),  # type: ignore[arg-type]
+        (lambda: repo.branch(b"x"), "main"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(Error, match="named by a text, not by") as caught:
+            call()
+        assert caught.value.kind == "invalid"
+        assert hint in (caught.value.hint or "")
+    assert repo.at(noon.isoformat()).snapshot_id == repo.snapshot_id

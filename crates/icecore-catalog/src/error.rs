@@ -177,7 +177,11 @@ fn conflicts_text(conflicts: &[Conflict]) -> String {
             format!("{path} was deleted, its metadata changed here")
         }
         C::ChunkDoubleUpdate { path, chunk_coordinates, .. } => {
-            format!("{} chunks of {path} were written by both", chunk_coordinates.len())
+            let (count, word, verb) = match chunk_coordinates.len() {
+                1 => (1, "chunk", "was"),
+                many => (many, "chunks", "were"),
+            };
+            format!("{count} {word} of {path} {verb} written by both")
         }
         C::ChunksUpdatedInDeletedArray { path, .. } => format!("{path} was deleted, its chunks written here"),
         C::ChunksUpdatedInUpdatedArray { path, .. } => {
@@ -341,6 +345,10 @@ fn is_network(error: &io::Error) -> bool {
     )
 }
 
+/// The system, or the process, has as many files open as it may: on all systems of the Unix family.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
 /// An error of the operating system.
 pub(crate) fn io(error: &io::Error) -> Error {
     let (kind, hint) = match error.kind() {
@@ -358,6 +366,10 @@ pub(crate) fn io(error: &io::Error) -> Error {
             "raise the limit on the size of files (`ulimit -f`), or write to another file system: the repository is as it was at its last commit",
         ),
         _ if is_network(error) => (ErrorKind::Network, ONLINE),
+        _ if matches!(error.raw_os_error(), Some(ENFILE | EMFILE)) => (
+            ErrorKind::Io,
+            "close some, or raise the limit (`ulimit -n`): the repository is as it was at its last commit",
+        ),
         _ => (ErrorKind::Io, "check that the path exists and can be written"),
     };
     Error::new(kind, error.to_string()).hint(hint)
@@ -393,6 +405,8 @@ mod tests {
         assert_eq!(io(&io::Error::from(io::ErrorKind::StorageFull)).kind, ErrorKind::Io);
         assert_eq!(io(&io::Error::from(io::ErrorKind::PermissionDenied)).kind, ErrorKind::Permission);
         assert_eq!(io(&io::Error::from(io::ErrorKind::ConnectionRefused)).kind, ErrorKind::Network);
+        let hint = io(&io::Error::from_raw_os_error(EMFILE)).hint;
+        assert!(hint.contains("ulimit -n"), "{hint}");
     }
 
     #[test]

@@ -144,9 +144,8 @@ impl Sample<'_> {
 
     /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
     fn literals(&self) -> (Vec<u8>, Vec<u8>) {
-        // Markers stand bare beside quoted values.
         let cells = if self.cells.is_empty() { self.all } else { self.cells };
-        let around = cells.iter().filter(|cell| !is_marker(cell)).map(|cell| {
+        let around = |cell: &&'_ [u8]| {
             let (inner, returned) = cell.strip_suffix(b"\r").map_or((*cell, false), |inner| (inner, true));
             let spaces = inner.iter().take_while(|b| **b == b' ').count();
             let body = inner.get(spaces..).unwrap_or_default();
@@ -158,9 +157,13 @@ impl Sample<'_> {
                 (false, true) => b"\r",
                 (false, false) => b"",
             };
-            (lead, Reverse(tail)) // of two rows the last one may lack its carriage return
-        });
-        commonest(around).map(|(lead, Reverse(tail))| (lead.to_vec(), tail.to_vec())).unwrap_or_default()
+            (lead.to_vec(), Reverse(tail.to_vec())) // of two rows the last one may lack its carriage return
+        };
+        // Markers stand bare beside quoted values, and may be all that there is.
+        let values = commonest(cells.iter().filter(|cell| !is_marker(cell)).map(around));
+        values
+            .or_else(|| commonest(cells.iter().map(around)))
+            .map_or_else(Default::default, |(lead, Reverse(tail))| (lead, tail))
     }
 
     fn inner<'b>(&self, frame: &Frame, cell: &'b [u8]) -> &'b [u8] {

@@ -111,7 +111,8 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{folder} can't be made: {error.strerror}"
-        raise errors.make("io", message, "name another folder: icecore demo DIR") from None
+        kind = "permission" if isinstance(error, PermissionError) else "io"
+        raise errors.make(kind, message, "name another folder: icecore demo DIR") from None
     room(str(folder / REPO), _SIZE)
     repo = folder / REPO
     if repo.exists():

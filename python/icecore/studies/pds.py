@@ -8,6 +8,7 @@ A program that would take long packs only the beginning of the file, and its nam
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ from icecore.studies.study import Outcome, Table
 COLUMN, LOW, HIGH = "clon", 120.0, 120.1
 _WHERE = f"{COLUMN} > {LOW} and {COLUMN} < {HIGH}"
 _TABLE = "/table"
+#: how the command line says an error
+_OWN = re.compile(
+    r"^icecore: error\[(?P<kind>[\w-]+)\]: (?P<message>.*?)(?:\n  try: (?P<hint>.*))?\Z",
+    re.MULTILINE | re.DOTALL,
+)
 #: who made what a point stands for
 _OURS = ("icecore", "others")
 #: seconds that a program may pack, and bytes that its speed is taken from
@@ -102,8 +108,16 @@ def _clock(line: list[str] | str) -> float:
     seconds = time.perf_counter() - began
     # 1: nothing was found, which is an answer
     if done.returncode not in (0, 1):
-        raise errors.make("io", f"{line} failed: {done.stderr.decode('utf-8', 'replace')[-300:]}")
+        raise _failed(line, done.stderr.decode("utf-8", "replace").strip())
     return seconds
+
+
+def _failed(line: list[str] | str, said: str) -> errors.Error:
+    """The error of a command; of icecore its own, which is about the file."""
+    own = _OWN.search(said)
+    if own is not None:
+        return errors.make(own["kind"], own["message"], own["hint"] or "")
+    return errors.make("io", f"{line} failed: {said[-300:]}")
 
 
 def _size(path: Path) -> int:

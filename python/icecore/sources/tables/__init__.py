@@ -215,11 +215,12 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
             return None
         hint = "give them line feeds: tr '\\r' '\\n'"
         raise errors.make("unsupported", f"the lines of {member.place} end in carriage returns alone", hint)
-    spec = sniff(start, member.name)
-    if spec is not None and len(start) >= _FAR and b"\n" not in start:
-        message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
-        raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")
-    return spec
+    if len(start) < _FAR or b"\n" in start:
+        return sniff(start, member.name)
+    if sniff(start[:_START], member.name) is None:  # millions of cells would take minutes, to be refused
+        return None
+    message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
+    raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")
 
 
 def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:

@@ -82,6 +82,22 @@ def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
     return bool(words) and all(bare == b"1" and len(words) > 1 for bare in others)
 
 
+def is_row(cells: Cells, rows: Sequence[Cells]) -> bool:
+    """Whether a line that begins like a comment is a row: a colour (``#ff0000``) or the like above words, and
+    numbers and times where its columns hold them.
+    """
+    columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
+    if len(columns) != len(cells) or not columns or _usual(columns[0]) != "word":
+        return False
+    measured = [
+        (_kind(_bare(cell)), usual)
+        for cell, column in zip(cells, columns, strict=True)
+        if (usual := _usual(column)) in ("number", "time")
+    ]
+    alike = sum(kind == usual for kind, usual in measured)
+    return bool(cells[0][1:2].strip()) and 0 < alike == sum(kind != "" for kind, _ in measured)
+
+
 def is_measured(column: Cells) -> bool:
     """Whether a column is one of numbers, which may have a unit."""
     return _usual([_bare(cell) for cell in column]) == "number"

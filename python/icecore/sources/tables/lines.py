@@ -13,6 +13,7 @@ from icecore.sources.tables.header import (
     is_header,
     is_measured,
     is_of_words,
+    is_row,
     names_rows,
     stands_out,
 )
@@ -87,14 +88,15 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
             head = replace(head, above=i + 1 if found else i)
             if not found:
                 return _lacking(head, stray)
-            return _until(_below(head, lines[i + 1], table[i + 1 :], rows) if rows else head, lines)
+            head = _below(head, lines[i + 1], table[i + 1 :], rows) if rows else head
+            return _until(head, lines, separator, rows)
         elif header is not False and (short := _short(cells, table[i + 1 :], rows)):
             head = replace(_named(head, line, short, rows, True), above=i + 1)
             if header is None and separator == b" " and _in_two(rows):
                 head = replace(head, doubt=_doubt(len(cells), count, line, rows[0]))
             if short[0] == b"" and not names_rows([row[0] for row in rows]):
                 head = _noted(head, "the first line names all columns but the first, as it seems", line)
-            return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines)
+            return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines, separator, rows)
         else:
             stray = stray or line
     return head
@@ -181,12 +183,15 @@ def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
     return replace(head, above=head.above + more, units=tuple(units))
 
 
-def _until(head: Head, lines: list[bytes]) -> Head:
+def _until(head: Head, lines: list[bytes], separator: bytes, rows: list[Row]) -> Head:
     """Blank lines and comments below the names are part of what stands above the first row."""
-    above = head.above
-    while above < len(lines) and (not lines[above].strip() or lines[above].startswith(COMMENTS)):
-        above += 1
-    return replace(head, above=above)
+    for above in range(head.above, len(lines)):
+        line = lines[above]
+        if line.startswith(COMMENTS) and is_row(cells_of(line, separator), rows):
+            return replace(_noted(head, "a row and no comment, as it seems", line), above=above)
+        if line.strip() and not line.startswith(COMMENTS):
+            return replace(head, above=above)
+    return replace(head, above=max(head.above, len(lines)))
 
 
 def unique(names: list[str]) -> list[str]:
