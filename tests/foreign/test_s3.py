@@ -217,6 +217,22 @@ def test_links(server: dict[str, str], tmp_path: Path) -> None:
     assert read(near, server, "/l/x") == "source-missing"
 
 
+def test_links_to_files_are_noted(open_server: dict[str, str], tmp_path: Path) -> None:
+    """By itself a repository in a bucket may not read the files of whoever opens it."""
+    (tmp_path / "my data").mkdir()
+    np.save(tmp_path / "my data" / "x.npy", DATA)
+    report = icecore.link(tmp_path / "my data" / "x.npy", "s3://moon/links", storage=open_server)
+    said = [note.message for note in report.notes if note.kind == "links"]
+    assert len(said) == 1
+    assert f"{tmp_path}/my data " in said[0]
+    assert "--allow-links" in said[0]
+    assert read("s3://moon/links", open_server, "/x/x") == "link-not-allowed"
+    near = icecore.link(tmp_path / "my data" / "x.npy", tmp_path / "r.icecore")
+    assert not near.notes
+    packed = icecore.pack(tmp_path / "my data" / "x.npy", "s3://moon/packed", storage=open_server)
+    assert not packed.notes
+
+
 def test_files_on_s3_are_no_sources(repo_path: str) -> None:
     with pytest.raises(Error, match="s3://") as caught:
         icecore.link("s3://files/d/x.h5", into=repo_path)
