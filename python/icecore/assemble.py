@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -169,6 +170,15 @@ def _out_of_order(
     return notes
 
 
+def _is_same(one: str, other: str) -> bool:
+    """Whether two sources are one."""
+    if one == other:
+        return True
+    with suppress(OSError):  # URLs, and what is gone
+        return os.path.samefile(one, other)
+    return False
+
+
 def _place(
     result: Assembly,
     source: str,
@@ -185,6 +195,11 @@ def _place(
     for inside, entry in arrays.arrays.items():
         path = reference.join(root, inside)
         node = nodes.get(path)
+        if path in taken and _is_same(source, taken[path]):
+            also = "" if taken[path] == source else f", also as {taken[path]}"
+            hint = "name it once; a pattern, a folder or a list beside it may name it too"
+            result.failures.append(Failure(source, "exists", f"{source} is named twice{also}", hint))
+            return
         if path in taken:
             message = f"{source} and {taken[path]} both have an array for {path}"
             hint = "join them with --concat DIM, or give each a group of its own"

@@ -18,7 +18,7 @@ def along(array: Array, axis: int) -> Array | None:
     group above that has one.
     """
     dim = array.dims[axis]
-    found = None if dim is None else _near(array, dim)
+    found = None if dim is None else near(array, dim)
     fits = found is not None and (found.dims, found.shape) == ((dim,), (array.shape[axis],))
     return found if fits else None
 
@@ -30,9 +30,9 @@ def companions(array: Array, sel: tuple[Any, ...]) -> Iterator[tuple[Array, tupl
     cuts = dict(zip(array.dims, per_axis(sel, array.ndim), strict=True))
     lengths = dict(zip(array.dims, array.shape, strict=True))
     found = [along(array, axis) for axis in range(array.ndim)]
-    found += [_near(array, name) for name in names(array.attrs, "coordinates")]
-    found += [_near(each, name) for each in found if each is not None for name in names(each.attrs, *BOUNDS)]
-    found += [_near(array, name) for name in names(array.attrs, "grid_mapping")]
+    found += [near(array, name) for name in names(array.attrs, "coordinates")]
+    found += [near(each, name) for each in found if each is not None for name in names(each.attrs, *BOUNDS)]
+    found += [near(array, name) for name in names(array.attrs, "grid_mapping")]
     for each in {each.path: each for each in found if each is not None}.values():
         shape = zip(each.dims, each.shape, strict=True)
         fits = all(array.dims.count(dim) < 2 and lengths.get(dim, n) == n for dim, n in shape)
@@ -40,7 +40,7 @@ def companions(array: Array, sel: tuple[Any, ...]) -> Iterator[tuple[Array, tupl
             yield each, tuple(cuts.get(dim, slice(None)) for dim in each.dims)
 
 
-def _near(array: Array, name: str) -> Array | None:
+def near(array: Array, name: str) -> Array | None:
     """The nearest array of this name, beside ``array`` or above."""
     group = array._node.parent.rstrip("/")
     while f"{group}/{name}" not in array.repo and group:

@@ -94,7 +94,8 @@ def link(
         rows = [plan.row for plan in plans]
         rows += [Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in assembly.skipped]
         rows.sort(key=lambda row: row.path)
-        report = Report(rows, failures + assembly.failures, notes(indexed) + assembly.notes, dry_run=dry_run)
+        told = notes(indexed) + assembly.notes + references.unreadable(into, [p.step.entry for p in plans])
+        report = Report(rows, failures + assembly.failures, told, dry_run=dry_run)
         if not dry_run and may_commit(report, assembly.anything(repo), keep_going):
             with writing(writer, into, storage, why) as writer:
                 groups(writer, assembly, replace)

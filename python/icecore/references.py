@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from icecore import reference
+from icecore.repo import Repo
 from icecore.sources.arraymap import ArrayEntry, Links
+from icecore.sourcing import Failure
 from icecore.writer import Writer
 
 
@@ -39,6 +43,23 @@ def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str]
         folders = {url.rsplit("/", 1)[0] for url in urls}
     for folder in sorted(folders):
         writer._native.allow_container(reference.prefix(folder))
+
+
+def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry]) -> list[Failure]:
+    """A note where links lead from a bucket to files of this machine: by itself such a repository is not let
+    read them, wherever it is opened.
+    """
+    place = into.url if isinstance(into, Repo) else reference.named(into)
+    if not place.startswith("s3://"):
+        return []
+    urls = {url for entry in entries if entry.links is not None for url in entry.links.urls}
+    folders = sorted({url.rsplit("/", 1)[0] for url in urls if url.startswith("file://")})
+    if not folders:
+        return []
+    shown = unquote(urlsplit(folders[0]).path) or "/"
+    more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+    said = f"links to files in {shown}{more} are read only where --allow-links names their folder"
+    return [Failure("/", "links", f"{said}: a repository in a bucket may not point at files by itself")]
 
 
 def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:

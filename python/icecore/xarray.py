@@ -6,6 +6,7 @@ Variables are read lazily through icecore's pipeline; CF decoding (masks, scales
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from itertools import count
@@ -19,11 +20,13 @@ from xarray.core import indexing
 from icecore import errors, reference
 from icecore.array import Array, precision
 from icecore.attributes import fill, typed
-from icecore.companions import BOUNDS, names
+from icecore.companions import BOUNDS, names, near
 from icecore.group import Group
 from icecore.repo import Repo
 from icecore.repo import open as open_repo
 
+#: the units of latitudes and longitudes
+_DEGREES = re.compile("degrees?_?(north|east|N|E)")
 _TEXT = np.dtype("O", metadata={"element_type": str})
 
 
@@ -74,7 +77,7 @@ class IcecoreBackend(BackendEntrypoint):
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
                 attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact,
-                and so are coordinates, times, their bounds and grid mappings: data are found by them; also
+                and so are coordinates, times, places, bounds and grid mappings: data are found by them; also
                 those with an ``add_offset``, as the error would be another one behind it.
                 What would be read as ``_FillValue`` or ``missing_value``, or as the array's own fill value,
                 is read exactly, so that the same elements are masked.
@@ -263,18 +266,30 @@ def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
 
 
 def _axes(group: Group) -> set[str]:
-    """The variables that say where data are: coordinates of dimensions, those that variables name, times, and
-    the bounds of all these.
+    """The variables that say where data are: coordinates of dimensions, those that variables name here or in
+    groups below, times, latitudes and longitudes, and the bounds of all these.
     """
     arrays = group.arrays
     found = set(names(group.attrs, "coordinates"))
     for name, array in arrays.items():
         found |= set(names(array.attrs, "coordinates", "grid_mapping"))
-        if array.dims == (name,) or " since " in str(array.attrs.get("units", "")):
+        if array.dims == (name,) or _is_place(array):
             found.add(name)
+    inside = group.path.rstrip("/") + "/"
+    below = [path for path in group.repo.arrays if path.startswith(inside) and "/" in path[len(inside) :]]
+    for array in (group.repo.arrays[path] for path in below):
+        for name in names(array.attrs, "coordinates", "grid_mapping"):
+            if name in arrays and (meant := near(array, name)) and meant.path == arrays[name].path:
+                found.add(name)
     for name in found & arrays.keys():
         found |= set(names(arrays[name].attrs, *BOUNDS))
     return found
+
+
+def _is_place(array: Array) -> bool:
+    """Whether an array holds times, latitudes or longitudes by its attributes (CF 1.12, chapter 4)."""
+    units, kind = (str(array.attrs.get(key, "")) for key in ("units", "standard_name"))
+    return " since " in units or bool(_DEGREES.fullmatch(units)) or kind in ("latitude", "longitude", "time")
 
 
 def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:

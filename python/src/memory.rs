@@ -17,6 +17,7 @@ use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use crate::modules;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    memory::spare_addresses();
     module.add_function(wrap_pyfunction!(empty_array, module)?)?;
     module.add_function(wrap_pyfunction!(memory_info, module)?)?;
     module.add_function(wrap_pyfunction!(set_result_pool, module)?)

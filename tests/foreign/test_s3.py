@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,23 @@ FREE = 5
 @pytest.fixture(scope="module")
 def server() -> Iterator[dict[str, str]]:
     """A server that wants credentials, and the storage options with those of its one user."""
+    with _serving(FREE) as options:
+        yield options
+
+
+@pytest.fixture(scope="module")
+def open_server() -> Iterator[dict[str, str]]:
+    """One that takes any credentials: moto doesn't verify signatures of addresses with blanks or ``~``."""
+    with _serving(1_000_000) as options:
+        yield options
+
+
+@contextmanager
+def _serving(free_requests: int) -> Iterator[dict[str, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    env = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(FREE)}
+    env = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(free_requests)}
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -115,6 +129,37 @@ def test_a_repository(server: dict[str, str], monkeypatch: pytest.MonkeyPatch) -
     assert (icecore.open("s3://moon/a")["/x"][5] == 7).all()
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    ["a%b", "a%20b", "c d", "#1", "what?", "~me", "[x]*", "ä/日本", 'q"\\|^`{}<>', "a%2Fb", "x+y&z=1"],
+)
+def test_any_name(open_server: dict[str, str], prefix: str, tmp_path: Path) -> None:
+    """Keys are what was typed, so that other programs find them; packing there reads back what it wrote."""
+    url, copy = f"s3://moon/{prefix}", f"s3://moon/copy of {prefix}"
+    made(url, open_server)
+    keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=open_server["endpoint_url"], **keys)
+    found = client.list_objects_v2(Bucket="moon", Prefix=f"{prefix}/")["Contents"]
+    assert {f"{prefix}/repo"} < {entry["Key"] for entry in found}
+    icecore.pack(url, into=copy, group="/", storage=open_server)
+    (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 9_000)
+    icecore.pack(tmp_path / "t.csv", into=copy, group="/t", storage=open_server)
+    repo = icecore.open(copy, storage=open_server)
+    assert read(copy, open_server) == "right"
+    assert repo.table("/t").reduce("sum:b") == [{"sum:b": 18_000}]
+    assert repo.verify(deep=True) == []
+    with repo.writer("again") as writer:
+        writer["/x"][:] = DATA
+    assert read(copy, open_server) == "right"
+
+
+@pytest.mark.parametrize("prefix", ["a//b", "./a", "a/..", "a\nb"])
+def test_names_that_clients_disagree_about(open_server: dict[str, str], prefix: str) -> None:
+    with pytest.raises(Error, match="is no part of a key") as caught:
+        icecore.create(f"s3://moon/{prefix}", storage=open_server)
+    assert caught.value.kind == "invalid"
+
+
 def test_wrong_credentials(server: dict[str, str]) -> None:
     made("s3://moon/b", server)
     began = time.monotonic()
@@ -170,6 +215,22 @@ def test_links(server: dict[str, str], tmp_path: Path) -> None:
     assert read(near, server, "/l/x") == "source-changed"
     client.delete_object(Bucket="files", Key="d/x.h5")
     assert read(near, server, "/l/x") == "source-missing"
+
+
+def test_links_to_files_are_noted(open_server: dict[str, str], tmp_path: Path) -> None:
+    """By itself a repository in a bucket may not read the files of whoever opens it."""
+    (tmp_path / "my data").mkdir()
+    np.save(tmp_path / "my data" / "x.npy", DATA)
+    report = icecore.link(tmp_path / "my data" / "x.npy", "s3://moon/links", storage=open_server)
+    said = [note.message for note in report.notes if note.kind == "links"]
+    assert len(said) == 1
+    assert f"{tmp_path}/my data " in said[0]
+    assert "--allow-links" in said[0]
+    assert read("s3://moon/links", open_server, "/x/x") == "link-not-allowed"
+    near = icecore.link(tmp_path / "my data" / "x.npy", tmp_path / "r.icecore")
+    assert not near.notes
+    packed = icecore.pack(tmp_path / "my data" / "x.npy", "s3://moon/packed", storage=open_server)
+    assert not packed.notes
 
 
 def test_files_on_s3_are_no_sources(repo_path: str) -> None:

@@ -120,6 +120,19 @@ def test_two_sources_in_one_group(tmp_path: Path) -> None:
     assert {"/g/gzip", "/h/gzip"} <= set(icecore.open(tmp_path / "r.icecore"))
 
 
+def test_a_file_named_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("a1.npy", np.arange(3))
+    with pytest.raises(icecore.Error, match=r"a1\.npy is named twice") as caught:
+        icecore.link(["a*.npy", "a1.npy"], "r.icecore")
+    assert caught.value.kind == "exists"
+    assert "name it once" in caught.value.hint
+    with pytest.raises(icecore.Error, match=r"named twice, also as a1\.npy"):
+        icecore.pack(["a1.npy", tmp_path / "a1.npy"], "r.icecore")
+    report = icecore.pack(["a1.npy", "a1.npy"], "r.icecore", keep_going=True)
+    assert [row.path for row in report.rows] == ["/a1/a1"]
+
+
 def test_one_bad_file(tmp_path: Path) -> None:
     granule(tmp_path / "g.h5")
     (tmp_path / "bad.h5").write_bytes(b"not HDF5")

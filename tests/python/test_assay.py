@@ -326,3 +326,12 @@ def test_a_broken_file_in_a_folder_is_named(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "good.npy").unlink()
     with pytest.raises(icecore.Error):
         icecore.assay(tmp_path)
+
+
+def test_a_type_that_can_not_be_taken_is_named(tmp_path: Path) -> None:
+    if np.dtype(np.longdouble).itemsize == 8:
+        pytest.skip("no longer double here")
+    np.save(tmp_path / "ld.npy", np.ones(4, np.longdouble))
+    with pytest.raises(icecore.Error, match=rf"ld\.npy: .*{np.dtype(np.longdouble)}") as caught:
+        icecore.assay(tmp_path / "ld.npy")
+    assert caught.value.kind == "dtype"

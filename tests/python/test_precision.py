@@ -208,6 +208,38 @@ def test_xarray_coordinates_that_variables_name_are_exact() -> None:
         assert np.array_equal(ds.lon.values, places)
 
 
+def test_xarray_places_are_exact_by_what_they_are_or_who_names_them() -> None:
+    """By their units or standard name, or from a group below that has none of that name itself."""
+    xr = pytest.importorskip("xarray")
+    repo = icecore.create("memory://exact-places")
+    places = np.linspace(-89.8, 89.9, 24)
+    known = {
+        "north": {"units": "degrees_north"},
+        "east": {"units": "degreeE"},
+        "place": {"standard_name": "latitude"},
+        "named": {},
+        "hidden": {},
+        "angle": {"units": "degrees"},
+    }
+    with repo.writer() as w:
+        for name, attrs in known.items():
+            w.array(f"/g/{name}", "f8", (24,), ("x",), codec="planes", attrs=attrs)[...] = places
+        of = {"coordinates": "named hidden"}
+        w.array("/g/below/v", "f8", (24,), ("x",), codec="planes", attrs=of)[...] = places
+        w.array("/g/below/hidden", "f8", (24,), ("x",), codec="planes")[...] = places
+        w.array("/gg/v", "f8", (24,), ("x",), attrs={"coordinates": "angle"})[...] = places
+    for group in ("/g", "g/"):
+        with xr.open_dataset(repo.url, engine="icecore", group=group, rtol=0.05) as ds:
+            exact = {name for name, found in ds.variables.items() if "rtol_bound" not in found.attrs}
+            assert exact == {"north", "east", "place", "named"}
+            assert np.array_equal(ds.north.values, places)
+    with repo.writer() as w:
+        w.array("/top", "f8", (24,), ("x",), codec="planes")[...] = places
+        w.array("/g/w", "f8", (24,), ("x",), codec="planes", attrs={"coordinates": "top"})[...] = places
+    with xr.open_dataset(repo.url, engine="icecore", rtol=0.05) as ds:
+        assert "rtol_bound" not in ds.top.attrs
+
+
 def test_xarray_keeps_the_bound_behind_an_offset() -> None:
     """-10.01 + 10 would be off by more than its own size."""
     xr = pytest.importorskip("xarray")

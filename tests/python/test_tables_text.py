@@ -27,6 +27,19 @@ CSV = b"time,name,count,value\r\n" + b"".join(
 )
 
 
+def test_columns_that_were_written_over_are_told_of(tmp_path: Path, repo_path: str) -> None:
+    """What they print is not what was packed; the version before still has it."""
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
+    before = icecore.pack(tmp_path / "t.csv", repo_path, group="/t").snapshot
+    with icecore.open(repo_path).writer("over") as writer:
+        writer["/t/a"][:] = 7
+    with pytest.raises(Error, match=r"columns of /t were written over since, or are damaged") as caught:
+        restore(icecore.open(repo_path), "/t", tmp_path / "out.csv")
+    assert "REPO@REF" in caught.value.hint
+    restore(icecore.open(f"{repo_path}@{before}"), "/t", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "t.csv").read_bytes()
+
+
 def test_pds3_columns_and_text(tmp_path: Path) -> None:
     label, text, values = labelled(tmp_path)
     repo, report, again = round_trip(label, tmp_path)

@@ -42,8 +42,9 @@ impl Handle {
         match &self.root {
             Root::Local(path) => Native::Local(path.clone()),
             Root::Memory(_) => Native::Memory,
-            Root::Http(_) | Root::S3 { .. } => {
-                Native::Url { url: self.storage.url.clone(), options: self.storage.options.clone() }
+            Root::Http(_) => Native::Url { url: self.storage.url.clone(), options: self.storage.options.clone() },
+            Root::S3 { bucket, prefix } => {
+                Native::Bucket { bucket: bucket.clone(), prefix: prefix.clone(), options: self.storage.options.clone() }
             }
         }
     }

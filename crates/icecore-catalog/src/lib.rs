@@ -7,6 +7,7 @@
 mod audit;
 mod backups;
 mod begun;
+mod bucket;
 mod cache;
 mod clock;
 mod commit;

@@ -19,7 +19,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::http::HEADER;
 use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
-use crate::{error, web};
+use crate::{bucket, error, web};
 
 const FLAGS: [&str; 3] = ["anonymous", "allow_http", "force_path_style"];
 const S3_OPTIONS: [&str; 8] = [
@@ -63,16 +63,22 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
         Root::Memory(name) => return memory(name).await,
         Root::Http(url) => return Ok(Arc::new(web::storage(url, options)?)),
         Root::S3 { bucket, prefix } => {
-            let prefix = (!prefix.is_empty()).then(|| prefix.clone());
-            new_s3_object_store_storage(
-                s3_options(options)?,
+            let (config, credentials) = (s3_options(options)?, s3_credentials(options)?);
+            // It refuses what it does not speak to, and new repositories in the whole of a bucket.
+            let whole = new_s3_object_store_storage(
+                config.clone(),
                 bucket.clone(),
-                prefix,
-                Some(s3_credentials(options)?),
+                None,
+                Some(credentials.clone()),
                 vec![],
                 vec![],
-            )
-            .await
+            );
+            match whole.await {
+                Ok(_) if !prefix.is_empty() => {
+                    return Ok(Arc::new(bucket::storage(bucket, prefix, config, credentials)?));
+                }
+                whole => whole,
+            }
         }
     }
     .map_err(error::storage)

@@ -26,6 +26,8 @@ pub enum Native {
     Local(PathBuf),
     /// A URL: append `/` and an object's name; `options` as in [`crate::Storage`].
     Url { url: String, options: Options },
+    /// A bucket: an object's key is `prefix/name`, as it stands.
+    Bucket { bucket: String, prefix: String, options: Options },
     /// Only [`crate::Repo::read_object`] can read it.
     Memory,
 }

@@ -99,7 +99,18 @@ fn s3(url: &str, rest: &str) -> Result<Root> {
     if bucket.is_empty() {
         return Err(Error::new(ErrorKind::Invalid, format!("{url} names no bucket")).hint("s3://bucket/prefix"));
     }
-    Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
+    let prefix = prefix.trim_matches('/');
+    if let Some(part) = prefix.split('/').find(|part| is_no_part(part)).filter(|_| !prefix.is_empty()) {
+        let message = format!("{url} cannot be understood: {part:?} is no part of a key");
+        return Err(Error::new(ErrorKind::Invalid, message)
+            .hint("leave out empty parts (//), parts called . or .., and control characters"));
+    }
+    Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+}
+
+/// What clients of S3 leave out, resolve or refuse, each in its own way.
+fn is_no_part(part: &str) -> bool {
+    matches!(part, "" | "." | "..") || part.chars().any(|c| c.is_ascii_control())
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
@@ -126,6 +137,8 @@ mod tests {
         assert_eq!(Root::parse("file:///a%20b/c").unwrap(), Root::Local("/a b/c".into()));
         assert_eq!(Root::parse("/a/b").unwrap().url(), "/a/b");
         assert_eq!(Root::parse("s3://b/p/q/").unwrap(), Root::S3 { bucket: "b".into(), prefix: "p/q".into() });
+        let odd = "%2F/a#b?c d/~é";
+        assert_eq!(Root::parse(&format!("s3://b/{odd}")).unwrap(), Root::S3 { bucket: "b".into(), prefix: odd.into() });
         assert_eq!(Root::parse("https://h/x/").unwrap().url(), "https://h/x");
         assert!(Root::parse("x.icecore").unwrap().url().starts_with('/'));
         assert_ne!(Root::parse("memory://").unwrap(), Root::parse("memory://").unwrap());
@@ -136,6 +149,9 @@ mod tests {
     fn addresses_that_make_no_sense() {
         assert_eq!(Root::parse("").unwrap_err().kind, ErrorKind::Invalid);
         assert_eq!(Root::parse("s3://").unwrap_err().kind, ErrorKind::Invalid);
+        for url in ["s3://b/a//c", "s3://b/./a", "s3://b/a/..", "s3://b/a\tc"] {
+            assert_eq!(Root::parse(url).unwrap_err().kind, ErrorKind::Invalid, "{url}");
+        }
         assert_eq!(Root::parse("http://").unwrap_err().kind, ErrorKind::Invalid);
         assert_eq!(Root::parse("ftp://h/x").unwrap_err().kind, ErrorKind::Unsupported);
     }

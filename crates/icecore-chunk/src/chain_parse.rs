@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
 use crate::codecs::{
-    BitRound, ByteStep, Delta, Pco, Swap, Transpose, array_table, convert_table, is_array_codec, is_converting, table,
+    BitRound, Delta, Pco, Swap, Transpose, array_table, convert_table, is_array_codec, is_converting, table,
 };
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str, unsupported};
@@ -52,7 +52,7 @@ impl Chain {
             }
         }
         let (arrays, serializer) = parse_front(&front, dtype, fill)?;
-        check_vlen(dtype, &arrays, &serializer, &bytes)?;
+        check_vlen(dtype, &arrays, &serializer)?;
         Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes, codecs: codecs.clone(), names })
     }
 }
@@ -163,7 +163,7 @@ fn parse_bytes(ext: &Extension, dtype: &DType) -> Result<Serializer> {
     Ok(Serializer::Bytes(if little == cfg!(target_endian = "little") { Swap::None } else { swap }))
 }
 
-fn check_vlen(dtype: &DType, arrays: &[ArrayStep], serializer: &Serializer, bytes: &[ByteStep]) -> Result<()> {
+fn check_vlen(dtype: &DType, arrays: &[ArrayStep], serializer: &Serializer) -> Result<()> {
     let ok = match (dtype, serializer) {
         (DType::VlenUtf8, Serializer::Vlen { utf8 }) => *utf8,
         (DType::VlenBytes, Serializer::Vlen { .. }) => true,
@@ -173,7 +173,12 @@ fn check_vlen(dtype: &DType, arrays: &[ArrayStep], serializer: &Serializer, byte
     if ok && (!dtype.is_vlen() || arrays.iter().all(|a| matches!(a, ArrayStep::Transpose(_)))) {
         return Ok(());
     }
-    let what =
-        format!("{:?} with {} bytes codecs does not suit the data type {}", serializer, bytes.len(), dtype.to_json());
+    let codec = match serializer {
+        Serializer::Vlen { utf8: true } => "the codec `vlen-utf8`",
+        Serializer::Vlen { utf8: false } => "the codec `vlen-bytes`",
+        _ if ok => "a codec that changes numbers",
+        _ => "a codec for numbers",
+    };
+    let what = format!("{codec} does not suit the data type {}", dtype.to_json());
     Err(Error::new(ErrorKind::Unsupported, what).hint("strings need `vlen-utf8`, byte strings `vlen-bytes`"))
 }

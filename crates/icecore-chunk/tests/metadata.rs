@@ -203,6 +203,26 @@ fn malformed_documents() {
 }
 
 #[test]
+fn codecs_of_texts_and_numbers_are_told_apart_in_words() {
+    let said = |dtype: &str, codec: &str| {
+        let error = with(&[
+            ("data_type", json!(dtype)),
+            ("fill_value", if dtype == "string" { json!("") } else { json!(0) }),
+            ("codecs", json!([{"name": codec}])),
+        ])
+        .unwrap_err();
+        (error.kind.code(), error.message)
+    };
+    let (kind, message) = said("int32", "vlen-utf8");
+    assert_eq!(kind, "unsupported");
+    assert!(message.contains("the codec `vlen-utf8` does not suit the data type \"int32\""), "{message}");
+    let (kind, message) = said("string", "vlen-bytes");
+    assert_eq!(kind, "unsupported");
+    assert!(message.contains("the codec `vlen-bytes` does not suit the data type \"string\""), "{message}");
+    assert!(said("string", "bytes").1.contains("a codec for numbers does not suit the data type \"string\""));
+}
+
+#[test]
 fn fill_values_in_all_forms() {
     let fill = |dtype: Value, value: Value| with(&[("data_type", dtype), ("fill_value", value)]).map(|m| m.fill);
     let f4 = |value: Value| fill(json!("float32"), value).map(|b| u32::from_ne_bytes(b.try_into().unwrap()));

@@ -9,7 +9,7 @@ use icecore_grid::{Error, Index, Mode, Region, Result, Selection};
 
 use crate::pool::for_each;
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
-use crate::store::{Source, link_options, probe, stores};
+use crate::store::{Source, stores};
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,8 +130,8 @@ fn corrupt(message: String) -> Error {
 fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64>> {
     match stores().open(view.repo(), view.snapshot(), object)? {
         Source::Local(file) => Ok(Some(file.size())),
-        Source::Remote(remote) if remote.name().contains("://") => {
-            let now = probe(remote.name(), &link_options(view.repo(), remote.name()))?;
+        Source::Remote(remote) => {
+            let Some(now) = icecore_catalog::runtime().block_on(remote.probe())? else { return Ok(None) };
             if let Location::Link(url) = &object.location
                 && let Some(was) = view.snapshot().source_identity(url)
                 && (was.size != now.size || was.etag.is_some() && was.etag != now.etag)
@@ -146,7 +146,6 @@ fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64
             }
             Ok(Some(now.size))
         }
-        Source::Remote(_) => Ok(None),
     }
 }
 

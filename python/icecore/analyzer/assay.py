@@ -30,6 +30,8 @@ _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
 _SECONDS_A_BYTE, _LONGER, _MUCH_LONGER = 6e-6, 3.0, 24.0
 #: without names the largest arrays that a pack would measure, each of which needs so many seconds at least
 _LARGEST, _LEAST = 8, 1.0
+#: what a file without arrays is told for: it is there no more, or has arrays of a type that can't be taken
+_TOLD = ("source-missing", "io", "source-changed", "dtype")
 #: of the time: for all candidates; what is left, this much at least, is for what is chosen, on more chunks
 _MEASURING, _CHOSEN = 0.5, 0.3
 _NOTES = (
@@ -112,8 +114,9 @@ def _entries(
     indexed, failures = sourcing.gather(name, repositories=True, storage=dict(storage or {}), tables=True)
     entries = [entry for source in indexed for entry in source.arrays.arrays.values()]
     for failure in [] if entries else failures:
-        if wanted or not Path(name).is_file() or failure.kind in ("source-missing", "io", "source-changed"):
-            raise errors.make(failure.kind, failure.message, failure.hint)
+        if wanted or not Path(name).is_file() or failure.kind in _TOLD:
+            told = failure.message if name in failure.message else f"{name}: {failure.message}"
+            raise errors.make(failure.kind, told, failure.hint)
     return entries, failures if entries else []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from icecore import errors
@@ -13,7 +14,8 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (MemoryError, "memory"),
     (OSError, "io"),
 )
-
+#: what the loader of libraries says where a process may have no more memory
+_UNMAPPED = re.compile("failed to map segment|[Cc]annot allocate memory|cannot map")
 
 #: what to try where whoever raised the error didn't say
 _HINTS = {
@@ -48,6 +50,10 @@ def describe(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
     for kind_of, kind in _KINDS:
         if isinstance(error, kind_of):
             return _format(kind, str(error) or type(error).__name__, ""), 2
+    if isinstance(error, ImportError) and _UNMAPPED.search(str(error)):
+        name = error.name or "a library"
+        message = f"there is no memory to load {name.partition('.')[0]}"
+        return _format("memory", message, "raise the limit on memory: `ulimit -v`"), 2
     message = f"{type(error).__name__}: {error}"
     return _format("internal", message, "run it again with --debug, and report what it prints"), 2
 

@@ -150,7 +150,9 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
         raise errors.make(
             "corrupt",
             f"{source['name']} printed again has {size} bytes and SHA-256 {sha256[:16]}…, "
-            f"the original had {source['bytes']} and {source['sha256'][:16]}…",
+            f"the original had {source['bytes']} and {source['sha256'][:16]}…: columns of {path} were "
+            "written over since, or are damaged",
+            "restore an earlier version, REPO@REF (`icecore log` names them); "
             "icecore verify --deep names what is damaged",
         )
 

@@ -4,6 +4,7 @@
 //! of a read from the page cache. Blocks that a caller has dropped are kept here instead, up to a cap, and the next result
 //! of about that size gets one. `idle` decides, `pages` speaks to the kernel, this file counts and locks.
 
+mod arenas;
 mod idle;
 mod pages;
 
@@ -15,6 +16,8 @@ use icecore_catalog::PerProcess;
 use idle::{Block, Idle};
 
 use crate::settings;
+
+pub use arenas::spare_addresses;
 
 /// Results below this size are better off with the C library, which keeps such blocks itself.
 pub const WORTH: usize = 1 << 20;

@@ -11,7 +11,6 @@ pub mod wrap;
 
 pub use cost::Cost;
 pub use local::LocalFile;
-pub use remote::{Broken, Each, Parts, RangeGet, probe};
+pub use remote::{Broken, Each, Parts, RangeGet};
 pub use source::Source;
-pub(crate) use stores::link_options;
 pub use stores::{Stores, Wrap, stores};

@@ -53,6 +53,10 @@ pub trait RangeGet: Send + Sync {
     }
     /// What to call it in a message.
     fn name(&self) -> &str;
+    /// Size and identity as they are now, where that can be known without reading it.
+    fn probe(&self) -> BoxFuture<'_, Result<Option<LinkIdentity>>> {
+        Box::pin(async { Ok(None) })
+    }
 }
 
 /// An object in a store, with the identity that it must still have.
@@ -118,6 +122,19 @@ impl RangeGet for RemoteObject {
 
     fn name(&self) -> &str {
         &self.name
+    }
+
+    /// By a request for its first byte: many servers, and presigned URLs, refuse HEAD.
+    fn probe(&self) -> BoxFuture<'_, Result<Option<LinkIdentity>>> {
+        Box::pin(async move {
+            let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..Default::default() };
+            let meta = self.store.get_opts(&self.path, first).await.map_err(|e| self.error(e))?.meta;
+            Ok(Some(LinkIdentity {
+                size: meta.size,
+                mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(-1),
+                etag: meta.e_tag,
+            }))
+        })
     }
 }
 
@@ -244,20 +261,6 @@ pub(super) fn split(url: &str) -> Result<(String, Path)> {
     let path = Path::from_url_path(key.trim_start_matches('/'))
         .map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
     Ok((if query.is_empty() { host.to_owned() } else { format!("{host}?{query}") }, path))
-}
-
-/// Size and identity of a remote object, by a request for its first byte: many servers, and presigned URLs, refuse HEAD.
-pub fn probe(url: &str, options: &BTreeMap<String, String>) -> Result<LinkIdentity> {
-    let (base, path) = split(url)?;
-    let store = client(&base, options)?;
-    let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..Default::default() };
-    let got = icecore_catalog::runtime().block_on(store.get_opts(&path, first));
-    let meta = got.map_err(|e| describe(url, true, &e))?.meta;
-    Ok(LinkIdentity {
-        size: meta.size,
-        mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(-1),
-        etag: meta.e_tag,
-    })
 }
 
 #[cfg(test)]

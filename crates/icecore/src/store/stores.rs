@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use icecore_catalog::{LinkIdentity, Location, Native, Object, PerProcess, Repo, Snapshot};
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
+use object_store::path::Path as ObjectPath;
 
 use super::remote::{RemoteObject, client, split};
 use super::{Cost, LocalFile, RangeGet, Source};
@@ -65,6 +66,14 @@ impl Stores {
                 let url = format!("{}/{name}{query}", folder.trim_end_matches('/'));
                 Ok(Source::Remote(Arc::new(self.object(&url, &options, None, false)?)))
             }
+            Native::Bucket { bucket, prefix, options } => {
+                let base = format!("s3://{bucket}");
+                // A key is no URL: nothing in it is percent-encoded.
+                let path = ObjectPath::parse(format!("{prefix}/{name}"))
+                    .map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}/{prefix}/{name}: {e}")))?;
+                let (store, name) = (self.client(&base, &options)?, format!("{base}/{path}"));
+                Ok(Source::Remote(Arc::new(RemoteObject { store, path, name, identity: None, linked: false })))
+            }
             Native::Memory => Ok(Source::Remote(Arc::new(InRepository { repo: repo.clone(), name: name.to_owned() }))),
         }
     }
@@ -115,13 +124,16 @@ impl Stores {
         linked: bool,
     ) -> Result<RemoteObject> {
         let (base, path) = split(url)?;
+        Ok(RemoteObject { store: self.client(&base, options)?, path, name: url.to_owned(), identity, linked })
+    }
+
+    fn client(&self, base: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
         let key = format!("{base}|{options:?}");
         let known = lock(&self.clients).get(&key).map(Arc::clone);
-        let store = match known {
+        Ok(match known {
             Some(store) => store,
-            None => Arc::clone(lock(&self.clients).entry(key).or_insert(client(&base, options)?)),
-        };
-        Ok(RemoteObject { store, path, name: url.to_owned(), identity, linked })
+            None => Arc::clone(lock(&self.clients).entry(key).or_insert(client(base, options)?)),
+        })
     }
 
     /// What a request to this source costs, as far as is known.
@@ -139,7 +151,7 @@ impl Stores {
 }
 
 /// The options for an object that a repository links to. Headers may be secrets: they are for the repository's own host.
-pub(crate) fn link_options(repo: &Repo, url: &str) -> BTreeMap<String, String> {
+fn link_options(repo: &Repo, url: &str) -> BTreeMap<String, String> {
     let theirs = url.starts_with("http") && host(url) != host(repo.url());
     if theirs { BTreeMap::new() } else { repo.storage_options() }
 }
