@@ -17,27 +17,17 @@ impl Default for Huffman {
 
 impl Huffman {
     pub fn fill(&mut self, weights: &Weights) {
-        let told = &weights.of[..weights.symbols];
-        let mut next = [0u16; 16];
-        for weight in told {
-            next[usize::from(*weight) & 15] += 1;
-        }
-        let counts = next;
-        let mut at = 0;
-        for (next, count) in next.iter_mut().zip(counts) {
-            (*next, at) = (at, at + count);
-        }
         // Symbols of least weight come first, in their order.
         let mut sorted = [0u8; 256];
-        for (symbol, weight) in told.iter().enumerate() {
-            let next = &mut next[usize::from(*weight) & 15];
-            sorted[usize::from(*next) & 255] = symbol as u8;
-            *next += 1;
-        }
         self.bits = weights.longest;
-        let (mut symbols, mut room) = (&sorted[usize::from(counts[0])..], &mut self.table[..1 << self.bits]);
+        let mut room = &mut self.table[..1 << self.bits];
         for weight in 1..=weights.longest {
-            let (these, others) = symbols.split_at(counts[weight as usize].into());
+            let mut count = 0;
+            weights.each(weight, |symbol| {
+                sorted[count & 255] = symbol;
+                count += 1;
+            });
+            let these = &sorted[..count];
             let (there, behind) = std::mem::take(&mut room).split_at_mut(these.len() << (weight - 1));
             let length = (self.bits + 1 - weight) as u16;
             match weight {
@@ -51,7 +41,7 @@ impl Huffman {
                     }
                 }
             }
-            (symbols, room) = (others, behind);
+            room = behind;
         }
     }
 
