@@ -3,7 +3,6 @@
 use std::hint::select_unpredictable;
 
 use super::copy::{self, BEYOND};
-use super::literals::BEHIND;
 use super::sequences::Tables;
 
 /// Most bits that are added to what three codes stand for, where those of the next states are in the same word: 56 are.
@@ -14,6 +13,9 @@ pub(super) const BEFORE: usize = 8;
 const SHORT: usize = 16;
 /// Bytes of output that a turn of short copies may write.
 pub(super) const ROOM: usize = 2 * SHORT + BEYOND;
+
+/// Bytes behind literals that may be read.
+pub(super) const BEHIND: usize = 512;
 
 /// A sequence: bytes as they are, then a repetition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -227,7 +229,7 @@ fn chosen(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
 /// Carries out what is not short; false where there is no room for it, or it is not sound.
 ///
 /// # Safety
-/// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`](super::literals::BEHIND) more
+/// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`] more
 /// the literals be read.
 #[inline(never)]
 unsafe fn long(bytes: *const u8, at: *mut u8, sequence: Sequence, limits: &Limits) -> bool {

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use super::fast;
 use super::huffman::Huffman;
+use super::lane::BEHIND;
 use super::streams::Stream;
 use super::weights::Weights;
 
 /// The most that a block gives.
 pub(super) const MOST: usize = 128 << 10;
-/// Bytes behind literals that may be read.
-pub(super) const BEHIND: usize = 512;
 
 /// What gives literals, kept from block to block.
 pub(super) struct Source {
