@@ -10,7 +10,7 @@ macro_rules! with_bmi {
         pub(super) fn $name($($arg: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "bmi1,bmi2,ssse3")]
+                #[target_feature(enable = "bmi1,bmi2,popcnt,ssse3")]
                 fn with($($arg: $type),*) -> $result {
                     #[allow(dead_code, reason = "not all ask")]
                     const SHUFFLES: bool = true;
@@ -38,14 +38,15 @@ pub(crate) fn has_avx2() -> bool {
     *HAS.get_or_init(|| !is_portable() && std::arch::is_x86_feature_detected!("avx2"))
 }
 
-/// Both sets of instructions for bits, and shuffles of bytes, which all processors have that have them.
+/// Both sets of instructions for bits, and counts of them and shuffles of bytes, which all processors have that have these.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn has_bmi() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
         let both = std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2");
-        !is_portable() && both && std::arch::is_x86_feature_detected!("ssse3")
+        let others = std::arch::is_x86_feature_detected!("popcnt") && std::arch::is_x86_feature_detected!("ssse3");
+        !is_portable() && both && others
     })
 }
 

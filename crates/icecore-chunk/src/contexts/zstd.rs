@@ -10,9 +10,6 @@ use crate::buffer::{Buffer, append, first_guess, out_of_memory};
 use crate::refuse::{corrupt, wrong_length};
 use crate::unzstd::Desk;
 
-/// Frames of fewer bytes are decoded by libzstd: its tables are sooner made.
-const LEAST: usize = 4096;
-
 /// A reusable decompression context.
 pub(crate) struct Decompressor {
     context: NonNull<sys::ZSTD_DCtx>,
@@ -33,7 +30,7 @@ impl Decompressor {
     /// Decodes all frames; they must fill `out` exactly. Only the first `enough` bytes of it must be right on return, and what is
     /// behind them may not have been looked at.
     pub fn decompress(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
-        if out.len() >= LEAST && self.desk.get_or_insert_default().decode(input, out, enough) {
+        if self.desk.get_or_insert_default().decode(input, out, enough) {
             return Ok(());
         }
         // SAFETY: pointers and lengths come from slices; zstd stays within both.

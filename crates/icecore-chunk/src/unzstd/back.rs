@@ -1,33 +1,55 @@
 //! Bits that are read from the end of their bytes to the beginning.
 
+use std::ops::Range;
+
+/// Bytes of the input in front of every stream: there are always heads. So words can be read that end with what is next.
+pub(super) const BEFORE: usize = 8;
+
 /// A stream that was written forwards: its last byte ends with a one and zeros.
 #[derive(Clone, Copy)]
 pub(super) struct Back<'a> {
-    bytes: &'a [u8],
-    /// Bits that are left.
-    pub left: usize,
+    /// The input up to where the stream ends.
+    pub input: &'a [u8],
+    /// Where it begins, and where what was read begins, in bits of the input.
+    begin: usize,
+    pub at: usize,
 }
 
 impl<'a> Back<'a> {
-    pub fn new(bytes: &'a [u8]) -> Option<Self> {
-        let last = *bytes.last().filter(|last| **last > 0)?;
-        Some(Back { bytes, left: 8 * bytes.len() - last.leading_zeros() as usize - 1 })
+    pub fn new(input: &'a [u8], stream: Range<usize>) -> Option<Self> {
+        let last = *input.get(stream.clone())?.last().filter(|last| **last > 0)?;
+        let at = 8 * stream.end - last.leading_zeros() as usize - 1;
+        (stream.start >= BEFORE).then(|| Back::resume(input, stream, at))
     }
 
-    /// `left` bits of it are left.
-    pub fn at(bytes: &'a [u8], left: usize) -> Self {
-        Back { bytes, left }
+    /// One that was read so far.
+    pub fn resume(input: &'a [u8], stream: Range<usize>, at: usize) -> Self {
+        Back { input: &input[..stream.end], begin: 8 * stream.start, at }
+    }
+
+    /// Whether all of it was read, and no more.
+    pub fn is_done(&self) -> bool {
+        self.at == self.begin
+    }
+
+    /// Whether more was read than there is.
+    pub fn is_beyond(&self) -> bool {
+        self.at < self.begin
+    }
+
+    /// The next bits, 57 at least, the first one highest. What comes behind the last one has no meaning.
+    #[inline(always)]
+    pub fn peek(&self) -> u64 {
+        let end = self.at.div_ceil(8);
+        let word = end.checked_sub(8).and_then(|from| self.input.get(from..)?.first_chunk());
+        u64::from_le_bytes(*word.unwrap_or(&[0; 8])) << (8 * end - self.at)
     }
 
     /// The next bits, 32 at most; none where there are less.
     #[inline]
     pub fn take(&mut self, bits: usize) -> Option<usize> {
-        self.left = self.left.checked_sub(bits)?;
-        let at = self.left / 8;
-        let word = match self.bytes.get(at..).and_then(<[u8]>::first_chunk) {
-            Some(word) => u64::from_le_bytes(*word),
-            None => self.bytes[at..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-        };
-        Some((word >> (self.left % 8)) as usize & ((1 << bits) - 1))
+        let word = self.peek();
+        self.at = self.at.checked_sub(bits).filter(|at| *at >= self.begin)?;
+        Some((word >> 1 >> (63 - bits)) as usize)
     }
 }

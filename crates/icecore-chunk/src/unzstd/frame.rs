@@ -1,15 +1,27 @@
 //! One frame, block after block.
 
-use super::back::Back;
+use std::ops::Range;
+
+use super::back::{BEFORE, Back};
 use super::fast;
-use super::lane::{self, BEFORE, Lane, Limits, ROOM, Sequence, States, Turn};
+use super::lane::{self, Lane, Limits, ROOM, Sequence, States, Turn};
 use super::literals::{Literals, MOST, Source};
 use super::sequences::{Entry, Table, Tables};
 use crate::inflate::repeat_exactly;
 
+/// What is shorter is decoded where there is room behind it, as most of its sequences lie near an end.
+const SMALL: usize = 4096;
+
 /// What frames are decoded with; kept, because it is large.
 #[derive(Default)]
 pub(crate) struct Desk {
+    tools: Tools,
+    /// Where small ones are decoded, made for the first.
+    small: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Tools {
     tables: Tables,
     source: Source,
 }
@@ -22,11 +34,22 @@ impl Desk {
         else {
             return false;
         };
-        self.tables.begin();
-        self.source.begin();
-        let enough = if enough < out.len() { enough } else { usize::MAX };
-        let mut frame = Frame { desk: self, input, from: head.end, out, at: 0, enough, distances: [1, 4, 8] };
-        frame.blocks(&head).is_some()
+        let Desk { tools, small } = self;
+        tools.tables.begin();
+        tools.source.begin();
+        let length = out.len();
+        let enough = if enough < length { enough } else { usize::MAX };
+        // What is not coded at all need not be copied twice.
+        let coded = input.get(head.end).is_some_and(|told| told >> 1 & 3 == 2);
+        if length >= SMALL || !coded {
+            let mut frame = Frame { tools, input, from: head.end, out, length, at: 0, enough, distances: [1, 4, 8] };
+            return frame.blocks(&head).is_some();
+        }
+        small.resize(2 * SMALL, 0);
+        let mut frame = Frame { tools, input, from: head.end, out: small, length, at: 0, enough, distances: [1, 4, 8] };
+        let sound = frame.blocks(&head).is_some();
+        out.copy_from_slice(&small[..length]);
+        sound
     }
 }
 
@@ -72,10 +95,12 @@ fn window(told: u8) -> Option<u64> {
 }
 
 struct Frame<'a> {
-    desk: &'a mut Desk,
+    tools: &'a mut Tools,
     input: &'a [u8],
     from: usize,
+    /// Where it goes, and how long it is: there may be room behind.
     out: &'a mut [u8],
+    length: usize,
     at: usize,
     /// Where to stop; nowhere where all is wanted.
     enough: usize,
@@ -88,10 +113,9 @@ struct Block {
     literals: Literals,
     /// How many of them are done.
     done: usize,
-    /// Where the sequences begin and end in the input, and how many bits of them are left.
-    from: usize,
-    end: usize,
-    bits: usize,
+    /// Where the sequences lie in the input, and where what was read of them begins, in bits.
+    stream: Range<usize>,
+    at: usize,
     /// How many sequences are left.
     left: usize,
     states: States,
@@ -112,8 +136,12 @@ impl Frame<'_> {
             }
         }
         let behind = self.input.get(self.from..)?;
-        let sum = if head.sum { twox_hash::XxHash64::oneshot(0, self.out).to_le_bytes() } else { [0; 8] };
-        (self.at == self.out.len() && behind == &sum[..if head.sum { 4 } else { 0 }]).then_some(())
+        if self.at != self.length {
+            return None;
+        }
+        let sum =
+            if head.sum { twox_hash::XxHash64::oneshot(0, &self.out[..self.length]).to_le_bytes() } else { [0; 8] };
+        (behind == &sum[..if head.sum { 4 } else { 0 }]).then_some(())
     }
 
     fn block(&mut self, kind: usize, size: usize, most: usize) -> Option<()> {
@@ -139,7 +167,7 @@ impl Frame<'_> {
 
     fn compressed(&mut self, end: usize, most: usize) -> Option<()> {
         let (began, start) = (self.at, self.from);
-        let (literals, from) = self.desk.source.read(self.input, start..end)?;
+        let (literals, from) = self.tools.source.read(self.input, start..end)?;
         let mut block = self.sequences(literals, from, end)?;
         while block.left > 0 {
             if self.at >= self.enough {
@@ -154,23 +182,24 @@ impl Frame<'_> {
         let rest = literals.count.checked_sub(block.done)?;
         self.put(&mut block, rest)?;
         self.from = end;
-        (block.bits == 0 && self.at - began <= most).then_some(())
+        (block.at == 8 * block.stream.start && self.at - began <= most).then_some(())
     }
 
     /// The head of what begins at `from`.
     fn sequences(&mut self, literals: Literals, from: usize, end: usize) -> Option<Block> {
         let bytes = self.input.get(from..end)?;
-        let (left, used) = self.desk.tables.read(bytes)?;
-        let mut block = Block { literals, done: 0, from: from + used, end, bits: 0, left, states: States::default() };
-        let stream = &bytes[used..];
+        let (left, used) = self.tools.tables.read(bytes)?;
+        let stream = from + used..end;
+        let at = 8 * stream.start;
+        let mut block = Block { literals, done: 0, stream, at, left, states: States::default() };
         if left == 0 {
-            return stream.is_empty().then_some(block);
+            return block.stream.is_empty().then_some(block);
         }
-        let mut bits = Back::new(stream)?;
+        let mut bits = Back::new(self.input, block.stream.clone())?;
         let mut first = |table: &Table| bits.take(table.log? as usize);
-        let Tables { literals, offsets, matches } = &self.desk.tables;
+        let Tables { literals, offsets, matches } = &self.tools.tables;
         block.states = States { literals: first(literals)?, offsets: first(offsets)?, matches: first(matches)? };
-        block.bits = bits.left;
+        block.at = bits.at;
         Some(block)
     }
 
@@ -178,7 +207,7 @@ impl Frame<'_> {
     fn put(&mut self, block: &mut Block, count: usize) -> Option<()> {
         let source = match block.literals.input {
             Some(from) => &self.input[from..from + block.literals.count],
-            None => &self.desk.source.buffer[..block.literals.count],
+            None => &self.tools.source.buffer[..block.literals.count],
         };
         let bytes = source.get(block.done..block.done.checked_add(count)?)?;
         self.out.get_mut(self.at..self.at + count)?.copy_from_slice(bytes);
@@ -196,8 +225,8 @@ impl Frame<'_> {
 
     /// One sequence, wherever the input ends.
     fn carefully(&mut self, block: &mut Block) -> Option<()> {
-        let mut bits = Back::at(&self.input[block.from..block.end], block.bits);
-        let (states, tables) = (block.states, &self.desk.tables);
+        let mut bits = Back::resume(self.input, block.stream.clone(), block.at);
+        let (states, tables) = (block.states, &self.tools.tables);
         let literals = tables.literals.states[states.literals];
         let offsets = tables.offsets.states[states.offsets];
         let matches = tables.matches.states[states.matches];
@@ -209,7 +238,7 @@ impl Frame<'_> {
             let (literals, matches, offsets) = (next(literals)?, next(matches)?, next(offsets)?);
             block.states = States { literals, offsets, matches };
         }
-        block.bits = bits.left;
+        block.at = bits.at;
         let distance = lane::distance(&mut self.distances, told, count);
         self.execute(block, Sequence { literals: count, length, distance })
     }
@@ -217,21 +246,21 @@ impl Frame<'_> {
     /// Whether there is room for quick turns.
     fn is_quick(&self, block: &Block) -> bool {
         let (lane, limits) = self.enter(block);
-        block.bits >= 56 && self.out.len() - self.at >= ROOM && lane.turns(&limits) > 0
+        self.out.len() - self.at >= ROOM && lane.turns(&limits) > 0
     }
 
     fn quickly(&mut self, block: &mut Block) -> Option<()> {
         let (mut lane, limits) = self.enter(block);
         let out = self.out.as_mut_ptr();
         lane.at = out.wrapping_add(self.at);
-        // SAFETY: 56 bits are left in front of it.
+        // SAFETY: 56 bits and more lie in front of what was read.
         lane.held = u64::from_le_bytes(unsafe { lane.from.cast::<[u8; 8]>().read() });
         let literals = lane.bytes;
-        let turn = fast::sequences(&mut lane, &limits, &self.desk.tables);
+        let turn = fast::sequences(&mut lane, &limits, &self.tools.tables);
         self.at = lane.at.addr() - out.addr();
         self.distances = lane.last;
         block.done += lane.bytes.addr() - literals.addr();
-        block.bits = 8 * (lane.from.addr() - self.input.as_ptr().addr()) + lane.count as usize - 8 * block.from;
+        block.at = 8 * (lane.from.addr() - self.input.as_ptr().addr()) + lane.count as usize;
         block.left = lane.left;
         block.states = lane.states;
         match turn {
@@ -245,13 +274,13 @@ impl Frame<'_> {
     fn enter(&self, block: &Block) -> (Lane, Limits) {
         let literals = match block.literals.input {
             Some(from) => self.input[from..].as_ptr(),
-            None => self.desk.source.buffer.as_ptr(),
+            None => self.tools.source.buffer.as_ptr(),
         };
         let out = self.out.as_ptr_range();
-        let from = block.from + block.bits.saturating_sub(56) / 8;
+        let from = (block.at - 56) / 8;
         let lane = Lane {
             held: 0,
-            count: (8 * block.from + block.bits).wrapping_sub(8 * from) as u64,
+            count: (block.at - 8 * from) as u64,
             from: self.input.as_ptr().wrapping_add(from),
             states: block.states,
             last: self.distances,
@@ -264,7 +293,7 @@ impl Frame<'_> {
             start: out.start,
             at: out.end.wrapping_sub(ROOM).min(out.start.wrapping_add(self.enough.min(self.out.len()))),
             bytes: literals.wrapping_add(block.literals.count),
-            from: self.input.as_ptr().wrapping_add(block.from.max(BEFORE)),
+            from: self.input.as_ptr().wrapping_add(BEFORE),
         };
         (lane, limits)
     }

@@ -60,23 +60,30 @@ impl Counts {
         let size = 1usize << self.log;
         let mut codes = [0u8; 1 << 9];
         let mut next = [0u16; CODES];
-        let mut high = size;
+        // Codes one after the other, eight at a time: how often each comes is not foreseen.
+        let mut row = [0u8; (1 << 9) + 8];
+        let (mut end, mut high) = (0, size);
         for (code, count) in self.of[..self.codes].iter().enumerate() {
             next[code] = count.unsigned_abs();
             if *count == -1 {
                 high -= 1;
                 codes[high] = code as u8;
+                continue;
+            }
+            let mut from = end;
+            end += *count as usize;
+            while from < end {
+                row[from..from + 8].fill(code as u8);
+                from += 8;
             }
         }
         let (step, mask) = ((size >> 1) + (size >> 3) + 3, size - 1);
         let mut at = 0;
-        for (code, count) in self.of[..self.codes].iter().enumerate() {
-            for _ in 0..*count {
-                codes[at] = code as u8;
+        for code in &row[..end] {
+            codes[at] = *code;
+            at = (at + step) & mask;
+            while at >= high {
                 at = (at + step) & mask;
-                while at >= high {
-                    at = (at + step) & mask;
-                }
             }
         }
         for (state, code) in codes[..size].iter().enumerate() {

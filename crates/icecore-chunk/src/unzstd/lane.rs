@@ -2,13 +2,12 @@
 
 use std::hint::select_unpredictable;
 
+use super::back::BEFORE;
 use super::copy::{self, BEYOND};
 use super::sequences::Tables;
 
 /// Most bits that are added to what three codes stand for, where those of the next states are in the same word: 56 are.
 const MORE: u8 = 56 - (9 + 8 + 9);
-/// Bytes of the input in front of what is next that a turn may read, and that it may use.
-pub(super) const BEFORE: usize = 8;
 /// What is shorter is copied at once.
 const SHORT: usize = 16;
 /// Bytes of output that a turn of short copies may write.

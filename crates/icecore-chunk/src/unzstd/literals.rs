@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::back::Back;
 use super::fast;
 use super::huffman::Huffman;
 use super::lane::BEHIND;
 use super::streams::Stream;
-use super::weights::Weights;
+use super::weights;
 
 /// The most that a block gives.
 pub(super) const MOST: usize = 128 << 10;
@@ -53,26 +54,26 @@ impl Source {
     pub fn read(&mut self, input: &[u8], block: Range<usize>) -> Option<(Literals, usize)> {
         let Head { kind, four, count, stored } = Head::read(input, block)?;
         let room = self.buffer.get_mut(..count)?;
-        let bytes = &input[stored.clone()];
+        let Range { start, end } = stored;
         match kind {
-            0 if stored.end + BEHIND <= input.len() => {
-                return Some((Literals { input: Some(stored.start), count }, stored.end));
+            0 if end + BEHIND <= input.len() => {
+                return Some((Literals { input: Some(start), count }, end));
             }
-            0 => room.copy_from_slice(bytes),
-            1 => room.fill(*bytes.first()?),
+            0 => room.copy_from_slice(&input[stored]),
+            1 => room.fill(input[start]),
             _ => {
-                let mut told = 0;
+                let mut from = start;
                 if kind == 2 {
-                    let (weights, used) = Weights::read(bytes)?;
+                    let weights;
+                    (weights, from) = weights::read(input, stored)?;
                     self.table.fill(&weights);
-                    told = used;
                 }
                 let decode = if four { decode_four } else { decode_one };
-                let sound = self.table.bits > 0 && count > 0 && decode(bytes.get(told..)?, room, &self.table)?;
+                let sound = self.table.bits > 0 && count > 0 && decode(input, from..end, room, &self.table)?;
                 sound.then_some(())?;
             }
         }
-        Some((Literals { input: None, count }, stored.end))
+        Some((Literals { input: None, count }, end))
     }
 }
 
@@ -99,26 +100,30 @@ impl Head {
 }
 
 /// Whether the stream gives these bytes.
-fn decode_one(stored: &[u8], out: &mut [u8], table: &Huffman) -> Option<bool> {
-    let mut streams = [Stream::new(stored, out)?];
+fn decode_one(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffman) -> Option<bool> {
+    let mut streams = [Stream::new(Back::new(input, stored)?, out)];
     fast::single_stream(&mut streams, table);
     let [stream] = streams;
     Some(stream.finish(table))
 }
 
 /// The same for four, each a quarter of them.
-fn decode_four(stored: &[u8], out: &mut [u8], table: &Huffman) -> Option<bool> {
-    let (sizes, rest) = stored.split_first_chunk::<6>()?;
-    let size = |i: usize| usize::from(u16::from_le_bytes([sizes[2 * i], sizes[2 * i + 1]]));
+fn decode_four(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffman) -> Option<bool> {
+    let sizes = input[stored.clone()].first_chunk::<6>()?;
+    let mut from = stored.start + sizes.len();
     let quarter = out.len().div_ceil(4);
-    let (first, rest) = rest.split_at_checked(size(0))?;
-    let (second, rest) = rest.split_at_checked(size(1))?;
-    let (third, fourth) = rest.split_at_checked(size(2))?;
     let (a, rest) = out.split_at_mut_checked(quarter)?;
     let (b, rest) = rest.split_at_mut_checked(quarter)?;
     let (c, d) = rest.split_at_mut_checked(quarter)?;
-    let mut streams =
-        [Stream::new(first, a)?, Stream::new(second, b)?, Stream::new(third, c)?, Stream::new(fourth, d)?];
+    let mut next = |size: usize, out| {
+        let end = from + size;
+        let bits = Back::new(input, std::mem::replace(&mut from, end)..end).filter(|_| end <= stored.end)?;
+        Some(Stream::new(bits, out))
+    };
+    let size = |i: usize| usize::from(u16::from_le_bytes([sizes[2 * i], sizes[2 * i + 1]]));
+    let (first, second, third) = (next(size(0), a)?, next(size(1), b)?, next(size(2), c)?);
+    let last = stored.end.checked_sub(stored.start + sizes.len() + size(0) + size(1) + size(2))?;
+    let mut streams = [first, second, third, next(last, d)?];
     fast::four_streams(&mut streams, table);
     Some(streams.into_iter().all(|stream| stream.finish(table)))
 }

@@ -36,11 +36,13 @@ pub(super) struct Table {
     pub log: Option<u32>,
     /// How many of the states are those of codes 0 and 1.
     low: usize,
+    /// The states are still those that go without being said.
+    usual: bool,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Table { states: [Entry::NONE; 1 << 9], log: None, low: 0 }
+        Table { states: [Entry::NONE; 1 << 9], log: None, low: 0, usual: false }
     }
 }
 
@@ -49,15 +51,19 @@ impl Table {
         counts.spread(|state, code, bits, next| self.states[state] = Entry::new(kind, code, bits, next));
         self.log = Some(counts.log);
         self.low = counts.of[..2].iter().map(|count| usize::from(count.unsigned_abs())).sum();
+        self.usual = false;
     }
 
     /// Reads how it is told, in one of four ways, as `usual` in the first; how many bytes of `input` that takes.
     fn read(&mut self, kind: &Kind, usual: &Table, way: u8, input: &[u8]) -> Option<usize> {
         match way & 3 {
             0 => {
-                let states = 1 << kind.usual_log;
-                self.states[..states].copy_from_slice(&usual.states[..states]);
-                (self.log, self.low) = (usual.log, usual.low);
+                if !self.usual {
+                    let states = 1 << kind.usual_log;
+                    self.states[..states].copy_from_slice(&usual.states[..states]);
+                    (self.low, self.usual) = (usual.low, true);
+                }
+                self.log = usual.log;
                 Some(0)
             }
             1 => {
@@ -66,7 +72,7 @@ impl Table {
                     return None;
                 }
                 self.states[0] = Entry::new(kind, code, 0, 0);
-                (self.log, self.low) = (Some(0), usize::from(code < 2));
+                (self.log, self.low, self.usual) = (Some(0), usize::from(code < 2), false);
                 Some(1)
             }
             2 => {

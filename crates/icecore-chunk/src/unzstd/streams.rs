@@ -1,6 +1,6 @@
 //! Streams of Huffman codes, side by side.
 
-use super::back::Back;
+use super::back::{BEFORE, Back};
 use super::huffman::Huffman;
 
 /// Symbols between two looks at the input: so many codes fit into 56 bits.
@@ -10,48 +10,32 @@ const INPUT: usize = 7;
 
 /// One stream and where its symbols go.
 pub(super) struct Stream<'a> {
-    input: &'a [u8],
-    /// Bits that are left.
-    left: usize,
+    bits: Back<'a>,
     out: &'a mut [u8],
     done: usize,
 }
 
 impl<'a> Stream<'a> {
-    pub fn new(input: &'a [u8], out: &'a mut [u8]) -> Option<Self> {
-        Some(Stream { input, left: Back::new(input)?.left, out, done: 0 })
+    pub fn new(bits: Back<'a>, out: &'a mut [u8]) -> Self {
+        Stream { bits, out, done: 0 }
     }
 
-    /// How many turns there is room for.
+    /// How many turns there is room for. What lies in front of the stream may be read too, which is found when it ends.
     fn turns(&self) -> usize {
-        ((self.left / 8).saturating_sub(8) / INPUT).min((self.out.len() - self.done) / TURN)
+        ((self.bits.at / 8).saturating_sub(BEFORE) / INPUT).min((self.out.len() - self.done) / TURN)
     }
 
     /// Symbol by symbol to the end; whether both ends are met at once.
     pub fn finish(mut self, table: &Huffman) -> bool {
-        while self.done < self.out.len() {
-            let entry = table.first(self.peek());
-            let Some(left) = self.left.checked_sub(usize::from(entry & 15)) else { return false };
-            self.left = left;
-            self.out[self.done] = (entry >> 8) as u8;
-            self.done += 1;
+        for byte in &mut self.out[self.done..] {
+            let entry = table.first(self.bits.peek());
+            *byte = (entry >> 8) as u8;
+            if self.bits.is_beyond() {
+                return false;
+            }
+            self.bits.at -= usize::from(entry & 15);
         }
-        self.left == 0
-    }
-
-    /// The next bits, the first one highest, with zeros behind the last.
-    #[inline]
-    fn peek(&self) -> u64 {
-        let (at, odd) = (self.left / 8, self.left % 8);
-        let next = u64::from(self.input.get(at).copied().unwrap_or(0)) & ((1 << odd) - 1);
-        let before = match at.checked_sub(4).and_then(|from| self.input[from..].first_chunk::<4>()) {
-            Some(word) => u64::from(u32::from_le_bytes(*word)),
-            None => self.input[..at]
-                .iter()
-                .enumerate()
-                .fold(0, |word, (i, byte)| word | u64::from(*byte) << (8 * (4 + i - at))),
-        };
-        (next << 32 | before) << (32 - odd)
+        self.bits.is_done()
     }
 }
 
@@ -68,10 +52,11 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
         let mut to = [std::ptr::null_mut::<u8>(); N];
         for i in 0..N {
             // The word that ends with what is next, and a one behind it: how far it is from there tells what was used.
-            let end = streams[i].left.div_ceil(8);
-            from[i] = streams[i].input[end - 8..].as_ptr();
+            let Back { input, at, .. } = streams[i].bits;
+            let end = at.div_ceil(8);
+            from[i] = input[end - 8..end].as_ptr();
             // SAFETY: 8 bytes are there.
-            held[i] = (unsafe { load(from[i]) } | 1) << (8 * end - streams[i].left);
+            held[i] = (unsafe { load(from[i]) } | 1) << (8 * end - at);
             to[i] = streams[i].out[streams[i].done..].as_mut_ptr();
         }
         for turn in 0..turns {
@@ -93,8 +78,8 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
             }
         }
         for i in 0..N {
-            let at = from[i].addr() - streams[i].input.as_ptr().addr();
-            streams[i].left = 8 * at + 64 - held[i].trailing_zeros() as usize;
+            let at = from[i].addr() - streams[i].bits.input.as_ptr().addr();
+            streams[i].bits.at = 8 * at + 64 - held[i].trailing_zeros() as usize;
             streams[i].done += TURN * turns;
         }
     }

@@ -1,7 +1,10 @@
 //! The lengths of Huffman codes, as weights (RFC 8878, 4.2.1).
 
+use std::ops::Range;
+
 use super::back::Back;
 use super::fse::Counts;
+use crate::processor::with_bmi;
 
 /// The longest code.
 pub(super) const LONGEST: u32 = 11;
@@ -20,10 +23,15 @@ pub(super) struct Weights {
     pub longest: u32,
 }
 
+with_bmi!(read, (input: &[u8], stored: Range<usize>) -> Option<(Weights, usize)>, Weights::read(input, stored));
+
 impl Weights {
-    /// Reads what `input` begins with; how many bytes that is.
-    pub fn read(input: &[u8]) -> Option<(Weights, usize)> {
-        let (head, rest) = input.split_first()?;
+    /// Reads what begins with `stored`; where it ends.
+    #[inline(always)]
+    fn read(input: &[u8], stored: Range<usize>) -> Option<(Weights, usize)> {
+        let bytes = &input[stored.clone()];
+        let (head, rest) = bytes.split_first()?;
+        let from = stored.start + 1;
         let mut told = Told { of: [0; SYMBOLS], symbols: 0 };
         let used = match usize::from(*head) {
             direct @ 128.. => {
@@ -32,15 +40,16 @@ impl Weights {
                 for (pair, byte) in told.of.chunks_mut(2).zip(bytes) {
                     pair.copy_from_slice(&[byte >> 4, byte & 15]);
                 }
-                told.of[told.symbols..].fill(0);
                 bytes.len()
             }
             coded => {
-                told.unpack(rest.get(..coded)?)?;
+                rest.get(..coded)?;
+                told.unpack(input, from..from + coded)?;
                 coded
             }
         };
-        Some((told.complete()?, 1 + used))
+        told.of[told.symbols..].fill(0);
+        Some((told.complete()?, from + used))
     }
 
     /// Calls `put` for each symbol of this weight, in order.
@@ -64,47 +73,57 @@ struct Told {
 
 /// Most bits that come for a state, as the table has no more than 64 of them.
 const STATE: u32 = 6;
-/// Weights between two looks at the input: so many states fit into 56 bits.
+/// Weights between two looks at the input: so many states fit into 57 bits.
 const TURN: usize = 8;
+
+/// A state: what it stands for, how many bits come for the next one, and what they are added to.
+#[derive(Clone, Copy, Default)]
+#[repr(align(4))]
+struct State {
+    weight: u8,
+    bits: u8,
+    next: u8,
+}
 
 impl Told {
     /// Two states by turns.
-    fn unpack(&mut self, input: &[u8]) -> Option<()> {
-        let (counts, used) = Counts::read(input, 15, STATE)?;
-        let mut table = [(0u8, 0u8, 0u16); 1 << STATE];
-        counts.spread(|state, code, bits, next| table[state & 63] = (code as u8, bits as u8, next as u16));
-        // With zeros in front, so that there are words everywhere.
-        let mut padded = [0; 8 + 128];
-        let stream = padded.get_mut(8..8 + input.len() - used)?;
-        stream.copy_from_slice(&input[used..]);
-        let mut left = Back::new(stream)?.left;
-        // The byte in which bit `left` lies, and seven in front of it.
-        let word = |left: usize| Some(u64::from_le_bytes(*padded.get(left / 8 + 1..)?.first_chunk()?));
-        let bits = |word: u64, at: usize, bits: u8| (word >> (at & 63)) as usize & ((1 << (bits & 7)) - 1);
-        let take = |left: &mut usize, more: u8| {
-            *left = left.checked_sub(more.into())?;
-            Some(bits(word(*left + 8)?, 48 + *left % 8, more))
-        };
-        let mut states = [take(&mut left, counts.log as u8)?, take(&mut left, counts.log as u8)?];
-        while left >= TURN * STATE as usize && self.symbols + TURN < SYMBOLS {
-            let (held, from) = (word(left)?, 56 + left % 8);
-            let mut at = from;
+    #[inline(always)]
+    fn unpack(&mut self, input: &[u8], stored: Range<usize>) -> Option<()> {
+        let (counts, used) = Counts::read(&input[stored.clone()], 15, STATE)?;
+        let mut table = [State::default(); 1 << STATE];
+        counts.spread(|state, code, bits, next| {
+            table[state & 63] = State { weight: code as u8, bits: bits as u8, next: next as u8 };
+        });
+        let mut bits = Back::new(input, stored.start + used..stored.end)?;
+        let mut states = [bits.take(counts.log as usize)?, bits.take(counts.log as usize)?];
+        while self.symbols + TURN < SYMBOLS {
+            let before = (bits, states);
+            let mut held = bits.peek();
             for (nth, weight) in self.of[self.symbols..][..TURN].iter_mut().enumerate() {
-                let (code, more, next) = table[states[nth % 2] & 63];
-                *weight = code;
-                at -= usize::from(more);
-                states[nth % 2] = usize::from(next) + bits(held, at, more);
+                // SAFETY: the table is made so that no state leads out of it, nor takes more bits.
+                let state = unsafe {
+                    let state = *table.get_unchecked(states[nth % 2]);
+                    std::hint::assert_unchecked(state.bits <= STATE as u8);
+                    state
+                };
+                *weight = state.weight;
+                states[nth % 2] = usize::from(state.next) + (held >> 1 >> (63 - state.bits)) as usize;
+                held <<= state.bits;
+                bits.at -= usize::from(state.bits);
+            }
+            if bits.is_beyond() {
+                (bits, states) = before;
+                break;
             }
             self.symbols += TURN;
-            left -= from - at;
         }
         loop {
             for turn in 0..2 {
-                let (code, more, next) = table[states[turn] & 63];
-                self.push(code)?;
-                match take(&mut left, more) {
-                    Some(more) => states[turn] = usize::from(next) + more,
-                    None => return self.push(table[states[1 - turn] & 63].0),
+                let state = table[states[turn] & 63];
+                self.push(state.weight)?;
+                match bits.take(state.bits.into()) {
+                    Some(more) => states[turn] = usize::from(state.next) + more,
+                    None => return self.push(table[states[1 - turn] & 63].weight),
                 }
             }
         }
@@ -117,11 +136,13 @@ impl Told {
     }
 
     /// The last symbol's weight isn't told: it makes the sum a power of two.
+    #[inline(always)]
     fn complete(&self) -> Option<Weights> {
-        if self.of.iter().fold(0, |most, weight| most.max(*weight)) > LONGEST as u8 || self.symbols >= SYMBOLS {
+        let most = self.of.iter().fold(0, |most, weight| most.max(*weight)).into();
+        if most > LONGEST as usize || self.symbols >= SYMBOLS {
             return None;
         }
-        let mut of = sets(&self.of);
+        let mut of = sets(&self.of, self.symbols, most);
         let count = |set: &[u64]| set.iter().map(|bits| bits.count_ones()).sum::<u32>();
         let sum: u32 = of.iter().enumerate().skip(1).map(|(weight, set)| count(set) << (weight - 1)).sum();
         let whole = sum.checked_add(1).filter(|_| sum > 0)?.next_power_of_two();
@@ -136,22 +157,24 @@ impl Told {
     }
 }
 
-/// The symbols of each weight. Counting them one after the other would wait for each count that was written a moment before.
-fn sets(weights: &[u8; SYMBOLS]) -> Sets {
+/// The symbols of each weight, up to `most`. Counting them one after the other would wait for each count that was written a
+/// moment before.
+#[inline(always)]
+fn sets(weights: &[u8; SYMBOLS], symbols: usize, most: usize) -> Sets {
     let mut sets = [[0; SYMBOLS / 64]; LONGEST as usize + 1];
     #[cfg(target_arch = "x86_64")]
-    for (nth, part) in weights.as_chunks::<16>().0.iter().enumerate() {
+    for (nth, part) in weights.as_chunks::<16>().0[..symbols.div_ceil(16)].iter().enumerate() {
         use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
         // SAFETY: 16 bytes may be read.
         let part = unsafe { _mm_loadu_si128(part.as_ptr().cast()) };
-        for (weight, set) in sets.iter_mut().enumerate().skip(1) {
+        for (weight, set) in sets[..=most].iter_mut().enumerate().skip(1) {
             // SAFETY: every x86-64 processor has these instructions.
             let bits = unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(part, _mm_set1_epi8(weight as i8))) };
             set[nth / 4] |= (bits as u64) << (16 * (nth % 4));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    for (symbol, weight) in weights.iter().enumerate() {
+    for (symbol, weight) in weights[..symbols].iter().enumerate() {
         sets[usize::from(*weight)][symbol / 64] |= 1 << (symbol % 64);
     }
     sets
