@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import icecore
 import numpy as np
 import pytest
 from tables_kit import round_trip
@@ -118,3 +119,37 @@ def test_carriage_returns_in_quotes_end_no_lines(tmp_path: Path, end: bytes) -> 
     repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
     assert again == text
     assert repo["/t/a"][:].tolist() == [b"x\ry\rz\rw", b"u\rv", b"t"]
+
+
+COLOURS = {
+    "numbers": b"colour,n\n#ff0000,1\n#00ff00,2\n",
+    "words": b"colour,name\n#ff0000,red\n#000000,black\n",
+    "a comment": b"colour,n\n# by hand, in May\n#ff0000,1\n#00ff00,2\n",
+}
+
+
+@pytest.mark.parametrize("case", COLOURS)
+def test_rows_that_all_begin_as_comments_do(tmp_path: Path, case: str) -> None:
+    """They were comments, so that the file held no rows."""
+    (tmp_path / "t.csv").write_bytes(COLOURS[case])
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == COLOURS[case]
+    rows = [
+        line.split(b",") for line in COLOURS[case].splitlines() if line.startswith(b"#") and b" " not in line
+    ]
+    assert repo["/t/colour"][...].tolist() == [colour for colour, _ in rows]
+    assert [note.message for note in report.notes] == [
+        f"rows and no comments, as it seems: {b','.join(rows[0]).decode()!r}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [b"#a,b\n#1,2\n#3,4\n", b"# a,b\n# 1,2\n", b"a,b\n#1,2\n#3,4\n", b"!1\n!2\n"]
+)
+def test_rows_that_are_commented_out_are_told_of(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(text)
+    with pytest.raises(icecore.Error) as caught:
+        icecore.pack(tmp_path / "t.csv", into=tmp_path / "r")
+    assert caught.value.kind == "format"
+    assert "take that sign away if they are rows" in str(caught.value.hint)
+    assert not (tmp_path / "r").exists()
