@@ -153,3 +153,27 @@ def test_rows_that_are_commented_out_are_told_of(tmp_path: Path, text: bytes) ->
     assert caught.value.kind == "format"
     assert "take that sign away if they are rows" in str(caught.value.hint)
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("size", [(4 << 20) - 8, 9 << 20], ids=["as long as a block", "of several blocks"])
+def test_a_line_that_is_longer_than_a_block_is_one_line(tmp_path: Path, size: int) -> None:
+    """Each of its parts was counted, and the last one could be a row."""
+    text = b"a,b\n1,2\n" + b"x" * size + b"7,8\n3,4\n"
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert [repo["/t/a"][...].tolist(), repo["/t/b"][...].tolist()] == [[1, 3], [2, 4]]
+    shown = b"x" * 60
+    assert [note.message for note in report.notes] == [
+        f"1 line kept as text, no rows: {shown!r} before row 1"
+    ]
+    assert repo["/t"]._node.ours["table"]["sources"][0]["lines"] == 1
+
+
+def test_a_line_without_an_end_that_is_longer_than_a_block(tmp_path: Path) -> None:
+    text = b"a,b\n1,2\n" + b"x" * (5 << 20)
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert repo["/t/a"][...].tolist() == [1]
+    assert [note.message.partition(" kept")[0] for note in report.notes] == ["1 line"]

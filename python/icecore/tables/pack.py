@@ -276,7 +276,7 @@ class _TablePack:
             raise _Again
         if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
             raise _Again
-        if parsed["rows"] or parsed["lines"]:
+        if parsed["used"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
             self._keep(parsed["escapes"])
