@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import icecore
 import numpy as np
 import pytest
 from tables_kit import round_trip
@@ -118,3 +119,61 @@ def test_carriage_returns_in_quotes_end_no_lines(tmp_path: Path, end: bytes) -> 
     repo, _, again = round_trip(tmp_path / "t.csv", tmp_path)
     assert again == text
     assert repo["/t/a"][:].tolist() == [b"x\ry\rz\rw", b"u\rv", b"t"]
+
+
+COLOURS = {
+    "numbers": b"colour,n\n#ff0000,1\n#00ff00,2\n",
+    "words": b"colour,name\n#ff0000,red\n#000000,black\n",
+    "a comment": b"colour,n\n# by hand, in May\n#ff0000,1\n#00ff00,2\n",
+}
+
+
+@pytest.mark.parametrize("case", COLOURS)
+def test_rows_that_all_begin_as_comments_do(tmp_path: Path, case: str) -> None:
+    """They were comments, so that the file held no rows."""
+    (tmp_path / "t.csv").write_bytes(COLOURS[case])
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == COLOURS[case]
+    rows = [
+        line.split(b",") for line in COLOURS[case].splitlines() if line.startswith(b"#") and b" " not in line
+    ]
+    assert repo["/t/colour"][...].tolist() == [colour for colour, _ in rows]
+    assert [note.message for note in report.notes] == [
+        f"rows and no comments, as it seems: {b','.join(rows[0]).decode()!r}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [b"#a,b\n#1,2\n#3,4\n", b"# a,b\n# 1,2\n", b"a,b\n#1,2\n#3,4\n", b"!1\n!2\n"]
+)
+def test_rows_that_are_commented_out_are_told_of(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(text)
+    with pytest.raises(icecore.Error) as caught:
+        icecore.pack(tmp_path / "t.csv", into=tmp_path / "r")
+    assert caught.value.kind == "format"
+    assert "take that sign away if they are rows" in str(caught.value.hint)
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("size", [(4 << 20) - 8, 9 << 20], ids=["as long as a block", "of several blocks"])
+def test_a_line_that_is_longer_than_a_block_is_one_line(tmp_path: Path, size: int) -> None:
+    """Each of its parts was counted, and the last one could be a row."""
+    text = b"a,b\n1,2\n" + b"x" * size + b"7,8\n3,4\n"
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert [repo["/t/a"][...].tolist(), repo["/t/b"][...].tolist()] == [[1, 3], [2, 4]]
+    shown = b"x" * 60
+    assert [note.message for note in report.notes] == [
+        f"1 line kept as text, no rows: {shown!r} before row 1"
+    ]
+    assert repo["/t"]._node.ours["table"]["sources"][0]["lines"] == 1
+
+
+def test_a_line_without_an_end_that_is_longer_than_a_block(tmp_path: Path) -> None:
+    text = b"a,b\n1,2\n" + b"x" * (5 << 20)
+    (tmp_path / "t.csv").write_bytes(text)
+    repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
+    assert again == text
+    assert repo["/t/a"][...].tolist() == [1]
+    assert [note.message.partition(" kept")[0] for note in report.notes] == ["1 line"]

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
-use crate::fraction::{digits, field};
+use crate::fraction::{POINT, digits, field, mark};
 use crate::frame::Frame;
 use crate::loose::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
@@ -325,7 +325,7 @@ impl Sample<'_> {
         let bodies: Vec<(usize, &[u8])> = bodies.map(|body| (digits(body), body)).collect();
         let most = bodies.iter().map(|(digits, _)| *digits).max()?;
         let finest: Vec<&[u8]> = bodies.iter().filter(|b| b.0 == most).map(|b| b.1).take(TRIED).collect();
-        let fraction = field(most);
+        let fraction = field(most, commonest(finest.iter().filter_map(|body| mark(body))).unwrap_or(POINT));
         let there =
             commonest(bodies.iter().filter_map(|(_, body)| zone(body).and_then(|z| std::str::from_utf8(z).ok())));
         let begins = |pattern: &str| {
@@ -364,7 +364,8 @@ impl Sample<'_> {
     /// The same times in the ticks of the finest, in the pattern that prints the most of them.
     fn coarser(&self, finest: Column, written: BTreeSet<usize>) -> Option<Column> {
         let Style::Time(style) = &finest.style else { return None };
-        let columns = written.into_iter().filter_map(|digits| style.with_fraction(digits)).map(|other| {
+        let mark = style.own_mark().unwrap_or(POINT);
+        let columns = written.into_iter().filter_map(|digits| style.with_fraction(digits, mark)).map(|other| {
             let scale = if other.unit() == style.unit() { 0 } else { style.digits().unwrap_or(0) as u8 };
             self.column(&finest.frame, Style::Time(other), scale, 64)
         });

@@ -314,8 +314,9 @@ def _known() -> str:
 
 
 def _unknown(source: str) -> errors.Error:
-    from icecore.sources.tables.delimited import is_printable
+    from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
+    from icecore.sources.tables.lines import COMMENTED
 
     data = open_bytes(source)
     try:
@@ -330,6 +331,8 @@ def _unknown(source: str) -> errors.Error:
         found, hint = "is HDF4", "make HDF5 of it: h4toh5convert, of the HDF Group's H4toH5 tools"
     elif start.startswith(b"PK") and is_remote(source):
         hint = "download it: of zip archives on a server only .npz is read"
+    elif is_commented(start):
+        hint = f"{COMMENTED}, or put a line of names above them if it is a part of their values"
     elif is_printable(start):
         hint += (
             "; a table of text has as many cells in each row, between commas, tabs, semicolons, | or blanks"

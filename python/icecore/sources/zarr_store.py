@@ -202,7 +202,7 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
         dims = tuple(metadata.dimension_names or (None,) * array.ndim)
         kind = declared
     dtype = reader.dtype
-    binary = kind == "variable_length_bytes"
+    binary = kind == "variable_length_bytes" or _is_of_bytes(metadata)
     return ArrayEntry(
         path=path,
         shape=tuple(int(n) for n in array.shape),
@@ -217,6 +217,12 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
         held=partial(_held, reader, array),
         note="already Zarr: pack it, or open it as it is",
     )
+
+
+def _is_of_bytes(metadata: Any) -> bool:
+    """Whether version 2 stores bytes of any length, of which its dtype says no more than of texts."""
+    ids = [getattr(each, "codec_id", "") for each in getattr(metadata, "filters", None) or ()]
+    return "vlen-bytes" in ids
 
 
 def _dimensions(attrs: dict[str, Any], ndim: int) -> tuple[str | None, ...]:
@@ -321,7 +327,13 @@ def _array(store: Callable[[str, Any], Any], source: str, path: str, stamp: Hash
 
 def node_at(store: Any, path: str, **how: Any) -> Any:
     """The group or array at ``path`` of a store of zarr-python, or of a folder."""
-    node = _zarr().open(store, path=path, mode="r", **how)
+    zarr = _zarr()
+    try:
+        node = zarr.open(store, path=path, mode="r", **how)
+    except TypeError:  # of a fill value, among others
+        from icecore.sources.refilled import Refilled
+
+        node = zarr.open(Refilled(store), path=path, mode="r", **how)
     _check(node)
     return node
 

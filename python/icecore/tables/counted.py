@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from icecore import _icecore
 
 #: bytes of what follows a table that are looked at
 BEHIND = 1 << 16
@@ -26,7 +23,7 @@ class Counted:
     is.
     """
 
-    def __init__(self, native: _icecore.TextFormat, rows: int) -> None:
+    def __init__(self, native: Any, rows: int) -> None:
         self._native, self._left = native, rows
         #: the first of what follows
         self.behind = b""

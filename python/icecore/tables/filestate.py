@@ -10,6 +10,7 @@ from icecore.sources.tablefile import TableFile, TableSpec
 from icecore.tables import codecs, format
 from icecore.tables.counted import BEHIND, Counted
 from icecore.tables.encoded import Encoded
+from icecore.tables.endless import Endless
 from icecore.tables.stream import BLOCK
 
 #: bytes of columns that a block of text may become at once
@@ -46,6 +47,8 @@ class FileState:
         """Take a print format for the rows to come, of which ``start`` are some."""
         self.format, self.spec = fmt, spec
         self.native = format.native(fmt)
+        if format.has_lines(fmt):
+            self.native = Endless(self.native)
         # A long text anywhere makes all cells of its column as long, those of most rows too.
         ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
         row = spec.row_bytes or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))

@@ -83,6 +83,12 @@ def native(fmt: Format) -> _icecore.TextFormat | binary.BinaryFormat:
     return _icecore.TextFormat(json.dumps({**fmt, "columns": columns}))
 
 
+def has_lines(fmt: Format) -> bool:
+    """Whether rows of a format end in line feeds."""
+    fixed = fmt["layout"].get("fixed")
+    return "delimited" in fmt["layout"] or bool(fixed and fixed["template"].endswith("\n"))
+
+
 def _columns(
     spec: TableSpec,
     samples: list[list[bytes]],

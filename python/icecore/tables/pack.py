@@ -10,6 +10,7 @@ import numpy as np
 from icecore import errors
 from icecore.nodes import OURS
 from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.sources.tables.lines import COMMENTED
 from icecore.tables import choice, codecs, described, format, kinds, noting, proof, stated
 from icecore.tables.binary import check_length
 from icecore.tables.converted import blank
@@ -20,7 +21,7 @@ from icecore.tables.growing import Growing
 from icecore.tables.held import Held
 from icecore.tables.job import Done, TableJob, TableOptions
 from icecore.tables.newarrays import column_array, escapes_array
-from icecore.tables.stream import BLOCK, TextStream, beginning
+from icecore.tables.stream import BLOCK, TextStream, beginning, has_comments
 from icecore.tables.widening import Beyond, Lost, Stored
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class _TablePack:
             raise _Again
         if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
             raise _Again
-        if parsed["rows"] or parsed["lines"]:
+        if parsed["used"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
             self._keep(parsed["escapes"])
@@ -319,6 +320,8 @@ class _TablePack:
             spec, size = file.spec, self._done.text
             named = spec is not None and spec.layout == "delimited" and not spec.label
             hint = "if its first line is a row: --no-header" if named else "is it the right file?"
+            if named and has_comments(file):
+                hint = f"{COMMENTED}; {hint}"
             if spec is not None and spec.label and spec.offset >= size:
                 message = f"{spec.label} says that rows begin at byte {spec.offset + 1:,} of {file.place}"
                 raise errors.make("mismatch", f"{message}, which has {size:,} bytes", hint)

@@ -14,6 +14,7 @@ import numpy as np
 from icecore import errors
 from icecore.sources.tablefile import TableFile
 from icecore.sources.tables.archives import FAULTS
+from icecore.sources.tables.lines import COMMENTS
 
 #: bytes of text in a block: what is made of it is gone again before the nearer caches and the allocator's
 #: own memory are full
@@ -121,3 +122,10 @@ def beginning(file: TableFile) -> np.ndarray:
         while len(text) <= file.spec.offset and (more := next(blocks, None)) is not None:
             text = np.concatenate((text, more))
         return text[file.spec.offset :]
+
+
+def has_comments(file: TableFile) -> bool:
+    """Whether lines near the beginning of a file are comments."""
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        lines = next(blocks, np.empty(0, "u1")).tobytes().split(b"\n")
+    return any(line.startswith(COMMENTS) for line in lines)

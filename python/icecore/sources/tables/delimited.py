@@ -27,14 +27,18 @@ _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
 #: of so many bytes (or fewer) one may be a control character: damaged text is text
 _STRANGE = 100
 _JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
-#: a number with a decimal comma, on its own in a cell
-_COMMA = re.compile(rb' *"?[-+]?\d*,\d+([eE][-+]?\d+)?"?\r? *')
+#: a time of day up to its seconds, and what a time with an offset ends with
+_SECONDS, _OFFSET = rb"\d\d?:\d\d:\d\d", rb"( ?(Z|[-+]\d\d:?\d\d))?"
+#: a number or a time with a decimal comma, on its own in a cell
+_COMMA = re.compile(
+    rb' *"?([-+]?\d*,\d+([eE][-+]?\d+)?|([-./\w]+[ T])?' + _SECONDS + rb",\d+" + _OFFSET + rb')"?\r? *'
+)
 #: the most lines of a row of names, and what is between two of them
 _TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
 #: what may have line ends of any kind in it
 _QUOTED = re.compile(rb'"[^"]*"')
 #: a date and a time of day, on their own in a row
-_STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
+_STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
 #: of 100 rows in runs of blanks so many must have the same number of cells
 _ALIKE = 80
 #: of 100 rows that quotes span, so many must have the same number of cells
@@ -53,6 +57,12 @@ def is_printable(start: bytes) -> bool:
     """Whether these bytes may begin a text, at whose end DOS has a control character."""
     start = start.rstrip(b"\n").removesuffix(b"\x1a")
     return bool(start) and len(start.translate(None, _TEXT)) <= max(len(start) // _STRANGE, 1)
+
+
+def is_commented(start: bytes) -> bool:
+    """Whether these bytes are a text of which all lines are comments."""
+    lines = start.removeprefix(BOM_UTF8).splitlines()
+    return is_printable(start) and len(lines) > 1 and not _body(lines)
 
 
 def is_json(start: bytes) -> bool:

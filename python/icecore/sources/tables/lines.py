@@ -20,6 +20,8 @@ from icecore.sources.tables.header import (
 
 #: what comments begin with
 COMMENTS = (b"#", b"!", b"%")
+#: what to do where all rows begin like that
+COMMENTED = "lines that begin with #, ! or % are comments: take that sign away if they are rows"
 #: what tells Excel the separator
 SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
 #: what a data logger of Campbell writes above the names: its own
@@ -191,7 +193,17 @@ def _until(head: Head, lines: list[bytes], separator: bytes, rows: list[Row]) ->
             return replace(_noted(head, "a row and no comment, as it seems", line), above=above)
         if line.strip() and not line.startswith(COMMENTS):
             return replace(head, above=above)
+    begun = [i for i in range(head.above, len(lines)) if _begins_row(lines[i], separator, len(head.names))]
+    if len(begun) * 2 > len(lines) - head.above and not all(lines[i][1:2].isdigit() for i in begun):
+        line = lines[begun[0]]
+        return replace(_noted(head, "rows and no comments, as it seems", line), above=begun[0])
     return replace(head, above=max(head.above, len(lines)))
+
+
+def _begins_row(line: bytes, separator: bytes, count: int) -> bool:
+    """Whether a line that begins like a comment may be a row: ``#ff0000,1``, but not ``# red, 1``."""
+    beside = line.startswith(COMMENTS) and line[1:2].strip()
+    return bool(beside) and len(cells_of(line, separator)) == count
 
 
 def unique(names: list[str]) -> list[str]:
