@@ -171,9 +171,18 @@ def pack(
                 with keep_open():
                     packing.pack(replaced(wanted, sources=len(indexed)))
                 report.failures += apart.failures
-                may_commit(report, bool(tables.jobs) or not apart.nothing_left(), keep_going)
+                arrays_left = not apart.nothing_left()
+                may_commit(report, bool(tables.jobs) or arrays_left, keep_going)
                 options = TableOptions(restore, trust, portable, goal == "archive")
-                long, made = pack_tables(writer, tables, options, report, keep_going, progress)
+                long, made = pack_tables(
+                    writer,
+                    tables,
+                    options,
+                    report,
+                    keep_going,
+                    progress,
+                    bool(assembly.steps) and arrays_left,
+                )
                 write_for(writer, [*long, *(row.path for row in packing.rows() if summaries)], made)
                 if then is not None:
                     then(writer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import h5py
@@ -62,6 +63,27 @@ def test_nothing_is_made_where_all_arrays_are_refused(tmp_path: Path) -> None:
         icecore.pack(tmp_path / "s.h5", tmp_path / "r", group="/", codec=TENTHS, keep_going=True)
     assert caught.value.kind == "codec"
     assert not (tmp_path / "r").exists()
+
+
+def test_damaged_tables_leave_the_arrays_beside_them(tmp_path: Path) -> None:
+    """Damage that shows only while rows are packed; of all tables, also where there are several."""
+    rows = "".join(f"{i},{i * 7919 % 10007}\n" for i in range(20_000))
+    text = bytearray(gzip.compress(f"a,b\n{rows}".encode()))
+    text[-8:-4] = b"\0" * 4  # the checksum
+    tables = [tmp_path / f"{name}.csv.gz" for name in ("one", "two")]
+    for table in tables:
+        table.write_bytes(text)
+    np.save(tmp_path / "x.npy", np.arange(7))
+    with pytest.raises(icecore.Error, match=r"one\.csv\.gz: its CRC-32") as caught:
+        icecore.pack([tables[0], tmp_path / "x.npy"], tmp_path / "r")
+    assert "--keep-going" in caught.value.hint
+    with pytest.raises(icecore.Error, match=r"(?s)one\.csv\.gz: its CRC-32.*also .*two\.csv\.gz: its CRC-32"):
+        icecore.pack(tables, tmp_path / "r", keep_going=True)
+    assert not (tmp_path / "r").exists()
+    for count in 1, 2:
+        report = icecore.pack([*tables[:count], tmp_path / "x.npy"], tmp_path / f"r{count}", keep_going=True)
+        assert [failure.kind for failure in report.failures] == ["corrupt"] * count
+        assert list(icecore.open(tmp_path / f"r{count}").arrays) == ["/x/x"]
 
 
 @pytest.mark.parametrize("how", ["replace", "append"])
