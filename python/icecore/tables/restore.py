@@ -17,6 +17,7 @@ from icecore import errors, reference
 from icecore.landing import landing, printing
 from icecore.nodes import HIDDEN
 from icecore.tables import sourcenames, stated
+from icecore.tables.writtenover import columns, written_over
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -69,8 +70,8 @@ def restore(
 
     Raises:
         Error: ``not-found``, ``invalid`` where the table has no print format, several sources have the base
-            name ``source`` or several would go to stdout, ``corrupt`` where what is printed is not what was
-            packed (the file is removed again).
+            name ``source`` or several would go to stdout, ``mismatch`` where what is printed is not what was
+            packed (the file is removed again): columns were written over since.
     """
     table = packed(repo, path)
     names = [str(item["name"]) for item in table["sources"]]
@@ -134,7 +135,8 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     """The text of one source, block by block; hashed while the next block is printed.
 
     Raises:
-        Error: ``corrupt`` at the end where length or hash are not those of the original.
+        Error: ``mismatch`` where columns were written over since; at the end where only length or hash of
+            the text say so.
     """
     source = table["sources"][i]
     digest, size = _Digest(), 0
@@ -147,13 +149,11 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     finally:
         sha256 = digest.end()
     if size != source["bytes"] or sha256 != source["sha256"]:
-        raise errors.make(
-            "corrupt",
+        raise written_over(
+            path,
             f"{source['name']} printed again has {size} bytes and SHA-256 {sha256[:16]}…, "
-            f"the original had {source['bytes']} and {source['sha256'][:16]}…: columns of {path} were "
-            "written over since, or are damaged",
-            "restore an earlier version, REPO@REF (`icecore log` names them); "
-            "icecore verify --deep names what is damaged",
+            f"the original had {source['bytes']} and {source['sha256'][:16]}…",
+            "or are damaged, which icecore verify --deep tells",
         )
 
 
@@ -205,16 +205,17 @@ def _printed(
     from icecore import _icecore
 
     fmt = stated.formats(table)[source.get("format", 0)]
+    arrays = columns(repo, path, table, source["rows"][1])
     if "binary" in fmt["layout"]:
         from icecore.tables import records
 
         kept = escapes(repo, path, source) if stored is None else stored
         yield from records.printed(repo, path, table, source, fmt, kept)
         return
-    columns = [repo._array(f"{path}/{name}")._native for name in table["columns"]]
-    array = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
+    natives = [array._native for array in arrays]
+    kept_apart = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
     printing = _icecore.Restoring(
-        json.dumps(fmt), columns, tuple(source["rows"]), array, tuple(source["escapes"])
+        json.dumps(fmt), natives, tuple(source["rows"]), kept_apart, tuple(source["escapes"])
     )
     while (parts := printing.next()) is not None:
         yield parts
