@@ -365,7 +365,7 @@ class Repo(Members):
 
         Raises:
             Error: ``exists`` where a branch or tag has that name, or a tag once had it; ``not-found`` for
-                ``ref``; ``invalid`` for what can be no name; ``read-only``.
+                ``ref``; ``invalid`` for what can be no name, or is a time; ``read-only``.
         """
         self._native.create_tag(reference.version(name, "a tag"), self._version(ref))
 
