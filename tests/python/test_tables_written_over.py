@@ -98,6 +98,19 @@ def test_columns_of_other_lengths_take_no_rows(tmp_path: Path) -> None:
     assert caught.value.kind == "mismatch"
 
 
+def test_restoring_several_files_leaves_no_empty_folder(tmp_path: Path) -> None:
+    for name in "tu":
+        (tmp_path / f"{name}.csv").write_text(TEXT)
+    icecore.pack([tmp_path / "t.csv", tmp_path / "u.csv"], tmp_path / "r", "/t", concat="rows")
+    with icecore.open(tmp_path / "r").writer() as w:
+        w["/t/a"][:6] = 7
+    with pytest.raises(icecore.Error, match=r"t\.csv printed again has"):
+        restore(icecore.open(tmp_path / "r"), "/t", tmp_path / "out" / "both")
+    assert not (tmp_path / "out").exists()
+    restore(icecore.open(tmp_path / "r"), "/t", tmp_path / "u.out", source="u.csv")
+    assert (tmp_path / "u.out").read_text() == TEXT
+
+
 def test_a_value_that_has_no_room_in_its_cell(tmp_path: Path) -> None:
     """In rows of fixed fields, which can't become longer."""
     label, _, _ = labelled(tmp_path)

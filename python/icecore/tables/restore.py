@@ -9,12 +9,12 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from icecore import errors, reference
-from icecore.landing import landing, printing
+from icecore.landing import folder, landing, printing
 from icecore.nodes import HIDDEN
 from icecore.tables import sourcenames, stated
 from icecore.tables.writtenover import columns, written_over
@@ -80,13 +80,12 @@ def restore(
     if place == "-" and len(chosen) > 1:
         message = f"{path} was packed from {len(chosen)} files, and stdout takes one"
         raise errors.make("invalid", message, f"name one, {names[chosen[0]]} for instance, or a folder")
-    folder, below = len(chosen) > 1 or os.path.isdir(place), sourcenames.places(names)
+    several, below = len(chosen) > 1 or os.path.isdir(place), sourcenames.places(names)
     written = []
     for i in chosen:
-        target = os.path.join(place, below[i]) if folder else place
-        if folder:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-        _write(repo, path, table, i, target, progress)
+        target = os.path.join(place, below[i]) if several else place
+        with folder(os.path.dirname(target)) if several else nullcontext():
+            _write(repo, path, table, i, target, progress)
         written.append(target)
     return written
 
