@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from icecore import errors, reference
-from icecore.assemble import Assembly, Step
+from icecore.assemble import Assembly
 from icecore.repo import Repo, create, open
 from icecore.report import Report
 from icecore.sources.arraymap import DamagedSource
-from icecore.sources.stitch import Stitched
 from icecore.sourcing import Failure, Source
 from icecore.writer import Writer
-
-#: what links of a repository that is packed may have become
-_LOST = ("source-changed", "source-missing")
 
 
 def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
@@ -108,31 +104,6 @@ def _remove(made: Repo) -> None:
     """Unless others committed to it meanwhile, or keep it locked."""
     with suppress(errors.Error):  # the error that led here is the one to tell about
         made._native.remove(only_if_bare=True)
-
-
-@contextmanager
-def apart(writer: Writer, step: Step, failures: list[Failure] | None) -> Iterator[None]:
-    """An array that turns out to be unreadable while it is written is left out, and goes to ``failures``.
-
-    Raises:
-        DamagedSource: where files are joined to it, all but one of which may be.
-        Error: what else goes wrong; all that does where ``failures`` is None, or where leaving it out would
-            lose what was there before.
-    """
-    try:
-        yield
-    except errors.Error as error:
-        if failures is not None and error.kind == "corrupt" and isinstance(step.entry.read, Stitched):
-            raise step.entry.read.damaged(step.entry.shape) or error from error
-        is_new = step.old is None and step.replaced is None
-        lost = error.kind in _LOST and not isinstance(step.entry.read, Stitched)
-        if not is_new or not (lost or error.kind in ("corrupt", "unsupported")):
-            raise
-        if failures is None:
-            raise errors.or_rest(error) from error
-        if writer._native.exists(step.path):
-            writer.delete(step.path)
-        failures.append(Failure.of(step.path, error))
 
 
 def without_damaged(

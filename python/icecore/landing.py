@@ -1,4 +1,4 @@
-"""Files that appear when they are complete, or not at all."""
+"""Files and folders that appear when they are complete, or not at all."""
 
 from __future__ import annotations
 
@@ -44,6 +44,31 @@ def landing(path: str) -> Iterator[str]:
         if not is_special:
             with suppress(OSError):
                 os.remove(part)
+
+
+@contextmanager
+def folder(path: str) -> Iterator[None]:
+    """``with folder(path):`` around what writes into a folder, which is made, with those above it. Where the
+    block fails, those that were made for it and hold nothing are gone again.
+
+    Raises:
+        Error: as :func:`landing`, where it can't be made.
+    """
+    made, at = [], os.path.abspath(path)
+    while not os.path.exists(at):
+        made.append(at)
+        at = os.path.dirname(at)
+    try:
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise _refused(path, error) from error
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for each in made:
+                os.rmdir(each)
+        raise
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from icecore import copying, errors, linkplan, references
 from icecore.analyzer.plan import Planned
+from icecore.apart import Apart
 from icecore.assemble import Existing, assemble
 from icecore.counted import counted
 from icecore.into import (
-    apart,
     begin,
     destination,
     groups,
@@ -101,13 +101,14 @@ def link(
                 groups(writer, assembly, replace)
                 linked = [plan.step.entry for plan in plans if plan.how != "copied"]
                 references.allow(writer, linked, allow_links)
-                left_out: list[Failure] | None = [] if keep_going else None
+                apart = Apart(writer, [plan.step for plan in plans], keep_going)
                 with keep_open():
-                    _Linking(writer, plans, progress, left_out).write()
-                missing = {failure.name for failure in left_out or ()}
+                    _Linking(writer, plans, progress, apart).write()
+                missing = apart.left_out
+                report.failures += apart.failures
+                may_commit(report, not apart.nothing_left(), keep_going)
                 if summaries:
                     write_for(writer, [plan.step.path for plan in plans if plan.step.path not in missing])
-                report.failures += left_out or ()
                 report.rows = [row for row in report.rows if row.path not in missing]
             report.snapshot = writer.snapshot_id
             report.bytes_stored = writer.bytes_stored
@@ -124,11 +125,11 @@ class _Linking:
         writer: Writer,
         plans: Sequence[LinkPlan],
         progress: Callable[[str, int, int], None] | None,
-        failures: list[Failure] | None,
+        apart: Apart,
     ) -> None:
         self._writer = writer
         self._plans = plans
-        self._failures = failures
+        self._apart = apart
         total = sum(plan.step.entry.nbytes for plan in plans if plan.how == "copied")
         self._progress = counted(progress, total)
 
@@ -138,13 +139,14 @@ class _Linking:
             if plan.step.replaced is not None and plan.how != "copied":
                 self._writer.delete(plan.step.path)
             self._writer._parents(plan.step.path)
-            with apart(self._writer, plan.step, self._failures):
+            with self._apart.one(plan.step):
                 if plan.how == "copied":
                     self._copy(plan)
                 elif plan.step.old is not None:
                     self._extend(plan)
                 else:
                     self._link(plan)
+        self._apart.look(wait=True)
 
     def _copy(self, plan: LinkPlan) -> None:
         step = plan.step

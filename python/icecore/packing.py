@@ -14,9 +14,10 @@ from icecore import codecspec, errors, layout, reference, text
 from icecore.access import EXAMPLE, Pattern, check, parse
 from icecore.access import Spec as Access
 from icecore.analyzer.measure import Goal
+from icecore.apart import Apart
 from icecore.assemble import Existing, Step, assemble
 from icecore.counted import Progress, counted
-from icecore.into import apart, begin, groups, may_commit, notes, summary, without_damaged, writing
+from icecore.into import begin, groups, may_commit, notes, summary, without_damaged, writing
 from icecore.repo import Repo
 from icecore.report import Report, Row
 from icecore.sources import keep_open
@@ -165,18 +166,28 @@ def pack(
         if may_commit(report, bool(tables.jobs) or assembly.anything(repo), keep_going):
             with writing(writer, into, storage, why, 2 * budget) as writer:
                 groups(writer, assembly, replace)
-                left_out: list[Failure] | None = [] if keep_going else None
-                packing = _Packing(writer, assembly.steps, budget // 4, progress, left_out)
+                apart = Apart(writer, assembly.steps, keep_going)
+                packing = _Packing(writer, assembly.steps, budget // 4, progress, apart)
                 with keep_open():
                     packing.pack(replaced(wanted, sources=len(indexed)))
-                report.failures += left_out or ()
+                report.failures += apart.failures
+                arrays_left = not apart.nothing_left()
+                may_commit(report, bool(tables.jobs) or arrays_left, keep_going)
                 options = TableOptions(restore, trust, portable, goal == "archive")
-                long, made = pack_tables(writer, tables, options, report, keep_going, progress)
+                long, made = pack_tables(
+                    writer,
+                    tables,
+                    options,
+                    report,
+                    keep_going,
+                    progress,
+                    bool(assembly.steps) and arrays_left,
+                )
                 write_for(writer, [*long, *(row.path for row in packing.rows() if summaries)], made)
                 if then is not None:
                     then(writer)
             report.snapshot = writer.snapshot_id
-            report.bytes_stored = writer.bytes_stored
+            report.bytes_stored = writer.bytes_stored - packing.dropped()
             report.rows += packing.rows()
         report.rows.sort(key=lambda row: row.path)
         return report
@@ -233,11 +244,11 @@ class _Packing:
         steps: Sequence[Step],
         budget: int,
         progress: Callable[[str, int, int], None] | None,
-        failures: list[Failure] | None,
+        apart: Apart,
     ) -> None:
         self._writer, self._steps = writer, steps
         self._budget = budget
-        self._failures = failures
+        self._apart = apart
         self._progress = progress
 
     def pack(self, wanted: Wanted) -> None:
@@ -250,11 +261,12 @@ class _Packing:
         readers = linked_readers([step.entry for step in self._steps])
         progress = counted(self._progress, sum(step.entry.nbytes for step in self._steps))
         for step, read in zip(self._steps, readers, strict=True):
-            with apart(self._writer, step, self._failures):
+            with self._apart.one(step):
                 if step.old is not None:
                     copying.copy_after(self._writer, step, read, progress)
                 else:
                     self._new(step, read, wanted, progress)
+        self._apart.look(wait=True)
 
     def _new(self, step: Step, read: Reader, wanted: Wanted, progress: Progress) -> None:
         from icecore import copying
@@ -271,12 +283,17 @@ class _Packing:
         """What became of each array."""
         written = self._writer._native.written()
         rows = []
-        missing = {failure.name for failure in self._failures or ()}
+        missing = self._apart.left_out
         for step in (step for step in self._steps if step.path not in missing):
             _, stored, chunks, kept = written.get(step.path, (0, 0, 0, 0))
             why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
             rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))
         return rows
+
+    def dropped(self) -> int:
+        """Bytes stored of arrays that were left out then."""
+        written = self._writer._native.written()
+        return sum(written[path][1] for path in self._apart.left_out & written.keys())
 
 
 def _unheeded(table: str, options: list[str]) -> Iterator[Failure]:

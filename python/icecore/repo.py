@@ -118,12 +118,17 @@ def _exists(place: str, storage: Mapping[str, str] | None) -> bool:
 
 @lru_cache(maxsize=16)
 def _reopen(
-    place: str, snapshot: str, storage: tuple[tuple[str, str], ...], allow_links: tuple[str, ...] | None
+    place: str,
+    snapshot: str,
+    storage: tuple[tuple[str, str], ...],
+    allow_links: tuple[str, ...] | None,
+    ref: str,
 ) -> Repo:
     """A pickled repository again; each snapshot once per process, so that many small tasks share its
-    reference tables.
+    reference tables. It keeps the name that it was opened at: a branch can be written to there, too.
     """
-    return _open(place, snapshot, dict(storage), None if allow_links is None else list(allow_links))
+    found = _open(place, snapshot, dict(storage), None if allow_links is None else list(allow_links))
+    return Repo(found._native, found._storage, found._allow_links, ref)
 
 
 class Repo(Members):
@@ -134,9 +139,14 @@ class Repo(Members):
     """
 
     def __init__(
-        self, native: _icecore.Repo, storage: Mapping[str, str] | None, allow_links: list[str] | None
+        self,
+        native: _icecore.Repo,
+        storage: Mapping[str, str] | None,
+        allow_links: list[str] | None,
+        ref: str | None = None,
     ) -> None:
         self._native = native
+        self._ref = native.ref if ref is None else ref
         self._storage = dict(storage or {})
         self._allow_links = allow_links
 
@@ -148,7 +158,7 @@ class Repo(Members):
     @property
     def ref(self) -> str:
         """The branch, tag, snapshot id or time it was opened at."""
-        return self._native.ref
+        return self._ref
 
     @property
     def snapshot_id(self) -> str:
@@ -355,7 +365,7 @@ class Repo(Members):
 
         Raises:
             Error: ``exists`` where a branch or tag has that name, or a tag once had it; ``not-found`` for
-                ``ref``; ``invalid`` for what can be no name; ``read-only``.
+                ``ref``; ``invalid`` for what can be no name, or is a time; ``read-only``.
         """
         self._native.create_tag(reference.version(name, "a tag"), self._version(ref))
 
@@ -420,7 +430,8 @@ class Repo(Members):
 
         Args:
             message: of the commit.
-            branch: to commit to; by default the branch this repository was opened at.
+            branch: to commit to; by default the branch this repository was opened at: one that was opened at
+                a tag, a snapshot or a time is ``read-only``.
             memory: bytes that the writer holds at most, as a number or ``"256MiB"``; 1 GiB where None, of
                 which one growing array takes about 250 MB. A quarter is for rows that wait for their shards
                 to fill, a quarter for data on their way to the encoders, the rest for copies and for what
@@ -437,21 +448,19 @@ class Repo(Members):
         from icecore.writer import Writer
 
         if branch is None:
-            branch = self.ref if self.ref in self.branches else "main"
-            # a tag stays what it is, even where the branch is still there
-            if branch != self.ref and (
-                self.ref in self.tags or self.snapshot_id != self.branches.get("main")
-            ):
+            branch = self.ref
+            # A tag, a snapshot and a time stay what they are, even where a branch is still there.
+            if branch not in self.branches:
                 raise errors.make(
                     "read-only",
-                    f"{self.ref} is not a branch, so nothing can be committed to it",
+                    f"{branch} is not a branch, so nothing can be committed to it",
                     "name one: REPO@main; in Python repo.writer(branch='main')",
                 )
         return Writer(self, message, branch, memory, commit_every, commit_seconds)
 
     def __reduce__(self) -> tuple[Any, ...]:
         allow = None if self._allow_links is None else tuple(self._allow_links)
-        return (_reopen, (self.url, self.snapshot_id, tuple(sorted(self._storage.items())), allow))
+        return (_reopen, (self.url, self.snapshot_id, tuple(sorted(self._storage.items())), allow, self.ref))
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return (self.url, self.snapshot_id)

@@ -228,6 +228,12 @@ impl Writer {
         py.detach(|| self.writing()?.write(path, &meta, Region { start, shape }, data)).or_raise()
     }
 
+    /// The arrays whose encoding failed so far, each with its error; with `all` of everything queued, which is waited for.
+    fn failed(&self, py: Python<'_>, all: bool) -> PyResult<Vec<(String, Py<PyAny>)>> {
+        let failed = py.detach(|| Ok(self.writing()?.failed(all))).or_raise()?;
+        Ok(failed.into_iter().map(|(path, error)| (path, raise(error).into_value(py).into_any())).collect())
+    }
+
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.writing()?.flush()).or_raise()
     }

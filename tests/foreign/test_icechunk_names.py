@@ -158,3 +158,23 @@ def test_a_flipped_bit_moves_no_branch_of_theirs(tmp_path: Path) -> None:
         except icecore.Error:
             refused += 1
     assert refused > 400
+
+
+def test_names_like_times_are_refused_and_those_there_are_are_read(tmp_path: Path) -> None:
+    """REPO@DAY is the newest commit until then, unless a name of the other package's hides it."""
+    path, day = str(tmp_path / "r"), "2999-01-01"
+    life = Life(path)
+    life.session("main").commit("one")
+    first = icecore.open(path)
+    assert icecore.open(f"{path}@{day}").snapshot_id == first.snapshot_id
+    for work in (first.tag, first.branch):
+        with pytest.raises(icecore.Error, match=f"{day} is a time: REPO@{day} means") as caught:
+            work(day)
+        assert caught.value.kind == "invalid"
+    life.repo.create_branch(day, first.snapshot_id)
+    life.session("main").commit("two")
+    main = icecore.open(path)
+    assert icecore.open(f"{path}@{day}").snapshot_id == first.snapshot_id != main.snapshot_id
+    assert icecore.open(f"{path}@{day}T00:00").snapshot_id == main.snapshot_id
+    main.delete_branch(day)
+    assert icecore.open(f"{path}@{day}").snapshot_id == main.snapshot_id

@@ -115,6 +115,19 @@ def test_a_table_without_the_column_is_refused_first(tmp_path: Path, run: Any) -
     assert "clon" in run("bench", "--help")[1]
 
 
+@pytest.mark.parametrize("name", ["pds", "pstore"])
+def test_what_is_refused_leaves_no_folder(tmp_path: Path, run: Any, name: str) -> None:
+    (tmp_path / "t.csv").write_text("lat,lon\n1.5,2.5\n")
+    (tmp_path / "there").mkdir()
+    for file in "t.csv", "none.csv":
+        for where in "there", "a", "b/c", "there/d":
+            status, _, err = run("bench", name, tmp_path / file, "-o", tmp_path / where)
+            assert (status, "error[internal]" in err) == (2, False)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["t.csv", "there"]
+    status, _, err = run("bench", name, tmp_path / "t.csv", "-o", tmp_path / "t.csv" / "x")
+    assert (status, f"{tmp_path / 't.csv' / 'x'} can't be written" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("rows", "kind", "said"),
     [("", "format", "holds no rows of a table"), ("east,1\nwest,2\n", "dtype", "clon holds text")],

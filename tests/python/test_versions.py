@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -234,17 +235,53 @@ def test_replace_with_another_form(tmp_path: Path) -> None:
     np.testing.assert_array_equal(array.read(), values[:3].astype("f8"))
 
 
-def test_nothing_is_committed_by_the_name_of_a_tag(repo_path: str) -> None:
-    """Not even while the branch is still where the tag is: the commit would not be found under that name."""
-    repo = icecore.create(repo_path)
-    with repo.writer("first") as writer:
+@pytest.mark.parametrize("named", ["tag", "snapshot", "part of an id", "day", "moment"])
+def test_nothing_is_committed_by_the_name_of_a_version(tmp_path: Path, named: str) -> None:
+    """Not even while the branch is still where the version is: the commit would not be found under that name,
+    or be found under a time that it came after.
+    """
+    into, source = str(tmp_path / "r.icecore"), tmp_path / "x.npy"
+    np.save(source, np.arange(3))
+    with icecore.create(into).writer("first") as writer:
         writer.group("/g")
-    repo = icecore.open(repo_path)
+    repo = icecore.open(into)
     repo.tag("v1")
-    with pytest.raises(icecore.Error) as caught:
-        icecore.open(f"{repo_path}@v1").writer()
-    assert caught.value.kind == "read-only"
-    assert icecore.open(repo_path).snapshot_id == repo.snapshot_id
+    ref = {
+        "tag": "v1",
+        "snapshot": repo.snapshot_id,
+        "part of an id": repo.snapshot_id[:8],
+        "day": "2999-01-01",
+        "moment": "2999-01-01T00:00:00Z",
+    }[named]
+    old = icecore.open(f"{into}@{ref}")
+    assert old.snapshot_id == repo.snapshot_id
+    for work in (
+        old.writer,
+        repo.at(ref).writer,
+        pickle.loads(pickle.dumps(old)).writer,
+        lambda: icecore.pack(source, f"{into}@{ref}"),
+        lambda: icecore.link(source, old),
+    ):
+        with pytest.raises(icecore.Error, match=f"{ref} is not a branch") as caught:
+            work()
+        assert caught.value.kind == "read-only"
+        assert "branch='main'" in caught.value.hint
+    assert icecore.open(into).snapshot_id == repo.snapshot_id
+    with old.writer(branch="main") as writer:
+        writer.group("/h")
+    assert list(icecore.open(into)) == ["/g", "/h"]
+
+
+def test_a_pickled_repository_keeps_its_branch(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as writer:
+        writer.group("/g")
+    icecore.open(repo_path).branch("side")
+    side = pickle.loads(pickle.dumps(icecore.open(f"{repo_path}@side")))
+    assert side.ref == "side"
+    with side.writer() as writer:
+        writer.group("/h")
+    assert list(icecore.open(f"{repo_path}@side")) == ["/g", "/h"]
+    assert list(icecore.open(repo_path)) == list(side) == ["/g"]
 
 
 def test_diff_of_an_array_made_anew(repo_path: str) -> None:

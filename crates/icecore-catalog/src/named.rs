@@ -9,8 +9,8 @@ use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::repo_info::RepoInfo;
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::error;
 use crate::shared::Shared;
+use crate::{error, time};
 
 /// Branches and tags at one moment.
 pub(crate) struct Names {
@@ -54,7 +54,7 @@ async fn of_refs(repository: &Repository) -> Result<Names> {
     Ok(names)
 }
 
-/// A new name must not be mistaken for something else on a command line.
+/// A new name must not be mistaken for something else, on a command line or behind an `@`.
 pub(crate) fn check(name: &str) -> Result<()> {
     let is_bad = name.is_empty()
         || name.starts_with('-')
@@ -63,6 +63,10 @@ pub(crate) fn check(name: &str) -> Result<()> {
     if is_bad {
         return Err(Error::new(ErrorKind::Invalid, format!("{name:?} is no name for a branch or tag"))
             .hint("use letters, digits, dots, dashes and underscores"));
+    }
+    if time::parse(name).is_some() {
+        let message = format!("{name} is a time: REPO@{name} means the newest commit until then");
+        return Err(Error::new(ErrorKind::Invalid, message).hint(format!("choose another name, v{name} for instance")));
     }
     Ok(())
 }
@@ -107,5 +111,9 @@ mod tests {
     fn names() {
         assert!(check("v1.0_x-y").is_ok());
         assert!(["", "-x", "a b", "a@b", "a/b"].iter().all(|name| check(name).is_err()));
+        assert!(["2024-01-01", "2024-01-01T12:30", "2024-01-01T12:30:00Z"].iter().all(|name| check(name).is_err()));
+        assert!(
+            ["2024", "2024-01", "20240101", "v2024-01-01", "2024-01-01-run"].iter().all(|name| check(name).is_ok())
+        );
     }
 }

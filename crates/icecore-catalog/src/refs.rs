@@ -32,7 +32,8 @@ impl Repo {
     /// Starts a branch at a version.
     ///
     /// # Errors
-    /// Exists, also when a tag has this name; NotFound when the reference names nothing; ReadOnly.
+    /// Exists, also when a tag has this name; Invalid for what is no name, or a time; NotFound when the reference names
+    /// nothing; ReadOnly.
     pub fn create_branch(&self, name: &str, reference: Option<&str>) -> Result<()> {
         named::check(name)?;
         let shared = self.shared()?;
@@ -70,7 +71,7 @@ impl Repo {
     /// Gives a version a name that never moves.
     ///
     /// # Errors
-    /// Exists, also when a branch has this name or a tag of this name was deleted; NotFound when the reference names nothing; ReadOnly.
+    /// Exists, also when a branch has this name or a tag of this name was deleted; Invalid and NotFound as for a branch; ReadOnly.
     pub fn create_tag(&self, name: &str, reference: Option<&str>) -> Result<()> {
         named::check(name)?;
         let shared = self.shared()?;

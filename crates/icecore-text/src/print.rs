@@ -358,7 +358,8 @@ impl<'a> Job<'a> {
     fn unprintable(&self, column: usize, row: usize) -> Error {
         let name = &self.format.columns[column].name;
         let message = format!("row {row} of column {name:?} holds a value that its print format has no room for");
-        Error::new(ErrorKind::Corrupt, message).hint("the column was changed since the table was packed")
+        let hint = "the column was written over since the table was packed: restore an earlier version";
+        Error::new(ErrorKind::Mismatch, message).hint(hint)
     }
 }
 

@@ -43,7 +43,7 @@ impl Restoring {
     /// The rows `rows` of `columns` in this format; `escapes`: the array that has those of all their stretches, and where.
     ///
     /// # Errors
-    /// `corrupt` where an array doesn't hold what its column prints, or has fewer rows; those of a read.
+    /// `mismatch` where an array doesn't hold what its column prints, or has fewer rows; those of a read.
     pub fn new(
         format: Format,
         columns: Vec<Arc<ArrayView>>,
@@ -63,7 +63,7 @@ impl Restoring {
     /// The text of the next stretch, in some parts that follow each other; `None` at the end.
     ///
     /// # Errors
-    /// Those of a read; `corrupt` where columns, escapes and format don't belong together.
+    /// Those of a read; `mismatch` where a value can't be printed; `corrupt` where escapes and format don't belong together.
     #[allow(clippy::should_implement_trait)] // it may fail
     pub fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>> {
         let rest = self.escapes.get(self.at..).unwrap_or_default();
@@ -135,12 +135,12 @@ impl Rows {
         };
         if !fits || meta.shape.len() != 1 || meta.shape.first().is_none_or(|length| *length < end) {
             let message = format!(
-                "{} has shape {:?} of {}, its text has {end} rows in another form",
+                "{} has shape {:?} of {}, its text has {end} rows in another form: the column was written over since",
                 array.path(),
                 meta.shape,
                 meta.dtype.to_json()
             );
-            return Err(damaged(message));
+            return Err(Error::new(ErrorKind::Mismatch, message).hint("restore an earlier version of the table"));
         }
         Ok(Self { array, values, decoded: Vec::new() })
     }

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from icecore.cli.console import Json, emit, examples, talk
+from icecore.landing import folder
 
 
 def bench(
@@ -31,9 +32,9 @@ def bench(
     from icecore.studies import study
 
     run = study(name)
-    output.mkdir(parents=True, exist_ok=True)
-    outcome = run(output, source, talk)
-    outcome.write(output)
+    with folder(str(output)):  # made before it is measured for minutes
+        outcome = run(output, source, talk)
+        outcome.write(output)
     emit(asdict(outcome), json, str(outcome))
 
 

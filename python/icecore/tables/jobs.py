@@ -173,8 +173,9 @@ def pack_tables(
     report: Report,
     keep_going: bool,
     progress: Callable[[str, int, int], None] | None = None,
+    arrays: bool = False,
 ) -> tuple[list[str], dict[str, Zones]]:
-    """Write all tables of a plan and report on them.
+    """Write all tables of a plan and report on them; beside them ``arrays`` were written, or nothing else.
 
     Returns:
         The columns of those that have more than one zone, which summaries could tell apart; and the summaries
@@ -182,14 +183,16 @@ def pack_tables(
 
     Raises:
         DamagedSource: where files are joined, all but one of which (and its ``others``) may be.
-        Error: the first failure, unless ``keep_going``.
+        Error: the first failure, unless ``keep_going`` and something is left.
     """
     long: list[str] = []
     made: dict[str, Zones] = {}
+    anything = arrays
     for job in plan.jobs:
         try:
             packed = pack_table(writer, job, options, counted(progress))
             _report(writer, packed, report)
+            anything = True
             if packed.total >= 2 * ZONE:
                 long += packed.columns
                 made |= packed.summaries
@@ -199,9 +202,12 @@ def pack_tables(
             if job.append or job.delete:
                 raise  # what was appended or deleted can't be taken back alone
             report.failures.append(Failure.of(job.files[0].place, error))
-            may_commit(report, len(plan.jobs) > 1, keep_going)
+            if not keep_going:
+                may_commit(report, arrays or len(plan.jobs) > 1, keep_going)
             if writer._native.exists(job.path):
                 writer.delete(job.path)
+    if plan.jobs:
+        may_commit(report, anything, keep_going)
     return long, made
 
 

@@ -342,7 +342,7 @@ class _TablePack:
         if self._extending is not None and self._extending.changed:
             assert self._stored is not None
             self._done.rewritten += rewritten(self._extending, self._stored, self._columns.why)
-            proof.reprint(self._writer._view(), path, range(first))
+            proof.reprint(self._writer._view(), path, range(first), self._stored.repo)
         if self._options.keep:
             before = self._extending.before if self._extending is not None else []
             before = [None if i in renulled else array for i, array in enumerate(before)]

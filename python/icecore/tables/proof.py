@@ -88,8 +88,7 @@ def check(
         for i, (source, proof, of) in enumerate(zip(sources, proofs, columns, strict=True), first):
             name = source["name"]
             if not proof.printed:
-                for _ in restore.blocks(repo, path, table, i):
-                    pass
+                _print(repo, path, table, i)
             elif not proof.agrees(_format(table, source), of, restore.escapes(repo, path, source)):
                 raise errors.make("corrupt", "what is stored is not what was parsed")
     except errors.Error as error:
@@ -97,11 +96,17 @@ def check(
     return made
 
 
-def reprint(repo: Repo, path: str, sources: Iterable[int]) -> None:
+def reprint(repo: Repo, path: str, sources: Iterable[int], stored: Repo) -> None:
     """Print sources again whose columns were written anew, and compare their hashes.
 
+    Args:
+        repo: with what is to be committed.
+        path: the table.
+        sources: the numbers of those that are printed.
+        stored: the version whose columns were written anew.
+
     Raises:
-        Error: ``internal`` where one is not what was packed once.
+        Error: ``mismatch`` where one was not what was packed once before; ``internal`` where it no longer is.
     """
     table = repo._nodes[path].ours["table"]
     for i in sources:
@@ -109,10 +114,15 @@ def reprint(repo: Repo, path: str, sources: Iterable[int]) -> None:
         if "text" not in table or "sha256" not in source:
             continue
         try:
-            for _ in restore.blocks(repo, path, table, i):
-                pass
+            _print(repo, path, table, i)
         except errors.Error as error:
+            _print(stored, path, stored._nodes[path].ours["table"], i)
             raise _unlike(source["name"], error) from error
+
+
+def _print(repo: Repo, path: str, table: dict[str, Any], source: int) -> None:
+    for _ in restore.blocks(repo, path, table, source):
+        pass
 
 
 def _unlike(name: str, error: errors.Error) -> errors.Error:

@@ -9,14 +9,15 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from icecore import errors, reference
-from icecore.landing import landing, printing
+from icecore.landing import folder, landing, printing
 from icecore.nodes import HIDDEN
 from icecore.tables import sourcenames, stated
+from icecore.tables.writtenover import columns, written_over
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -69,8 +70,8 @@ def restore(
 
     Raises:
         Error: ``not-found``, ``invalid`` where the table has no print format, several sources have the base
-            name ``source`` or several would go to stdout, ``corrupt`` where what is printed is not what was
-            packed (the file is removed again).
+            name ``source`` or several would go to stdout, ``mismatch`` where what is printed is not what was
+            packed (the file is removed again): columns were written over since.
     """
     table = packed(repo, path)
     names = [str(item["name"]) for item in table["sources"]]
@@ -79,13 +80,12 @@ def restore(
     if place == "-" and len(chosen) > 1:
         message = f"{path} was packed from {len(chosen)} files, and stdout takes one"
         raise errors.make("invalid", message, f"name one, {names[chosen[0]]} for instance, or a folder")
-    folder, below = len(chosen) > 1 or os.path.isdir(place), sourcenames.places(names)
+    several, below = len(chosen) > 1 or os.path.isdir(place), sourcenames.places(names)
     written = []
     for i in chosen:
-        target = os.path.join(place, below[i]) if folder else place
-        if folder:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-        _write(repo, path, table, i, target, progress)
+        target = os.path.join(place, below[i]) if several else place
+        with folder(os.path.dirname(target)) if several else nullcontext():
+            _write(repo, path, table, i, target, progress)
         written.append(target)
     return written
 
@@ -134,7 +134,8 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     """The text of one source, block by block; hashed while the next block is printed.
 
     Raises:
-        Error: ``corrupt`` at the end where length or hash are not those of the original.
+        Error: ``mismatch`` where columns were written over since; at the end where only length or hash of
+            the text say so.
     """
     source = table["sources"][i]
     digest, size = _Digest(), 0
@@ -147,13 +148,11 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     finally:
         sha256 = digest.end()
     if size != source["bytes"] or sha256 != source["sha256"]:
-        raise errors.make(
-            "corrupt",
+        raise written_over(
+            path,
             f"{source['name']} printed again has {size} bytes and SHA-256 {sha256[:16]}…, "
-            f"the original had {source['bytes']} and {source['sha256'][:16]}…: columns of {path} were "
-            "written over since, or are damaged",
-            "restore an earlier version, REPO@REF (`icecore log` names them); "
-            "icecore verify --deep names what is damaged",
+            f"the original had {source['bytes']} and {source['sha256'][:16]}…",
+            "or are damaged, which icecore verify --deep tells",
         )
 
 
@@ -205,16 +204,17 @@ def _printed(
     from icecore import _icecore
 
     fmt = stated.formats(table)[source.get("format", 0)]
+    arrays = columns(repo, path, table, source["rows"][1])
     if "binary" in fmt["layout"]:
         from icecore.tables import records
 
         kept = escapes(repo, path, source) if stored is None else stored
         yield from records.printed(repo, path, table, source, fmt, kept)
         return
-    columns = [repo._array(f"{path}/{name}")._native for name in table["columns"]]
-    array = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
+    natives = [array._native for array in arrays]
+    kept_apart = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
     printing = _icecore.Restoring(
-        json.dumps(fmt), columns, tuple(source["rows"]), array, tuple(source["escapes"])
+        json.dumps(fmt), natives, tuple(source["rows"]), kept_apart, tuple(source["escapes"])
     )
     while (parts := printing.next()) is not None:
         yield parts

@@ -16,6 +16,7 @@ from icecore import errors
 from icecore.sources.tablefile import Field, TableFile, TableSpec
 from icecore.tables import choice, codecs, format, kinds, restore, stated
 from icecore.tables.converted import blank, converted
+from icecore.tables.writtenover import columns, written_over
 
 if TYPE_CHECKING:
     from icecore.repo import Repo
@@ -57,11 +58,20 @@ class Stored:
     """A table as it is in the version that is extended."""
 
     def __init__(self, repo: Repo, path: str, kept: dict[str, Any]) -> None:
+        """
+        Raises:
+            Error: ``mismatch`` where the columns are no longer those of a table.
+        """
         self.repo, self.path, self.kept = repo, path, kept
         self.columns = stated.columns(kept)
         self.names: list[str] = kept["columns"]
         self.sources: list[dict[str, Any]] = kept.get("sources", [])
-        self.rows = int(repo._array(f"{path}/{self.names[0]}").shape[0])
+        packed = max((int(source["rows"][1]) for source in self.sources), default=0)
+        lengths = {array.path: array.shape[0] for array in columns(repo, path, kept, packed)}
+        first, self.rows = next(iter(lengths.items()))
+        other = next((array for array, rows in lengths.items() if rows != self.rows), None)
+        if other is not None:
+            raise written_over(path, f"{first} has {self.rows:,} rows, {other} {lengths[other]:,}")
         self._formats = stated.formats(kept)
 
     @property

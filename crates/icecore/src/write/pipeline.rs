@@ -70,13 +70,21 @@ pub(super) struct Shared {
 struct State {
     in_flight: usize,
     jobs: usize,
-    error: Option<Error>,
+    /// By array the first that went wrong, in that order: an array that fails does so by itself.
+    errors: Vec<(String, Error)>,
     packer: Packer,
     placed: Vec<Placed>,
     /// Counts the calls of `write`.
     turn: u64,
     written: Written,
     per_array: HashMap<String, Written>,
+}
+
+impl State {
+    /// What went wrong with an array.
+    fn error_of(&self, path: &str) -> Option<&Error> {
+        self.errors.iter().find(|(failed, _)| failed == path).map(|(_, error)| error)
+    }
 }
 
 impl Shared {
@@ -140,14 +148,17 @@ impl Shared {
         state.turn
     }
 
-    /// Runs one of the jobs that were reserved, unless one before it failed; behind it so many `bytes` are no longer on their way.
-    fn job(&self, work: impl FnOnce() -> Result<()>, bytes: impl FnOnce() -> usize) {
-        let failed = self.lock().error.is_some();
+    /// Runs one of the jobs that were reserved, unless one of the same array failed before; behind it so many `bytes` are
+    /// no longer on their way.
+    fn job(&self, path: &str, work: impl FnOnce() -> Result<()>, bytes: impl FnOnce() -> usize) {
+        let failed = self.lock().error_of(path).is_some();
         let result = if failed { Ok(()) } else { guarded(work) };
         let bytes = bytes();
         let mut state = self.lock();
-        if let Err(error) = result {
-            state.error.get_or_insert(error);
+        if let Err(error) = result
+            && state.error_of(path).is_none()
+        {
+            state.errors.push((path.to_owned(), named(path, error)));
         }
         state.jobs -= 1;
         self.left(&mut state, bytes);
@@ -196,13 +207,14 @@ impl Writing {
     ///
     /// # Errors
     /// `mismatch` when the data does not fit the region or the region is not made of whole chunks; also the first error of
-    /// anything queued before.
+    /// what was queued for this array before. That of another one is told by [`Writing::flush`] and [`Writing::failed`].
     pub fn write(&self, path: &str, meta: &Arc<ArrayMeta>, region: Region, data: Data) -> Result<()> {
         data.check(path, meta, &region)?;
         let chunks = plan::chunks(path, meta, &region)?;
         let bytes = data.bytes();
         self.reserve(path, bytes, chunks.len())?;
-        let job = Arc::new((path.to_owned(), Arc::clone(meta), region, data));
+        let path: Arc<str> = path.into();
+        let job = Arc::new((Arc::clone(meta), region, data));
         if chunks.is_empty() {
             self.shared.left(&mut self.shared.lock(), bytes);
         }
@@ -210,16 +222,17 @@ impl Writing {
         let left = Arc::new(AtomicUsize::new(chunks.len()));
         for flat in chunks {
             let (shared, job, left) = (Arc::clone(&self.shared), Arc::clone(&job), Arc::clone(&left));
+            let path = Arc::clone(&path);
             pool()?.spawn(move || {
                 let of = &*shared;
+                let target = Target { path: path.to_string(), chunk: flat, turn };
+                // `job` ends with it: the last one lets go of the data before these no longer count as held.
                 let work = move || {
-                    let (path, meta, region, data) = &*job;
-                    encode::encode(meta, flat, region, data, &of.memory)
-                        .and_then(|encoded| of.place(Target { path: path.clone(), chunk: flat, turn }, encoded))
-                        .map_err(|error| named(path, error))
+                    let (meta, region, data) = &*job;
+                    of.place(target, encode::encode(meta, flat, region, data, &of.memory)?)
                 };
                 let last = || left.fetch_sub(1, Ordering::AcqRel) == 1;
-                shared.job(work, || if last() { bytes } else { 0 });
+                shared.job(&path, work, || if last() { bytes } else { 0 });
             });
         }
         Ok(())
@@ -234,17 +247,17 @@ impl Writing {
     ) -> Result<()> {
         self.reserve(path, bytes, 1)?;
         let (shared, path) = (Arc::clone(&self.shared), path.to_owned());
-        pool()?.spawn(move || shared.job(|| work(&shared).map_err(|error| named(&path, error)), || bytes));
+        pool()?.spawn(move || shared.job(&path, || work(&shared), || bytes));
         Ok(())
     }
 
     fn reserve(&self, path: &str, bytes: usize, jobs: usize) -> Result<()> {
         let most = self.options.memory.min(ENOUGH.saturating_mul(pool()?.current_num_threads()).max(2 * bytes));
         let mut state = self.shared.lock();
-        while state.in_flight > 0 && state.in_flight + bytes > most && state.error.is_none() {
+        while state.in_flight > 0 && state.in_flight + bytes > most && state.error_of(path).is_none() {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if let Some(error) = &state.error {
+        if let Some(error) = state.error_of(path) {
             return Err(error.clone());
         }
         state.in_flight += bytes;
@@ -255,19 +268,31 @@ impl Writing {
         Ok(())
     }
 
-    /// Waits until everything queued is stored.
-    fn settled(&self) -> Result<MutexGuard<'_, State>> {
+    /// Waits until everything queued is stored, or has failed.
+    fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.shared.lock();
         while state.jobs > 0 {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.error.as_ref().map_or(Ok(()), |error| Err(error.clone()))?;
-        Ok(state)
+        state
+    }
+
+    /// The arrays that failed so far and what was wrong first with each; with `all` those of everything queued, which is
+    /// waited for. Nothing can be committed before they are deleted.
+    pub fn failed(&self, all: bool) -> Vec<(String, Error)> {
+        let state = if all { self.settled() } else { self.shared.lock() };
+        state.errors.clone()
     }
 
     /// Waits until everything queued is stored, and registers it with the catalog's writer.
+    ///
+    /// # Errors
+    /// The first of anything queued.
     pub fn flush(&self) -> Result<()> {
-        let mut state = self.settled()?;
+        let mut state = self.settled();
+        if let Some((_, error)) = state.errors.first() {
+            return Err(error.clone());
+        }
         let packer = std::mem::take(&mut state.packer);
         let mut placed = std::mem::take(&mut state.placed);
         drop(state);
@@ -289,12 +314,13 @@ impl Writing {
     }
 
     /// Removes an array, or a group and everything below it, and forgets what is on its way to it: it would find no place,
-    /// or that of another array of the same path.
+    /// or that of another array of the same path. What went wrong with it is forgotten, too.
     ///
     /// # Errors
-    /// The first of anything queued; `not-found` where there is nothing at `path`.
+    /// `not-found` where there is nothing at `path`.
     pub fn delete(&self, path: &str) -> Result<()> {
-        let mut state = self.settled()?;
+        let mut state = self.settled();
+        state.errors.retain(|(failed, _)| !is_within(failed, path));
         state.placed.retain(|(target, _)| !is_within(&target.path, path));
         state.packer.forget(path);
         drop(state);
