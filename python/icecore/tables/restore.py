@@ -17,7 +17,6 @@ from icecore import errors, reference
 from icecore.landing import folder, landing, printing
 from icecore.nodes import HIDDEN
 from icecore.tables import sourcenames, stated
-from icecore.tables.writtenover import columns, written_over
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -148,6 +147,8 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     finally:
         sha256 = digest.end()
     if size != source["bytes"] or sha256 != source["sha256"]:
+        from icecore.tables.writtenover import written_over
+
         raise written_over(
             path,
             f"{source['name']} printed again has {size} bytes and SHA-256 {sha256[:16]}…, "
@@ -201,17 +202,29 @@ def _printed(
     repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes | None = None
 ) -> Iterator[Sequence[Buffer]]:
     """A source's text by its escapes, which say how its rows are followed by lines that are none."""
+    try:
+        yield from _by_format(repo, path, table, source, stored)
+    except errors.Error:
+        # what is wrong with columns is looked up only here: it needs NumPy, restoring text doesn't
+        from icecore.tables.writtenover import columns
+
+        columns(repo, path, table, source["rows"][1])
+        raise
+
+
+def _by_format(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes | None
+) -> Iterator[Sequence[Buffer]]:
     from icecore import _icecore
 
     fmt = stated.formats(table)[source.get("format", 0)]
-    arrays = columns(repo, path, table, source["rows"][1])
     if "binary" in fmt["layout"]:
         from icecore.tables import records
 
         kept = escapes(repo, path, source) if stored is None else stored
         yield from records.printed(repo, path, table, source, fmt, kept)
         return
-    natives = [array._native for array in arrays]
+    natives = [repo._array(f"{path}/{column['name']}")._native for column in stated.columns(table)]
     kept_apart = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
     printing = _icecore.Restoring(
         json.dumps(fmt), natives, tuple(source["rows"]), kept_apart, tuple(source["escapes"])
