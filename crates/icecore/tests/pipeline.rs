@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use icecore::catalog::{Repo, Storage};
-use icecore::chunk::ArrayMeta;
+use icecore::chunk::{ArrayMeta, Repeats, Scratch};
 use icecore::grid::{ErrorKind, Index, Mode, Region, Result, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, plan, read};
 use icecore::store::wrap::{Counts, Fault, Wrapped};
@@ -241,5 +241,51 @@ fn data_that_does_not_fit_is_refused() {
         let region = Region { start: start.to_vec(), shape: shape.to_vec() };
         let error = writing.write("/a", &meta, region, Data::Fixed(Box::new(vec![0u8; bytes]))).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Mismatch, "{error:?}");
+    }
+}
+
+/// Level 3 of zstd leaves open whether repetitions have four bytes or five: a shard takes five unless four give clearly fewer
+/// bytes, and each time the same.
+#[test]
+fn shards_take_the_repetitions_that_suit_their_data() {
+    const CHUNKS: u64 = 16;
+    const LENGTH: u64 = 36_000;
+    let codecs = format!(r#"[{LITTLE},{{"name":"zstd","configuration":{{"level":3,"checksum":false}}}}]"#);
+    let index = format!(r#"[{LITTLE},{{"name":"crc32c"}}]"#);
+    let sharding = format!(
+        r#"[{{"name":"sharding_indexed","configuration":{{"chunk_shape":[1,{LENGTH}],"codecs":{codecs},"index_codecs":{index},"index_location":"end"}}}}]"#
+    );
+    let json = array([CHUNKS, LENGTH], [CHUNKS, LENGTH], &sharding);
+    let meta = Arc::new(ArrayMeta::parse(json.as_bytes()).unwrap());
+    // A wave with noise, rounded to 16 bits of mantissa; every third number is one before.
+    let noisy = |row, column| {
+        let noise = value(row, column) as f32 / i32::MAX as f32;
+        ((280.0 + (column as f32 / 17.0).sin() * 8.0 + noise).to_bits() & !0x7f) as i32
+    };
+    let third = |row, column| if column % 3 == 0 { value(row, column / 300) } else { value(row, column) };
+    for (values, best) in [(&noisy as &dyn Fn(u64, u64) -> i32, Repeats::Five), (&third, Repeats::Four)] {
+        let row = |row| -> Vec<u8> { (0..LENGTH).flat_map(|column| values(row, column).to_ne_bytes()).collect() };
+        let bytes = |repeats| -> usize {
+            let mut scratch = Scratch::new();
+            scratch.repeats = repeats;
+            (0..CHUNKS).map(|i| meta.chain.encode(&row(i), &[1, LENGTH], &mut scratch).unwrap().len()).sum()
+        };
+        let (four, five) = (bytes(Repeats::Four), bytes(Repeats::Five));
+        assert_eq!(best == Repeats::Four, 100 * four < 99 * five, "{four} and {five} bytes");
+        assert!(four != five);
+        let stored: Vec<u64> = (0..2)
+            .map(|_| {
+                let writer = repo().writer("main").unwrap();
+                writer.add_array("/a", json.as_bytes()).unwrap();
+                let writing = Writing::new(Arc::new(writer), WriteOptions::default());
+                let data: Vec<u8> = (0..CHUNKS).flat_map(row).collect();
+                let region = Region { start: vec![0, 0], shape: vec![CHUNKS, LENGTH] };
+                writing.write("/a", &meta, region, Data::Fixed(Box::new(data))).unwrap();
+                writing.flush().unwrap();
+                writing.written().0.bytes_stored
+            })
+            .collect();
+        let index = meta.shard.as_ref().unwrap().index_bytes(CHUNKS as usize);
+        assert_eq!(stored, [(bytes(best) + index) as u64; 2]);
     }
 }

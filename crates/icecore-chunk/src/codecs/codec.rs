@@ -49,6 +49,11 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         None
     }
 
+    /// Whether what it stores may depend on [`Repeats`](crate::Repeats).
+    fn has_repeats(&self) -> bool {
+        false
+    }
+
     /// Appends the encoded bytes to `out`.
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()>;
 

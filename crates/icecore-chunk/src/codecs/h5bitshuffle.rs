@@ -14,6 +14,7 @@ use super::lz4;
 use crate::buffer::Buffer;
 use crate::extension::{Extension, config_i64_or, config_str, only_keys};
 use crate::refuse::{bad_config, corrupt, overstated, wrong_length};
+use crate::repeats::Repeats;
 use crate::scratch::Scratch;
 
 const NAME: &str = "icecore.h5bitshuffle";
@@ -181,7 +182,7 @@ impl BytesCodec for H5BitShuffle {
                     continue;
                 }
                 Inner::Lz4 => lz4::encode_block(shuffled, &mut packed, 1)?,
-                Inner::Zstd => scratch.compressor()?.compress(shuffled, &mut packed, 3, false)?,
+                Inner::Zstd => scratch.compressor()?.compress(shuffled, &mut packed, 3, false, Repeats::Usual)?,
             }
             out.extend((packed.len() as u32).to_be_bytes());
             out.extend_from_slice(&packed);

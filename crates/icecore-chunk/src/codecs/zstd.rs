@@ -8,6 +8,7 @@ use super::codec::BytesCodec;
 use crate::buffer::Buffer;
 use crate::extension::{Extension, config_bool_or, config_i64_or};
 use crate::refuse::bad_config;
+use crate::repeats::Repeats;
 use crate::scratch::Scratch;
 
 #[derive(Debug)]
@@ -36,7 +37,13 @@ impl BytesCodec for Zstd {
         scratch.decompressor()?.decompress_unsized(input, out, cap)
     }
 
+    fn has_repeats(&self) -> bool {
+        // Other levels were chosen for what they do.
+        matches!(self.level, 0 | 3)
+    }
+
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        scratch.compressor()?.compress(input, out, self.level, self.checksum)
+        let repeats = if self.has_repeats() { scratch.repeats } else { Repeats::Usual };
+        scratch.compressor()?.compress(input, out, self.level, self.checksum, repeats)
     }
 }

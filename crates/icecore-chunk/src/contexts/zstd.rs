@@ -8,6 +8,7 @@ use zstd::zstd_safe::zstd_sys as sys;
 
 use crate::buffer::{Buffer, append, first_guess, out_of_memory};
 use crate::refuse::{corrupt, wrong_length};
+use crate::repeats::Repeats;
 use crate::unzstd::Desk;
 
 /// A reusable decompression context.
@@ -106,13 +107,21 @@ impl Compressor {
     }
 
     /// Appends a frame to `out`.
-    pub fn compress(&mut self, input: &[u8], out: &mut Vec<u8>, level: i32, checksum: bool) -> Result<()> {
+    pub fn compress(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        level: i32,
+        checksum: bool,
+        repeats: Repeats,
+    ) -> Result<()> {
         let ctx = self.0.as_ptr();
         let compress = |start: *mut u8, room: usize| {
             // SAFETY: valid context; pointers and lengths come from a slice and from `append`.
             let code = unsafe {
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level);
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
+                sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_minMatch, repeats.min_match());
                 sys::ZSTD_compress2(ctx, start.cast(), room, input.as_ptr().cast(), input.len())
             };
             let failed = |name: &str| {
@@ -147,7 +156,7 @@ fn error_name(code: usize) -> Option<&'static str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Compressor, Decompressor};
+    use super::{Compressor, Decompressor, Repeats};
 
     #[test]
     fn what_is_not_one_frame_is_libzstds() {
@@ -155,9 +164,9 @@ mod tests {
         let (half, rest) = text.split_at(20_000);
         let mut stored = Vec::new();
         let mut compressor = Compressor::new().unwrap();
-        compressor.compress(half, &mut stored, 3, true).unwrap();
+        compressor.compress(half, &mut stored, 3, true, Repeats::Five).unwrap();
         let first = stored.len();
-        compressor.compress(rest, &mut stored, 3, false).unwrap();
+        compressor.compress(rest, &mut stored, 3, false, Repeats::Usual).unwrap();
         let mut zstd = Decompressor::new().unwrap();
         let mut out = vec![0; text.len()];
         for enough in [text.len(), 5] {

@@ -13,6 +13,7 @@ mod gather;
 mod keep;
 mod pipeline;
 mod plan;
+mod repeats;
 mod rows;
 mod table;
 
