@@ -39,7 +39,8 @@ def prepare(quick: bool, reps: int) -> dict[str, Any]:
             store = here / "zarr" / f"{codec}, {name}".replace(" ", "")
             made = zarr_store(values, inner, config)
             built(store, fields.VERSION, made)
-    for key, make in {"b2nd": b2nd, "tiledb": tiledb_array, "h5": hdf5}.items():
+    others = {"b2nd": b2nd, "tiledb": tiledb_array, "h5": hdf5, "same": same_frames}
+    for key, make in others.items():
         paths[key] = optional(here / f"field.{key}", make, values)
     paths["icecore"] = icecore_stores(here)
     paths["warm"] = [str(here)]
@@ -58,24 +59,38 @@ def zarr_store(
     values: Once, inner: tuple[int, ...], codec: dict[str, Any]
 ) -> Callable[[Path], dict[str, Any]]:
     def make(path: Path) -> dict[str, Any]:
-        import zarr
-
-        raw = values()
-        root = zarr.create_group(str(path))
-        array = root.create_array(
-            "field",
-            shape=raw.shape,
-            dtype=raw.dtype,
-            shards=fields.SHARD,
-            chunks=inner,
-            compressors=[codec],
-            dimension_names=("time", "z", "y", "x"),
-        )
-        for first in range(0, len(raw), fields.SHARD[0]):
-            array[first : first + fields.SHARD[0]] = raw[first : first + fields.SHARD[0]]
+        write(str(path), values(), inner, codec)
         return {}
 
     return make
+
+
+def write(store: Any, raw: np.ndarray, inner: tuple[int, ...], codec: dict[str, Any]) -> None:
+    """The array by zarr-python, into a folder or a store."""
+    import zarr
+
+    root = zarr.create_group(store)
+    array = root.create_array(
+        "field",
+        shape=raw.shape,
+        dtype=raw.dtype,
+        shards=fields.SHARD,
+        chunks=inner,
+        compressors=[codec],
+        dimension_names=("time", "z", "y", "x"),
+    )
+    for first in range(0, len(raw), fields.SHARD[0]):
+        array[first : first + fields.SHARD[0]] = raw[first : first + fields.SHARD[0]]
+
+
+def same_frames(path: Path, raw: np.ndarray) -> None:
+    """A repository by icechunk and zarr-python: the very bytes that the peers read."""
+    import icechunk
+
+    repo = icechunk.Repository.create(icechunk.local_filesystem_storage(str(path)))
+    session = repo.writable_session("main")
+    write(session.store, raw, fields.INNER["144 kB"], fields.CODECS["zstd"])
+    session.commit("field")
 
 
 def optional(path: Path, make: Callable[[Path, np.ndarray], None], values: Once) -> str:

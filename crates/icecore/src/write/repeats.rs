@@ -16,7 +16,7 @@ pub(crate) fn suited(total: u64, encoded: impl Fn(u64, Repeats) -> Result<Option
     let tried = (total / EVERY).min(MOST);
     let bytes = |repeats| -> Result<usize> {
         let each = (0..tried).into_par_iter().map(|nth| {
-            let chunk = encoded((2 * nth + 1) * total / (2 * tried), repeats)?;
+            let chunk = encoded(total / (2 * tried) * (2 * nth + 1), repeats)?;
             Ok(chunk.map_or(0, |chunk| chunk.len()))
         });
         each.sum()
