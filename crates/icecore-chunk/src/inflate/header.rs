@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::call::{Pause, Place};
 use super::copy::LONGEST;
-use super::table::{Distances, Entry, SYMBOLS, Tables};
+use super::table::{Entry, SYMBOLS, Table, Tables};
 
 /// In which order the lengths come that the codes of lengths have.
 const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
@@ -13,6 +13,8 @@ pub(super) struct Header {
     /// Of bytes and lengths, of distances, of codes of lengths.
     counts: (usize, usize, usize),
     of_lengths: [u8; ORDER.len()],
+    /// Of the codes of lengths, which have seven bits at most.
+    table: Table<7, 128>,
     lengths: [u8; SYMBOLS.0 + SYMBOLS.1],
     /// Numbers that were read.
     at: usize,
@@ -20,7 +22,13 @@ pub(super) struct Header {
 
 impl Header {
     pub fn new() -> Self {
-        Header { counts: (0, 0, 0), of_lengths: [0; ORDER.len()], lengths: [0; SYMBOLS.0 + SYMBOLS.1], at: 0 }
+        Header {
+            counts: (0, 0, 0),
+            of_lengths: [0; ORDER.len()],
+            table: Table::new(),
+            lengths: [0; SYMBOLS.0 + SYMBOLS.1],
+            at: 0,
+        }
     }
 
     /// Reads how many lengths there are.
@@ -34,48 +42,32 @@ impl Header {
         Ok(())
     }
 
-    /// Reads the lengths of the codes of lengths, whose table then is in `table`.
-    pub fn of_lengths(&mut self, bits: &mut Bits, place: &mut Place<'_>, table: &mut Distances) -> Result<(), Pause> {
+    /// Reads the lengths of the codes of lengths.
+    pub fn of_lengths(&mut self, bits: &mut Bits, place: &mut Place<'_>) -> Result<(), Pause> {
         while self.at < self.counts.2 {
             bits.fill(place.input, &mut place.from);
             self.of_lengths[ORDER[self.at]] = bits.take(3).ok_or(Pause::Input)? as u8;
             self.at += 1;
         }
         self.at = 0;
-        match table.build(&self.of_lengths, &PLAIN) {
+        match self.table.build(&self.of_lengths, &PLAIN) {
             Some(true) => Ok(()),
             _ => Err(Pause::Bad("lengths whose codes are none")),
         }
     }
 
-    /// Reads the lengths by `table`.
-    pub fn lengths(&mut self, bits: &mut Bits, place: &mut Place<'_>, table: &Distances) -> Result<(), Pause> {
+    /// Reads the lengths.
+    pub fn lengths(&mut self, bits: &mut Bits, place: &mut Place<'_>) -> Result<(), Pause> {
         let all = self.counts.0 + self.counts.1;
+        let lengths = &mut self.lengths[..all];
         while self.at < all {
             bits.fill(place.input, &mut place.from);
-            let mut now = *bits;
-            let entry = table.find(now.held);
-            now.take(entry.bits()).ok_or(Pause::Input)?;
-            let symbol = entry.value(0);
-            if symbol < 16 {
-                self.lengths[self.at] = symbol as u8;
-                self.at += 1;
-                *bits = now;
-                continue;
-            }
-            let (least, extra) = [(3, 2), (3, 3), (11, 7)][(symbol - 16).min(2)];
-            let count = least + now.take(extra).ok_or(Pause::Input)?;
-            let length = match symbol {
-                16 if self.at == 0 => return Err(Pause::Bad("a length like the one before the first")),
-                16 => self.lengths[self.at - 1],
-                _ => 0,
-            };
-            if count > all - self.at {
-                return Err(Pause::Bad("more lengths of codes than there are codes"));
-            }
-            self.lengths[self.at..self.at + count].fill(length);
-            self.at += count;
-            *bits = now;
+            // Four of 14 bits at most are held, but near the end of the input.
+            let (mut at, mut now) = (self.at, *bits);
+            let result =
+                (0..4).try_for_each(|_| if at < all { one(&mut now, &self.table, lengths, &mut at) } else { Ok(()) });
+            (self.at, *bits) = (at, now);
+            result?;
         }
         Ok(())
     }
@@ -100,6 +92,33 @@ impl Header {
         self.lengths[SYMBOLS.0..].fill(5);
         self.tables(tables)
     }
+}
+
+/// Reads the length at `at`, or several that are the same; nothing is taken where it does not lie in the bits as a whole.
+#[inline(always)]
+fn one(bits: &mut Bits, table: &Table<7, 128>, lengths: &mut [u8], at: &mut usize) -> Result<(), Pause> {
+    let mut now = *bits;
+    let entry = table.first(now.held);
+    now.take(entry.bits()).ok_or(Pause::Input)?;
+    let symbol = entry.value(0);
+    if symbol < 16 {
+        lengths[*at] = symbol as u8;
+        *at += 1;
+        *bits = now;
+        return Ok(());
+    }
+    let (least, extra) = [(3, 2), (3, 3), (11, 7)][(symbol - 16).min(2)];
+    let count = least + now.take(extra).ok_or(Pause::Input)?;
+    let length = match symbol {
+        16 if *at == 0 => return Err(Pause::Bad("a length like the one before the first")),
+        16 => lengths[*at - 1],
+        _ => 0,
+    };
+    let same = lengths[*at..].get_mut(..count);
+    same.ok_or(Pause::Bad("more lengths of codes than there are codes"))?.fill(length);
+    *at += count;
+    *bits = now;
+    Ok(())
 }
 
 /// What each symbol means, as a table.

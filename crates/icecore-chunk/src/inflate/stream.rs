@@ -158,11 +158,11 @@ impl Inflate {
                 self.stage = Stage::OfLengths;
             }
             Stage::OfLengths => {
-                self.header.of_lengths(&mut self.coded.bits, place, &mut self.coded.tables.distances)?;
+                self.header.of_lengths(&mut self.coded.bits, place)?;
                 self.stage = Stage::Lengths;
             }
             Stage::Lengths => {
-                self.header.lengths(&mut self.coded.bits, place, &self.coded.tables.distances)?;
+                self.header.lengths(&mut self.coded.bits, place)?;
                 self.header.tables(&mut self.coded.tables)?;
                 self.stage = Stage::Symbols;
             }

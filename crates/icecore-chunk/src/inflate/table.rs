@@ -109,7 +109,7 @@ impl Tables {
 }
 
 impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
-    const fn new() -> Self {
+    pub const fn new() -> Self {
         Table([Entry::NONE; SIZE])
     }
 
@@ -134,25 +134,42 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
     /// Takes the codes that RFC 1951 (3.2.2) gives to symbols of these lengths (in bits, 0: none) and of these meanings. Whether
     /// every sequence of bits means something; `None` where there are too many codes, or too few of more than one bit.
     pub fn build(&mut self, lengths: &[u8], meanings: &[Entry]) -> Option<bool> {
-        let mut counts = [0u16; LONGEST + 1];
-        lengths.iter().for_each(|length| counts[usize::from(*length) & LONGEST] += 1);
+        // By halves: a count waits for the one before of the same length, which one half's does not for the other's.
+        let (front, back) = lengths.split_at(lengths.len() / 2);
+        let mut halves = [[0u16; LONGEST + 1]; 2];
+        let mut each = |first: u8, second: u8| {
+            halves[0][usize::from(first) & LONGEST] += 1;
+            halves[1][usize::from(second) & LONGEST] += 1;
+        };
+        front.iter().zip(back).for_each(|(first, second)| each(*first, *second));
+        let [front_counts, mut back_counts] = halves;
+        back[front.len()..].iter().for_each(|length| back_counts[usize::from(*length) & LONGEST] += 1);
+        let mut counts: [u16; LONGEST + 1] = std::array::from_fn(|bits| front_counts[bits] + back_counts[bits]);
         let unused = std::mem::take(&mut counts[0]);
         let longest = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
         let left = (1..=longest).try_fold(1u32, |left, bits| (2 * left).checked_sub(counts[bits].into()))?;
         if left > 0 && longest > 1 {
             return None;
         }
-        // The symbols in the order of their codes.
-        let mut next = [unused; LONGEST + 1];
-        next[0] = 0;
+        // The symbols in the order of their codes: where those of a length begin, and those of its second half.
+        let mut next = [[unused; LONGEST + 1]; 2];
+        next[0][0] = 0;
         for bits in 1..LONGEST {
-            next[bits + 1] = next[bits] + counts[bits];
+            next[0][bits + 1] = next[0][bits] + counts[bits];
         }
+        next[1] = std::array::from_fn(|bits| next[0][bits] + front_counts[bits]);
         let mut ordered = [0u16; SYMBOLS.0];
-        for (symbol, length) in lengths.iter().enumerate() {
-            let place = &mut next[usize::from(*length) & LONGEST];
+        let mut put = |half: usize, length: u8, symbol: usize| {
+            let place = &mut next[half][usize::from(length) & LONGEST];
             ordered[usize::from(*place)] = symbol as u16;
             *place += 1;
+        };
+        for (symbol, (first, second)) in front.iter().zip(back).enumerate() {
+            put(0, *first, symbol);
+            put(1, *second, front.len() + symbol);
+        }
+        for (symbol, length) in lengths.iter().enumerate().skip(2 * front.len()) {
+            put(1, *length, symbol);
         }
         self.fill(&counts, longest, ordered[usize::from(unused)..lengths.len()].iter(), meanings);
         Some(left == 0)
@@ -168,38 +185,40 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         meanings: &[Entry],
     ) {
         let of = |bits: usize| usize::from(counts[bits]);
-        let mut code = 0usize;
+        // The next code, first bit highest.
+        let mut code = 0u16;
         self.0[0] = Entry::NONE;
         for bits in 1..=ROOT {
             self.0.copy_within(..1 << (bits - 1), 1 << (bits - 1));
             for symbol in symbols.by_ref().take(of(bits)) {
-                self.0[code & ((1 << ROOT) - 1)] = meanings[usize::from(*symbol)].coded(bits);
-                code = following(code, bits);
+                self.0[held(code, bits) & ((1 << ROOT) - 1)] = meanings[usize::from(*symbol)].coded(bits);
+                code += 1;
             }
+            code <<= 1;
         }
         let (mut root, mut start) = (usize::MAX, 1 << ROOT);
         let size = 1 << longest.saturating_sub(ROOT);
         for bits in ROOT + 1..=longest {
             for symbol in symbols.by_ref().take(of(bits)) {
-                if code & ((1 << ROOT) - 1) != root {
+                let first = held(code, bits);
+                if first & ((1 << ROOT) - 1) != root {
                     start += if root == usize::MAX { 0 } else { size };
-                    root = code & ((1 << ROOT) - 1);
+                    root = first & ((1 << ROOT) - 1);
                     let place = Entry::base(start, longest - ROOT).coded(ROOT);
                     self.0[root] = Entry(place.0 | SPECIAL | FURTHER);
                 }
                 let entry = meanings[usize::from(*symbol)].coded(bits);
                 let further = &mut self.0[start..start + size];
-                further.iter_mut().skip(code >> ROOT).step_by(1 << (bits - ROOT)).for_each(|place| *place = entry);
-                code = following(code, bits);
+                further.iter_mut().skip(first >> ROOT).step_by(1 << (bits - ROOT)).for_each(|place| *place = entry);
+                code += 1;
             }
+            code <<= 1;
         }
     }
 }
 
-/// The code behind this one, of as many bits or more; the last one has none.
+/// A code with its first bit lowest.
 #[inline(always)]
-fn following(code: usize, bits: usize) -> usize {
-    let zeros = !code & ((1 << bits) - 1);
-    let highest = 1 << (usize::BITS - 1 - (zeros | 1).leading_zeros());
-    code & (highest - 1) | highest
+fn held(code: u16, bits: usize) -> usize {
+    usize::from(code.reverse_bits() >> (16 - bits))
 }
