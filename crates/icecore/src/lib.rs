@@ -4,6 +4,7 @@
 //! `restore` stand on `read`.
 
 mod changes;
+mod crew;
 pub mod group;
 pub mod memory;
 mod pool;

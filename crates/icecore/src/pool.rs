@@ -1,33 +1,34 @@
-//! The one pool of decoding threads of the process.
+//! The threads of the process: a crew that decodes, beside whoever asks for it, and a pool that encodes.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::ThreadPool;
 
+use crate::crew::{Crew, takes_part};
 use crate::settings;
 
+static CREW: PerProcess<Arc<Crew>> = PerProcess::new();
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 
 /// The pool: as many threads as `ICECORE_THREADS` says, else as the machine has cores.
 pub fn pool() -> Result<&'static ThreadPool> {
     POOL.get_or_try(|_| {
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(wanted_threads());
-        let built = threads.thread_name(|i| format!("icecore-{i}")).build();
-        built.map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the decoding threads: {e}")))
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads());
+        let built = threads.thread_name(|i| format!("icecore-pool-{i}")).build();
+        built.map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the encoding threads: {e}")))
     })
 }
 
-/// How many threads the pool has, or would have.
+/// How many threads decode, and how many encode: what the setting and the machine said when that was first asked.
 pub(crate) fn threads() -> usize {
-    POOL.get().map_or_else(wanted_threads, ThreadPool::current_num_threads)
-}
-
-fn wanted_threads() -> usize {
-    let named = settings::number(settings::THREADS).filter(|n| *n > 0);
-    named.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| {
+        let named = settings::number(settings::THREADS).filter(|n| *n > 0);
+        named.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    })
 }
 
 /// Remembers the first error of a group of jobs and tells the others to stop.
@@ -66,8 +67,8 @@ pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
-/// The thread that asks for work takes part in it in the place of one of the pool, rather than sleep until that one wakes up and
-/// again until itself does. One at a time: otherwise a process would run as many threads as ask, whatever the pool's size.
+/// The thread that asks for work takes part in it in the place of one of the crew, rather than sleep until that one wakes up and
+/// again until itself does. One at a time: otherwise a process would run as many threads as ask, whatever the crew's size.
 struct Permit(&'static AtomicBool);
 
 impl Permit {
@@ -88,12 +89,11 @@ impl Drop for Permit {
     }
 }
 
-/// Runs `job(0..count)` on the pool, in order of number, until one fails.
+/// Runs `job(0..count)` on the decoding threads, in order of number, until one fails.
 pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     if count <= 1 {
         return guarded(|| (0..count).try_for_each(job));
     }
-    let pool = pool()?;
     let (next, failed) = (AtomicUsize::new(0), FirstError::default());
     let work = || {
         while !failed.stopped() {
@@ -103,15 +103,12 @@ pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -
             }
         }
     };
-    let threads = pool.current_num_threads().min(count);
-    if let Some(_permit) = Permit::taken() {
-        pool.in_place_scope(|scope| {
-            (1..threads).for_each(|_| scope.spawn(|_| work()));
-            work();
-        });
-    } else {
-        pool.scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| work())));
-    }
+    // A job that has jobs done is one of those threads already.
+    let inside = takes_part() || rayon::current_thread_index().is_some();
+    let permit = if inside { None } else { Permit::taken() };
+    let take_part = inside || permit.is_some();
+    let helpers = threads().min(count) - usize::from(take_part);
+    CREW.get_or(|_| Arc::default()).run(helpers, take_part, &work);
     failed.result()
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::parts::parts;
 use super::{ReadOptions, Report};
-use crate::pool::{FirstError, for_each, guarded, pool};
+use crate::pool::{FirstError, for_each, guarded, threads};
 use crate::store::{LocalFile, RangeGet, Source, stores};
 
 /// The part of a request's bytes that belongs to one span.
@@ -111,14 +111,12 @@ fn fetch_remote(
             }
         }
     };
-    let pool = pool()?;
-    pool.scope(|scope| {
-        for _ in 0..pool.current_num_threads().min(parts.len()) {
-            scope.spawn(|_| work());
-        }
+    let done = for_each(threads().min(parts.len()), |_| {
+        work();
+        Ok(())
     });
     driver.abort();
-    failed.result()
+    done.and_then(|()| failed.result())
 }
 
 /// Fewer bytes than this are not worth being decoded before the rest has come.
