@@ -8,6 +8,12 @@ use crate::codecs::ByteStep;
 use crate::scratch::Scratch;
 
 impl Chain {
+    /// Whether a chunk's bytes may depend on [`Repeats`](crate::Repeats).
+    pub fn has_repeats(&self) -> bool {
+        let open = |step: &ByteStep| matches!(step, ByteStep::Codec(codec) if codec.has_repeats());
+        matches!(self.serializer, Serializer::Bytes(_)) && self.bytes.iter().any(open)
+    }
+
     /// Encodes a chunk of `shape`; `raw` is exactly the chunk in C order and native byte order.
     ///
     /// Errors: `Mismatch` for a `raw` of another length, `Codec` or `Unsupported` where a codec cannot encode it.

@@ -1,8 +1,5 @@
 //! The shortest repetition that zstd looks for.
 
-use crate::chain::{Chain, Serializer};
-use crate::codecs::ByteStep;
-
 /// How many bytes a repetition has at least. zstd's level 3 takes five, but four in chunks up to 16 KiB and of 128 to 256 KiB,
 /// and which of them gives fewer bytes depends on the data: of floats with noise, four are mostly one value that happens to be
 /// the same as one far before, which takes as many bits to be told as its bytes do, and time to be read.
@@ -25,13 +22,5 @@ impl Repeats {
             Repeats::Four => 4,
             Repeats::Five => 5,
         }
-    }
-}
-
-impl Chain {
-    /// Whether a chunk's bytes may depend on [`Repeats`].
-    pub fn has_repeats(&self) -> bool {
-        let open = |step: &ByteStep| matches!(step, ByteStep::Codec(codec) if codec.has_repeats());
-        matches!(self.serializer, Serializer::Bytes(_)) && self.bytes.iter().any(open)
     }
 }
