@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 from icecore import errors, selection
 from icecore.cached import cached_property
 from icecore.nodes import Node, shape_label
-from icecore.plan import Plan
 
 if TYPE_CHECKING:
     import numpy as np
 
     from icecore import _icecore
+    from icecore.plan import Plan
     from icecore.repo import Repo
 
 _ITER_BYTES = 16 << 20
@@ -215,6 +215,8 @@ class Array:
         Only what tells where the bytes lie is read: references, indexes of shards, tables of planes.
         """
         index, _, _ = self._asked(selection.normalize(sel, self.dims), None)
+        from icecore.plan import Plan
+
         return Plan(**self._native.plan(index, False, precision(rtol, bytes)))
 
     def bound(self, rtol: float | None = None, bytes: int | None = None) -> float:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 #: URLs that lack a slash, or both
@@ -40,6 +42,8 @@ def local(place: str | os.PathLike[str]) -> Path:
     """A file or folder of this machine; ``~`` is a user's home where there is such a user, else part of a
     name (``~draft.nc``).
     """
+    from pathlib import Path  # a URL does without
+
     return Path(os.path.expanduser(place))
 
 
@@ -83,7 +87,7 @@ def repository(text: str | os.PathLike[str]) -> tuple[str, str | None]:
         raise errors.make(
             "invalid", message, f"name it apart: {repo} {path}, with link and pack --group {path}"
         )
-    if place.endswith("@") and not Path(place).exists() and local(place[:-1]).exists():
+    if place.endswith("@") and not os.path.exists(place) and local(place[:-1]).exists():
         hint = "name a branch, a tag, a snapshot or a time, or leave the @ out for branch main"
         raise errors.make("invalid", f"{text} names no version behind its @", hint)
     return split_ref(text)
@@ -119,7 +123,7 @@ def location(url: str | os.PathLike[str]) -> str:
     if is_url(text):
         return text
     nearly = _NEARLY.match(text)
-    if nearly is not None and not Path(nearly[0]).exists():
+    if nearly is not None and not os.path.exists(nearly[0]):
         scheme, rest = nearly[1].lower(), text[nearly.end() :]
         meant = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
         message = f"{text} is neither a folder nor a URL"
@@ -131,6 +135,8 @@ def around(place: str) -> tuple[str, str] | None:
     """The repository that ``place`` lies in, and the path there: of ``moon.icecore/wrf/t2m`` the folder
     ``moon.icecore`` and ``/wrf/t2m``. None where it lies in none.
     """
+    from pathlib import Path
+
     parents = (parent for parent in Path(place).parents if holds_repository(parent))
     repo = next(parents, None)
     return None if repo is None else (str(repo), absolute(str(Path(place).relative_to(repo))))

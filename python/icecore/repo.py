@@ -6,8 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference, selection
@@ -15,12 +13,12 @@ from icecore.array import Array, precision
 from icecore.cached import cached_property
 from icecore.group import Group, Members
 from icecore.nodes import Node, hidden, suggestion
-from icecore.plan import Plan
 
 if TYPE_CHECKING:
     import numpy as np
 
     from icecore import _icecore
+    from icecore.plan import Plan
     from icecore.tables.table import Table
     from icecore.writer import Writer
 
@@ -107,7 +105,7 @@ def _elsewhere(place: str) -> str:
 def _exists(place: str, storage: Mapping[str, str] | None) -> bool:
     from icecore import _icecore
 
-    if not reference.is_url(place) and not Path(place).exists():
+    if not reference.is_url(place) and not os.path.exists(place):
         return False
     try:
         _icecore.Repo.open(place, None, dict(storage or {}), None)
@@ -192,6 +190,8 @@ class Repo(Members):
     def _array(self, path: str) -> Array:
         item = self[path]
         if not isinstance(item, Array):
+            from shlex import quote
+
             raise errors.make(
                 "not-found",
                 f"{item.path} is a group, not an array",
@@ -208,6 +208,8 @@ class Repo(Members):
         absolute = reference.absolute(path)
         node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
         if node is None:
+            from shlex import quote
+
             known = (node.path for node in self._visible())
             hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")
             raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)
@@ -285,6 +287,8 @@ class Repo(Members):
     def plan(self, items: Mapping[str, Any], rtol: float | None = None, bytes: int | None = None) -> Plan:
         """What :meth:`read` of ``items`` would do, as one plan; its ``rtol_bound`` is the largest of all."""
         asked = [item for item, _ in self._items(items, None)]
+        from icecore.plan import Plan
+
         return Plan(**self._native.plan_many(asked, False, precision(rtol, bytes)))
 
     def _items(self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:

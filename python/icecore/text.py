@@ -70,12 +70,12 @@ def plural(count: int, noun: str) -> str:
 
 
 #: characters that may take another width than one column of a terminal
-_ODD = re.compile("[^\0-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]")
+_ODD = "[^\0-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]"
 
 
 def width(text: str) -> int:
     """Columns of a terminal: East Asian characters take two, combining marks none."""
-    if not _ODD.search(text):
+    if not re.search(_ODD, text):
         return len(text)
     from rich.cells import cell_len
 
@@ -138,12 +138,12 @@ def _fold(line: str, most: int) -> list[str]:
 
 #: what steers a terminal rather than being shown by it: control characters but the ends of lines and tabs,
 #: marks that turn the direction of writing, and halves of characters that no encoding has
-_STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERING = "[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 def visible(text: str) -> str:
     """``text`` with characters that would steer a terminal written as Python writes them: ``\\x1b``."""
-    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return re.sub(_STEERING, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def label(name: str) -> str:
