@@ -200,7 +200,7 @@ def join(parent: str, child: str) -> str:
 def prefix(place: str | os.PathLike[str]) -> str:
     """A place that linked files may be read from, as a URL that ends with ``/``: a URL prefix or a folder."""
     text = os.fspath(place)
-    url = text if is_url(text) else Path(os.path.abspath(local(text))).as_uri()
+    url = text if is_url(text) else local(os.path.abspath(local(text))).as_uri()
     return url.rstrip("/") + "/"
 
 
