@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors, reference, selection
@@ -190,8 +191,6 @@ class Repo(Members):
     def _array(self, path: str) -> Array:
         item = self[path]
         if not isinstance(item, Array):
-            from shlex import quote
-
             raise errors.make(
                 "not-found",
                 f"{item.path} is a group, not an array",
@@ -208,8 +207,6 @@ class Repo(Members):
         absolute = reference.absolute(path)
         node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
         if node is None:
-            from shlex import quote
-
             known = (node.path for node in self._visible())
             hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")
             raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)

@@ -220,7 +220,9 @@ def _by_format(
     fmt = stated.formats(table)[source.get("format", 0)]
     if "binary" in fmt["layout"]:
         from icecore.tables import records
+        from icecore.tables.writtenover import columns
 
+        columns(repo, path, table, source["rows"][1])  # records print any numbers
         kept = escapes(repo, path, source) if stored is None else stored
         yield from records.printed(repo, path, table, source, fmt, kept)
         return

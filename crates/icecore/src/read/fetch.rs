@@ -25,7 +25,7 @@ pub(crate) fn part<'a>(request: &Request, span: &Span, bytes: &'a [u8]) -> Resul
     found.ok_or_else(|| Error::new(ErrorKind::Internal, "a span lies outside of its request"))
 }
 
-/// Makes all requests for `spans` and hands the bytes of each, or of parts of it, to `consume`, on the pool's threads.
+/// Makes all requests for `spans` and hands the bytes of each, or of parts of it, to `consume`, on the decoding threads.
 pub(crate) fn fetch(
     sources: &[Source],
     requests: &[Request],
