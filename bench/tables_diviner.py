@@ -22,7 +22,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 from icecore.demo import rdr
-from icecore.tables.restore import sources
+from icecore.tables.text.restore import sources
 
 FILES = 18
 REPEAT = 5

@@ -14,7 +14,7 @@ import icecore
 import numpy as np
 import pytest
 from child import step_of
-from icecore.arraywriter import ArrayWriter
+from icecore.writing.array_writer import ArrayWriter
 
 CHILD = str(Path(__file__).with_name("child.py"))
 TRIALS = int(os.environ.get("ICECORE_KILLS", "12"))

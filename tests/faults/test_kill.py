@@ -14,7 +14,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.tables.restore import restore
+from icecore.tables.text.restore import restore
 
 CHILD = str(Path(__file__).with_name("child.py"))
 TRIALS = int(os.environ.get("ICECORE_KILLS", "30"))

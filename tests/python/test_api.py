@@ -446,7 +446,7 @@ def test_fields_that_are_arrays_keep_their_shape(tmp_path: Path, verb: Any, form
 
 
 def test_split_references(tmp_path: Path) -> None:
-    from icecore.reference import split_path, split_ref, stem
+    from icecore.repository.address import split_path, split_ref, stem
 
     assert split_ref("moon.icecore@v1") == ("moon.icecore", "v1")
     assert split_ref("moon.icecore") == ("moon.icecore", None)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icecore.rounds import Rounds
+from icecore.writing.commit_schedule import Rounds
 
 RNG = np.random.default_rng(5)
 

@@ -188,7 +188,7 @@ def test_portable(tmp_path: Path, source: Path, portable: bool) -> None:
 
 
 def test_sizes() -> None:
-    from icecore.text import parse_size, size
+    from icecore.display.text import parse_size, size
 
     assert parse_size("1GB") == 10**9
     assert parse_size("64 MiB") == 64 << 20

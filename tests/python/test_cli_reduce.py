@@ -11,7 +11,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pa = pytest.importorskip("pyarrow")
 N = 10_000
@@ -36,7 +36,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
         for name, values in DATA.items():
             chunks = (2048, *values.shape[1:])
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=chunks)[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return str(path)
 
 
@@ -150,7 +150,7 @@ def test_errors(repo: str, run: Any, arguments: list[str], words: list[str]) -> 
 
 
 def test_a_terminal_shows_data_as_they_are(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     with icecore.create(tmp_path / "m.icecore").writer() as w:
         w.array("/t/x", "i4", (3,))[...] = np.arange(3)
@@ -164,7 +164,7 @@ def test_a_terminal_shows_data_as_they_are(tmp_path: Path, run: Any, monkeypatch
 def test_a_terminal_shows_all_columns_beside_histograms(
     repo: str, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     monkeypatch.setattr(export.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "120")

@@ -65,7 +65,7 @@ def test_a_tree_has_a_line_for_each_member(tmp_path: Path, monkeypatch: pytest.M
     assert page.count("<details open ") == 2  # /a and /z: what lies deeper is folded
     assert page.count("<details ") == 3
     assert "more</div>" not in page
-    monkeypatch.setattr("icecore.html._LIMIT", 3)
+    monkeypatch.setattr("icecore.display.html._LIMIT", 3)
     assert page != repo._repr_html_()
     assert "… and 3 more</div>" in repo._repr_html_()
 

@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pa = pytest.importorskip("pyarrow")
 N = 50_000
@@ -60,7 +60,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) 
                 attrs=ATTRS.get(name),
             )
             a[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path)
 
 
@@ -201,8 +201,8 @@ def test_errors_say_where(repo: icecore.Repo, clause: str, kind: str, words: lis
 
 def test_summaries_are_hidden_and_right(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
     assert not any("__summary__" in path for path in repo)
-    assert summaries.state(repo["/t/tb"]) == "fresh"
-    zones = summaries.read(repo["/t/tb"])
+    assert write.state(repo["/t/tb"]) == "fresh"
+    zones = write.read(repo["/t/tb"])
     for i in range(-(-N // 4096)):
         part = data["tb"][i * 4096 : (i + 1) * 4096].astype("f8")
         good = part[~np.isnan(part)]
@@ -212,7 +212,7 @@ def test_summaries_are_hidden_and_right(repo: icecore.Repo, data: dict[str, np.n
         assert zones["rms"][i] == pytest.approx(np.sqrt((good**2).mean()))
         low, high = zones["intervals"][i].T
         assert all(((low <= v) & (v <= high)).any() for v in good[:200])
-    counted = summaries.read(repo["/t/count"])
+    counted = write.read(repo["/t/count"])
     assert counted["count"].sum() == (data["count"] != -999).sum()
     assert counted["min"].min() > -999
 
@@ -230,13 +230,13 @@ def test_summaries_of_a_group_are_together(tmp_path: Path) -> None:
             w.array(f"/t/{name}", data.dtype, data.shape)[...] = data
     # One by one: what is there already stays.
     for name in values:
-        assert summaries.write(icecore.open(path), "/t", [name]) == [f"/t/{name}"]
+        assert write.write(icecore.open(path), "/t", [name]) == [f"/t/{name}"]
     repo = icecore.open(path)
     stored = [node for node in repo._nodes.values() if "__summary__" in node.path and node.is_array]
     assert sorted(node.path.rsplit("/", 1)[1] for node in stored) == ["count", "moments", "real", "whole"]
     for name, data in values.items():
-        assert summaries.state(repo[f"/t/{name}"]) == "fresh"
-        zones = summaries.read(repo[f"/t/{name}"])
+        assert write.state(repo[f"/t/{name}"]) == "fresh"
+        zones = write.read(repo[f"/t/{name}"])
         parts = [data[at : at + 4096] for at in range(0, data.size, 4096)]
         assert zones["min"].dtype == zones["intervals"].dtype == data.dtype
         assert zones["count"].tolist() == [part.size for part in parts]
@@ -255,16 +255,16 @@ def test_an_overwritten_column_loses_its_summary(tmp_path: Path) -> None:
     values = np.arange(20_000.0)
     with icecore.create(path).writer() as w:
         w.array("/t/a", "f8", values.shape)[...] = values
-    assert summaries.write(icecore.open(path), "/t") == ["/t/a"]
+    assert write.write(icecore.open(path), "/t") == ["/t/a"]
     assert icecore.open(path).table("/t").scanning(["a"], "a > 19000").count() == 999
     with icecore.open(path).writer() as w:
         w["/t/a"][:5000] = 1e6
     repo = icecore.open(path)
-    assert summaries.state(repo["/t/a"]) == "stale"
+    assert write.state(repo["/t/a"]) == "stale"
     scan = repo.table("/t").scanning(["a"], "a > 19000")
     assert scan.count() == 5999
     assert scan.report()["zones"] == 0
-    summaries.write(repo, "/t/a")
+    write.write(repo, "/t/a")
     scan = icecore.open(path).table("/t").scanning(["a"], "a > 19000")
     assert (scan.count(), scan.report()["zones"]) == (5999, 5)
     with icecore.open(path).writer() as w:

@@ -13,9 +13,9 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import moments
-from icecore.tables.grouped import Grouped
-from icecore.tables.wishes import Wish
+from icecore.tables.query import moments
+from icecore.tables.query.grouped import Grouped
+from icecore.tables.query.reduction_spec import Wish
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")

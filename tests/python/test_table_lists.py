@@ -9,8 +9,8 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import summaries
-from icecore.tables.export import export
+from icecore.tables.query.export import export
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 ROWS = 30_000
@@ -35,7 +35,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) 
             attrs = {"_FillValue": 2} if name == "kind" else {}
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=unit, attrs=attrs)[...] = values
         w.array("/t/map", "f4", (5, 3))[...] = 1
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 N = 9000
@@ -43,7 +43,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
             dtype = str if name == "word" else values.dtype
             chunks = (4096, *values.shape[1:])
             w.array(f"/t/{name}", dtype, values.shape, chunks=chunks, attrs=ATTRS.get(name))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path).table("/t")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icecore.errors import Error
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -45,7 +45,7 @@ def table(tmp_path_factory: pytest.TempPathFactory, frame: Any) -> Any:
             values = frame[name].to_numpy()
             attrs = {"_FillValue": NULL} if name == "i" else {}
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=(3000,), attrs=attrs)[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path).table("/t")
 
 
@@ -203,7 +203,7 @@ def test_a_box_of_two_columns(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "b.icecore").writer() as w:
         for name, values in (("x", x), ("y", y), ("v", np.arange(n))):
             w.array(f"/t/{name}", values.dtype, (n,), chunks=(4096,))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     scan = (
         icecore.open(tmp_path / "b.icecore")
         .table("/t")

@@ -11,7 +11,7 @@ import pytest
 import tables_kit as kit
 from icecore import cli
 from icecore.errors import Error
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 COUNTS = {"a1.csv": 9000, "a2.csv": 5000, "b1.csv": 7000}
@@ -31,7 +31,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_rows_of_files(path: Path) -> None:
     table = icecore.open(path).table("/t")
-    assert summaries.state(table["value"]) == "fresh"
+    assert write.state(table["value"]) == "fresh"
     every = table.to_numpy()
     for source, start, stop in [
         ("a1.csv", 0, 9000),

@@ -15,8 +15,9 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import choice, summaries
-from icecore.tables.reduce import reduced
+from icecore.tables.query.reduce import reduced
+from icecore.tables.summaries import write
+from icecore.tables.text import column_codecs
 from latsrv import LatencyServer
 
 pytest.importorskip("pyarrow")
@@ -49,7 +50,7 @@ def written(path: Path, data: dict[str, np.ndarray]) -> icecore.Repo:
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) -> icecore.Repo:
     path = tmp_path_factory.mktemp("uses") / "u.icecore"
-    summaries.write(written(path, data), "/t")
+    write.write(written(path, data), "/t")
     return icecore.open(path)
 
 
@@ -59,7 +60,7 @@ def test_numbers_of_whole_columns_come_from_summaries_alone(
     path = tmp_path / "z.icecore"
     repo = written(path, data)
     chunks = list((path / "chunks").iterdir())
-    summaries.write(repo, "/t")
+    write.write(repo, "/t")
     for file in chunks:  # the data's, not the summaries': whoever looks at one of them fails
         file.write_bytes(b"\xff" * file.stat().st_size)
     table = icecore.open(path).table("/t")
@@ -103,7 +104,7 @@ def test_sums_of_large_numbers_are_exact(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "r.icecore").writer() as w:
         w.array("/t/a", "i8", values.shape)[...] = values
         w.array("/t/b", "u8", values.shape)[...] = values % 1000
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     [row] = icecore.open(tmp_path / "r.icecore").table("/t").reduce("sum:a, sum:b, max:a")
     assert row == {
         "sum:a": sum(values.tolist()),
@@ -125,7 +126,7 @@ def test_deviations_of_what_varies_little_around_a_large_number(tmp_path: Path) 
         "inf": np.where(np.arange(9000) == 8999, np.inf, 1.0),
     }
     repo = written(tmp_path / "s.icecore", data)
-    summaries.write(repo, "/t")
+    write.write(repo, "/t")
     table = icecore.open(tmp_path / "s.icecore").table("/t")
     for name in ("jdate", "clock", "same", "step", "tb"):
         found = reduced(table, f"std:{name}, rms:{name}")
@@ -268,7 +269,7 @@ def test_a_table_is_an_arrow_stream(repo: icecore.Repo, data: dict[str, np.ndarr
 def test_arrow_and_parquet_have_the_attributes(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet
-    from icecore.tables.export import export
+    from icecore.tables.query.export import export
 
     attrs = {"units": "K", "scale_factor": 0.5, "_FillValue": -9, "flags": [1, 2]}
     with icecore.create(tmp_path / "a.icecore").writer() as w:
@@ -333,7 +334,7 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
     pl = pytest.importorskip("polars")
     from datetime import datetime
 
-    from icecore.tables.polars import clause
+    from icecore.tables.query.polars import clause
 
     n = 20_000
     data = {
@@ -345,7 +346,7 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "p.icecore").writer() as w:
         for name, values in data.items():
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=(4096,))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     table = icecore.open(tmp_path / "p.icecore").table("/t")
     rows = pl.DataFrame({name: data[name] for name in table})
     noon = datetime(2020, 1, 3, 12)
@@ -376,7 +377,7 @@ def test_polars_compares_with_constants_of_narrow_floats(tmp_path: Path, dtype: 
     values = (np.arange(-4000, 6000) / 7).astype(dtype)
     with icecore.create(tmp_path / "n.icecore").writer() as w:
         w.array("/t/x", dtype, values.shape, chunks=(4096,))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     lazy, rows = icecore.open(tmp_path / "n.icecore").table("/t").to_polars(), pl.DataFrame({"x": values})
     x, third = pl.col("x"), float(values[4003])
     for predicate in (
@@ -402,20 +403,18 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
     for verb, group in ((icecore.link, "/l"), (icecore.pack, "/p")):
         verb(source, tmp_path / "r.icecore", group=group, summaries=True)
         repo = icecore.open(tmp_path / "r.icecore")
-        assert (
-            summaries.state(repo[f"{group}/beam/tb"]) == summaries.state(repo[f"{group}/other/x"]) == "fresh"
-        )
-        assert summaries.state(repo[f"{group}/beam/matrix"]) == "none"
+        assert write.state(repo[f"{group}/beam/tb"]) == write.state(repo[f"{group}/other/x"]) == "fresh"
+        assert write.state(repo[f"{group}/beam/matrix"]) == "none"
         scan = repo.table(f"{group}/beam").scanning(["tb"], "lon between 100 and 100.5")
         rows = (data["lon"] >= 100) & (data["lon"] <= 100.5)
         np.testing.assert_array_equal(scan.to_numpy()["tb"], data["tb"][rows])
         assert scan.report()["zones_pruned"] == scan.report()["zones"] - 1
         assert not any("summary" in path for path in repo)
-    assert repo["/p/beam/tb"].chunks == (choice.CHUNK,)
+    assert repo["/p/beam/tb"].chunks == (column_codecs.CHUNK,)
     icecore.pack(
         source, tmp_path / "r.icecore", group="/p", replace=True
     )  # without: the old ones don't count
-    assert summaries.state(icecore.open(tmp_path / "r.icecore")["/p/beam/tb"]) == "stale"
+    assert write.state(icecore.open(tmp_path / "r.icecore")["/p/beam/tb"]) == "stale"
     with h5py.File(source, "a") as file:
         file["beam/lon"][...] = 0
     repo = icecore.open(tmp_path / "r.icecore")
@@ -428,7 +427,7 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
 def test_a_table_far_away_is_read_in_few_requests(
     tmp_path: Path, data: dict[str, np.ndarray], serve: Callable[..., LatencyServer]
 ) -> None:
-    summaries.write(written(tmp_path / "f.icecore", data), "/t")
+    write.write(written(tmp_path / "f.icecore", data), "/t")
     server = serve(tmp_path)
     table = icecore.open(f"{server.url}/f.icecore").table("/t")
     wanted = (data["lon"] >= 100) & (data["lon"] <= 100.5)

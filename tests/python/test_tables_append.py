@@ -9,11 +9,13 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.arraywriter import ArrayWriter
 from icecore.errors import Error
-from icecore.report import Report
-from icecore.tables import extending, growing, summaries, zones
-from icecore.tables.restore import restore
+from icecore.ingest.report import Report
+from icecore.tables.summaries import write as summaries
+from icecore.tables.summaries import zones
+from icecore.tables.text import extend_table, row_writer
+from icecore.tables.text.restore import restore
+from icecore.writing.array_writer import ArrayWriter
 from tables_kit import PDS3, column, labelled
 
 
@@ -164,8 +166,8 @@ def test_a_failure_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             raise OSError("no space left")
         elements(self, i, values)
 
-    elements = growing.Growing.elements
-    monkeypatch.setattr(extending.Growing, "elements", failing)
+    elements = row_writer.Growing.elements
+    monkeypatch.setattr(extend_table.Growing, "elements", failing)
     with pytest.raises(OSError, match="no space"):
         add(tmp_path, b"n,a,b\n4,text,a longer text\n")
     monkeypatch.undo()

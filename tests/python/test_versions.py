@@ -13,8 +13,8 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import text
 from icecore.cli import table
+from icecore.display import text
 from icecore.errors import Error
 from typer.testing import CliRunner
 

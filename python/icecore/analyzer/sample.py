@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from icecore import layout
-from icecore.sources.held import Held
+from icecore.layout import layout
+from icecore.sources.mapping.stored_chunks import Held
 
 Reader = Callable[[tuple[slice, ...]], np.ndarray]
 #: bytes of a part of a chunk that is measured quickly

@@ -36,7 +36,7 @@ def diff(
 
 
 def _written(path: str, written: dict[str, Any]) -> list[str]:
-    from icecore import text
+    from icecore.display import text
 
     counts = [text.plural(written["chunks"], "chunk"), text.plural(written["elements"], "element")]
     differ = f", {written['differ']:,} differ" if "differ" in written else ""

@@ -45,8 +45,8 @@ def explain(
     Requests, bytes wanted and fetched, chunks, codecs, relative error; or with --access what kinds of reads
     cost, each at random places. No data is read.
     """
-    from icecore.accesscost import costs, table
-    from icecore.selection import parse
+    from icecore.layout.access_cost import costs, table
+    from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
     if access is not None:

@@ -29,7 +29,7 @@ def gc(
     Those that no branch, tag or other version refers to, and old copies of the list of versions: each commit
     makes one.
     """
-    from icecore import text
+    from icecore.display import text
 
     limit = max(int((time.time() - text.parse_seconds(older_than)) * 1e6), 0)  # nothing is from before 1970
     with Progress("gc"):

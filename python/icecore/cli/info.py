@@ -10,8 +10,8 @@ from icecore import errors
 from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
 
 if TYPE_CHECKING:
-    from icecore.array import Array
-    from icecore.group import Group
+    from icecore.repository.array import Array
+    from icecore.repository.group import Group
 
 
 def info(
@@ -24,7 +24,7 @@ def info(
 
     Shape, type, chunks, codecs, ratio, where the bytes lie, attributes.
     """
-    from icecore.array import Array
+    from icecore.repository.array import Array
 
     item = open_repo(repo, storage)[path]
     facts = _array(item) if isinstance(item, Array) else _group(item)
@@ -57,8 +57,8 @@ def _array(array: Array) -> dict[str, Any]:
 
 
 def _summary(array: Array) -> str | None:
-    from icecore.tables import summaries
-    from icecore.tables.zones import ZONE
+    from icecore.tables.summaries import write as summaries
+    from icecore.tables.summaries.zones import ZONE
 
     try:
         state = summaries.state(array)
@@ -84,7 +84,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _text(facts: dict[str, Any]) -> str:
-    from icecore import text
+    from icecore.display import text
 
     rows: list[tuple[str, Any]] = []
     for name, value in facts.items():
@@ -118,7 +118,7 @@ def _text(facts: dict[str, Any]) -> str:
 
 def _measured(record: Any) -> list[tuple[str, Any]]:
     """Why the codecs are what they are, as far as the pack that chose them kept it."""
-    from icecore import text
+    from icecore.display import text
 
     try:
         goal = record["goal"] + (f" at {text.size(record['bandwidth'])}/s" if "bandwidth" in record else "")
@@ -146,7 +146,7 @@ def _codec(codec: dict[str, Any]) -> str:
 
 
 def _file(item: dict[str, Any]) -> str:
-    from icecore import text
+    from icecore.display import text
 
     return f"{item['url']} ({text.plural(item['chunks'], 'chunk')}, {text.size(item['bytes'])})"
 

@@ -21,7 +21,7 @@ def log(
 
     Those of a branch or version, newest first.
     """
-    from icecore import text
+    from icecore.display import text
 
     opened = open_repo(repo, storage)
     commits = opened.log(limit)

@@ -34,7 +34,7 @@ def verify(
     Checks this version's files, every reference and linked file, and names what is wrong and where.
     Exit status 1 if anything is.
     """
-    from icecore import text
+    from icecore.display import text
 
     opened = open_repo(repo, storage, allow_links)
     with Progress("verify", nbytes=False) as progress:
@@ -62,7 +62,7 @@ def _line(problem: dict[str, Any]) -> str:
 
 def _unsealed(ids: list[str]) -> str:
     """Not a problem: whoever commits without icecore notes no checksums."""
-    from icecore import text
+    from icecore.display import text
 
     shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3:,} more" if len(ids) > 3 else "")
     return f"no checksums of {text.plural(len(ids), 'version')} (no seals/ID): {shown}"
