@@ -7,9 +7,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from icecore import errors
+from icecore.display.text import shape_label
 from icecore.repository import selection
 from icecore.repository.cached_property import cached_property
-from icecore.repository.nodes import Node, shape_label
+from icecore.repository.nodes import Node
 
 if TYPE_CHECKING:
     import numpy as np

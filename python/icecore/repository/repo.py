@@ -15,6 +15,7 @@ from icecore.repository.array import Array, precision
 from icecore.repository.cached_property import cached_property
 from icecore.repository.group import Group, Members
 from icecore.repository.nodes import Node, hidden, suggestion
+from icecore.repository.upper_rooms import provider
 
 if TYPE_CHECKING:
     import numpy as np
@@ -247,14 +248,13 @@ class Repo(Members):
         Raises:
             Error: ``not-found``; ``mismatch`` where ``path`` is an array or lengths differ.
         """
-        from icecore.tables.query.table import Table
-
         found = self[path]
         if not isinstance(found, Group):
             raise errors.make(
                 "mismatch", f"{found.path} is an array, a table is a group of them", f"{found._node.parent}"
             )
-        return Table(found, columns)
+        made: Table = provider("table")(found, columns)
+        return made
 
     def read(
         self,
@@ -306,10 +306,8 @@ class Repo(Members):
         return asked
 
     def store(self, via: str = "auto") -> Any:
-        """Return this version as a read-only store for zarr-python (:mod:`icecore.integrations.zarr_store`)."""
-        from icecore.integrations.zarr_store import store
-
-        return store(self, via)
+        """Return this version as a read-only store for zarr-python (`icecore.integrations.zarr_store`)."""
+        return provider("store")(self, via)
 
     def log(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The commits that led here, newest first: id, parent, message, time_us (since 1970, UTC).
@@ -441,14 +439,13 @@ class Repo(Members):
                 and larger than that take three times their size. On top come the package's own parts and
                 what the encoders work with: 40 MB together, with ``archive`` 50 MB more for each thread.
             commit_every: commit by itself after so many appends to each growing array (see
-                :mod:`icecore.writing.commit_schedule`), and plan the shards of new ones for it. Threads that append
-                to different arrays and don't wait for each other get versions in which these differ in length.
+                :mod:`icecore.writing.commit_schedule`), and plan the shards of new ones for it. Threads that
+                append to different arrays and don't wait for each other get versions in which these differ
+                in length.
             commit_seconds: the same after so many seconds; looked at with each append. Then, and where
                 ``commit()`` is called, shards of new arrays are planned again when it is seen how many rows
                 a commit brings (:mod:`icecore.writing.shard_replan`).
         """
-        from icecore.writing.writer import Writer
-
         if branch is None:
             branch = self.ref
             # A tag, a snapshot and a time stay what they are, even where a branch is still there.
@@ -458,7 +455,8 @@ class Repo(Members):
                     f"{branch} is not a branch, so nothing can be committed to it",
                     "name one: REPO@main; in Python repo.writer(branch='main')",
                 )
-        return Writer(self, message, branch, memory, commit_every, commit_seconds)
+        made: Writer = provider("writer")(self, message, branch, memory, commit_every, commit_seconds)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         allow = None if self._allow_links is None else tuple(self._allow_links)

@@ -89,7 +89,7 @@ def _column(file: Path) -> int:
 
 
 def _make(work: Path, say: Callable[[str], None]) -> Path:
-    from icecore.demo.rdr import write
+    from icecore.samples.rdr import write
 
     say("making ten minutes of RDR text")
     path = work / "200908010000_RDR.TAB"

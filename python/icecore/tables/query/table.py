@@ -154,7 +154,7 @@ class Table:
         """Stream rows as Arrow record batches, in the order of the table. The attributes of columns, their
         units say, are metadata of their fields.
 
-        Zones whose summaries (:mod:`icecore.tables.summaries.write`) say that no row can match are not read; of
+        Zones whose summaries (`icecore.tables.summaries`) say that no row can match are not read; of
         the others the where-clause's columns are read first, and then only the chunks with rows that match.
 
         Args:
