@@ -148,7 +148,7 @@ def is_repository(name: str) -> bool:
 
 
 def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:
-    from icecore.repository.repo import open
+    from icecore.repository.open import open
 
     place, path = address.split_path(name)
     repo = open(place, storage=storage)

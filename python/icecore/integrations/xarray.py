@@ -22,8 +22,8 @@ from icecore.repository import address
 from icecore.repository.array import Array, precision
 from icecore.repository.cf_coordinates import BOUNDS, names, near
 from icecore.repository.group import Group
+from icecore.repository.open import open as open_repo
 from icecore.repository.repo import Repo
-from icecore.repository.repo import open as open_repo
 from icecore.repository.typed_attributes import fill, typed
 
 #: the units of latitudes and longitudes
@@ -298,7 +298,7 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
     lose the bits below the planes that are read, and get the pattern of the codec in their place. The array's
     own fill value is exact, so others meet it only where it has that very pattern.
     """
-    given = np.concatenate([np.ravel(np.asarray(mark, array.dtype)) for mark in [*marks, array.fill]])
+    given = np.concatenate([np.ravel(np.asarray(mark, array.dtype)) for mark in [*marks, array.fill_value]])
     middle = all(codec.get("configuration", {}).get("fill") != "zero" for codec in array.codecs)
     missing = round(np.log2(bound)) + np.finfo(array.dtype).nmant + int(middle)
     bits = given.view(f"u{given.dtype.itemsize}")
@@ -306,7 +306,7 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
     pattern = (bits & ~low) | bits.dtype.type(1 << (missing - 1) if middle else 0)
     coarse = pattern.view(given.dtype)
     normal = np.isfinite(given) & (np.abs(given) >= np.finfo(given.dtype).tiny)
-    return coarse[normal & ((given != array.fill) | (coarse == given))]
+    return coarse[normal & ((given != array.fill_value) | (coarse == given))]
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:

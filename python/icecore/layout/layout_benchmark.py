@@ -13,7 +13,7 @@ from icecore.layout import layout
 from icecore.layout.access_pattern import Query
 from icecore.repository import zarr_dtypes
 from icecore.repository.array import Array
-from icecore.repository.repo import create
+from icecore.repository.open import create
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 #: bytes of the part that is packed, at most

@@ -11,6 +11,7 @@ from icecore.display.text import shape_label
 from icecore.repository import selection
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import Node
+from icecore.repository.results import Storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,8 +111,8 @@ class Array:
         return attrs
 
     @property
-    def fill(self) -> Any:
-        """The value of elements that were never written."""
+    def fill_value(self) -> Any:
+        """The value of elements that were never written (Zarr's ``fill_value``)."""
         import numpy as np
 
         raw = self._native.fill
@@ -125,23 +126,19 @@ class Array:
         return self.size * self.dtype.itemsize
 
     @cached_property
-    def storage(self) -> dict[str, Any]:
-        """Where the bytes lie.
-
-        References by kind (``cells`` of the grid, of which ``missing``, ``inline``, ``native``, ``linked``),
-        ``bytes_stored``, and ``urls``: linked file → (chunks, bytes).
-        """
-        return self._native.storage()
+    def storage(self) -> Storage:
+        """Where the bytes lie: how many chunks are missing, inline, native or linked, and in which files."""
+        return Storage(**self._native.storage())
 
     @property
     def nbytes_stored(self) -> int:
         """Stored bytes, in the repository and in linked files."""
-        return int(self.storage["bytes_stored"])
+        return self.storage.bytes_stored
 
     @property
     def linked(self) -> bool:
         """Whether any chunk lies in a linked file."""
-        return self.storage["linked"] > 0
+        return self.storage.linked > 0
 
     def __getitem__(self, sel: Any) -> Any:
         """Read a selection: an ndarray, or a scalar where each axis is given as an int.
@@ -188,30 +185,30 @@ class Array:
         sel: Any = None,
         out: np.ndarray | None = None,
         rtol: float | None = None,
-        bytes: int | None = None,
+        leading_bytes: int | None = None,
     ) -> np.ndarray:
         """Read a selection into a new array, or into ``out``.
 
         Floating-point numbers that are stored in byte planes (``icecore.byteplanes``) can be read in part:
-        only the planes that ``rtol`` or ``bytes`` asks for are fetched. :meth:`bound` says what relative
-        error that comes to. Zero, subnormal numbers, infinities, NaN and :attr:`fill` are always exact;
-        arrays without planes are read exactly. Another value that stands for "missing" is a number like
+        only the planes that ``rtol`` or ``leading_bytes`` asks for are fetched. :meth:`bound` returns the
+        largest relative error. Zero, subnormal numbers, infinities, NaN and :attr:`fill_value` are always
+        exact; arrays without planes are read exactly. Another value that stands for "missing" is a number like
         others: look for it within the bound (xarray's engine changes its attributes accordingly).
 
         Args:
             sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.
             out: a writable array of the result's shape and of this dtype, filled and returned.
             rtol: the largest relative error of a number (of each part of a complex one) that you accept.
-            bytes: instead, how many of the most significant bytes of each number to read.
+            leading_bytes: instead, how many of the most significant bytes of each number to read.
 
         Raises:
             Error: ``selection``, ``mismatch`` (``out``), ``unsupported`` (``rtol`` of what is no float),
                 ``invalid`` (a negative ``rtol``), or any error of reading.
         """
         index = selection.normalize(sel, self.dims)
-        return self._read(index, out, False, precision(rtol, bytes))
+        return self._read(index, out, False, precision(rtol, leading_bytes))
 
-    def plan(self, sel: Any = None, rtol: float | None = None, bytes: int | None = None) -> Plan:
+    def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """What reading ``sel`` would do: requests, bytes, chunks, error.
 
         Only what tells where the bytes lie is read: references, indexes of shards, tables of planes.
@@ -219,14 +216,14 @@ class Array:
         index, _, _ = self._asked(selection.normalize(sel, self.dims), None)
         from icecore.repository.read_plan import Plan
 
-        return Plan(**self._native.plan(index, False, precision(rtol, bytes)))
+        return Plan(**self._native.plan(index, False, precision(rtol, leading_bytes)))
 
-    def bound(self, rtol: float | None = None, bytes: int | None = None) -> float:
-        """The largest relative error of any number that a read with this ``rtol`` or ``bytes`` gives.
+    def bound(self, rtol: float | None = None, leading_bytes: int | None = None) -> float:
+        """The largest relative error of any number that a read with this ``rtol`` or ``leading_bytes`` gives.
 
         It is proven, not measured: a property of the planes that are read. 0 where every bit is right.
         """
-        return self._native.bound(precision(rtol, bytes))
+        return self._native.bound(precision(rtol, leading_bytes))
 
     def points(self, coordinates: Any) -> np.ndarray:
         """Single elements in one coalesced read.
@@ -313,27 +310,29 @@ class Orthogonal:
         return result[()] if selection.scalar(index, array.ndim) else result
 
 
-def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | None:
+def precision(rtol: float | None, leading_bytes: int | None = None) -> dict[str, Any] | None:
     """The engine's options for a read of part of the precision.
 
     Raises:
         Error: ``invalid`` for what is no number, and for fewer bytes than one.
     """
-    if rtol is None and bytes is None:
+    if rtol is None and leading_bytes is None:
         return None
     if rtol is not None and (isinstance(rtol, (bool, str)) or not isinstance(rtol, SupportsFloat)):
         raise errors.make("invalid", f"rtol is {rtol!r}, no number", "for example rtol=0.001")
-    if bytes is not None and not selection.is_int(bytes):
-        raise errors.make("invalid", f"{bytes!r} bytes of each number", "give a whole number, for example 2")
-    if bytes is not None and not 1 <= bytes <= _MOST_BYTES:
+    if leading_bytes is not None and not selection.is_int(leading_bytes):
         raise errors.make(
-            "invalid", f"{bytes} bytes of each number", "give at least 1, and fewer than it has"
+            "invalid", f"{leading_bytes!r} bytes of each number", "give a whole number, for example 2"
+        )
+    if leading_bytes is not None and not 1 <= leading_bytes <= _MOST_BYTES:
+        raise errors.make(
+            "invalid", f"{leading_bytes} bytes of each number", "give at least 1, and fewer than it has"
         )
     options: dict[str, Any] = {}
     if rtol is not None:
         options["rtol"] = rtol
-    if bytes is not None:
-        options["bytes"] = bytes
+    if leading_bytes is not None:
+        options["bytes"] = leading_bytes
     return options
 
 

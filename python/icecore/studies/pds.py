@@ -210,7 +210,7 @@ def _unpack(file: Path, work: Path, packed: Packed, column: int, say: Callable[[
 
 def _running(repo: Path) -> float:
     """Seconds that the rows of one place take where Python and pyarrow have started."""
-    from icecore.repository.repo import open as open_repo
+    from icecore.repository.open import open as open_repo
 
     began = time.perf_counter()
     open_repo(str(repo)).table(_TABLE).scan(where=_WHERE).read_all()

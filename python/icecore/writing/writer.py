@@ -307,7 +307,7 @@ class Writer:
     def _parent(self) -> str | None:
         """Of the version that was committed last; None where that can't be read now."""
         try:
-            return self._repo.at(self._known).log(1)[0]["parent"]
+            return self._repo.at(self._known).log(1)[0].parent
         except errors.Error:
             return None
 
