@@ -192,8 +192,8 @@ class Array:
         Floating-point numbers that are stored in byte planes (``icecore.byteplanes``) can be read in part:
         only the planes that ``rtol`` or ``leading_bytes`` asks for are fetched. :meth:`bound` returns the
         largest relative error. Zero, subnormal numbers, infinities, NaN and :attr:`fill_value` are always
-        exact; arrays without planes are read exactly. Another value that stands for "missing" is a number like
-        others: look for it within the bound (xarray's engine changes its attributes accordingly).
+        exact; arrays without planes are read exactly. Another value that stands for "missing" is a number
+        like others: look for it within the bound (xarray's engine changes its attributes accordingly).
 
         Args:
             sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.
