@@ -472,7 +472,7 @@ def test_versions_that_are_no_text(repo_path: str) -> None:
         (lambda: repo.tag("v1", 1), "main"),  # type: ignore[arg-type]
         (lambda: repo.branch(b"x"), "main"),  # type: ignore[arg-type]
     ):
-        with pytest.raises(Error, match="named by a text, not by") as caught:
+        with pytest.raises(Error, match="is named by a string") as caught:
             call()
         assert caught.value.kind == "invalid"
         assert hint in (caught.value.hint or "")
