@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.display.text import shape_label
 from icecore.repository import selection
 from icecore.repository.cached_property import cached_property
+from icecore.repository.indexers import Orthogonal, Vectorized
 from icecore.repository.nodes import Node
+from icecore.repository.precision import precision
 from icecore.repository.results import Storage
+from icecore.repository.upper_rooms import provider
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
 _ITER_BYTES = 16 << 20
-_MOST_BYTES = 1 << 16
 
 
 class Array:
@@ -208,6 +210,47 @@ class Array:
         index = selection.normalize(sel, self.dims)
         return self._read(index, out, False, precision(rtol, leading_bytes))
 
+    async def aread(
+        self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None
+    ) -> np.ndarray:
+        """Read a selection in a thread, for callers that run an event loop; see :meth:`read`.
+
+        Example:
+            >>> import asyncio, icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     _ = w.array("/a", data=[1, 2, 3])
+            >>> asyncio.run(repo.at("main")["/a"].aread(slice(0, 2))).tolist()
+            [1, 2]
+        """
+        import asyncio
+
+        return await asyncio.to_thread(self.read, sel, None, rtol, leading_bytes)
+
+    def to_dask(self, chunks: Any = None) -> Any:
+        """Return a dask array of the same shape and dtype.
+
+        Args:
+            chunks: the blocks, as dask takes them; whole shards by default (whole chunks without sharding),
+            so
+                that no shard is read twice.
+
+        Raises:
+            Error: ``unsupported`` if dask is missing.
+        """
+        return provider("to_dask")(self, chunks)
+
+    def to_xarray(self, **options: Any) -> Any:
+        """Return an ``xarray.DataArray`` with the coordinates of the array's group, read lazily.
+
+        Args:
+            **options: those of :func:`xarray.open_dataset` with ``engine="icecore"``.
+
+        Raises:
+            Error: ``unsupported`` if xarray is missing.
+        """
+        return provider("to_xarray")(self, **options)
+
     def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """What reading ``sel`` would do: requests, bytes, chunks, error.
 
@@ -226,7 +269,9 @@ class Array:
         return self._native.bound(precision(rtol, leading_bytes))
 
     def points(self, coordinates: Any) -> np.ndarray:
-        """Single elements in one coalesced read.
+        """Read single elements in one coalesced plan: :attr:`vindex` for coordinates in rows.
+
+        ``a.points(c)`` is ``a.vindex[tuple(c.T)]``, which suits lists of places such as a track.
 
         Args:
             coordinates: integers of shape (n, ndim), one row per element; negative ones count from the end.
@@ -249,6 +294,16 @@ class Array:
             return np.full(len(points), self._read(())[()], self.dtype)
         index = selection.normalize(tuple(points.T), self.dims)
         return self._read(index)
+
+    @property
+    def vindex(self) -> Vectorized:
+        """Indexing by coordinates, as in Zarr and xarray: ``a.vindex[[0, 5], [1, 2]]`` is ``[a[0, 1], a[5,
+        2]]``.
+
+        Each axis takes an integer array; the arrays are broadcast together. A boolean mask of the array's
+        shape selects where it is true. All elements are read in one coalesced plan.
+        """
+        return Vectorized(self)
 
     @property
     def oindex(self) -> Orthogonal:
@@ -295,45 +350,6 @@ class Array:
         from icecore.display.html import array
 
         return array(self)
-
-
-class Orthogonal:
-    """``array.oindex``: the outer product of one index per axis."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def __getitem__(self, sel: Any) -> Any:
-        array = self._array
-        index = selection.normalize(sel, array.dims)
-        result = array._read(index, outer=True)
-        return result[()] if selection.scalar(index, array.ndim) else result
-
-
-def precision(rtol: float | None, leading_bytes: int | None = None) -> dict[str, Any] | None:
-    """The engine's options for a read of part of the precision.
-
-    Raises:
-        Error: ``invalid`` for what is no number, and for fewer bytes than one.
-    """
-    if rtol is None and leading_bytes is None:
-        return None
-    if rtol is not None and (isinstance(rtol, (bool, str)) or not isinstance(rtol, SupportsFloat)):
-        raise errors.make("invalid", f"rtol is {rtol!r}, no number", "for example rtol=0.001")
-    if leading_bytes is not None and not selection.is_int(leading_bytes):
-        raise errors.make(
-            "invalid", f"{leading_bytes!r} bytes of each number", "give a whole number, for example 2"
-        )
-    if leading_bytes is not None and not 1 <= leading_bytes <= _MOST_BYTES:
-        raise errors.make(
-            "invalid", f"{leading_bytes} bytes of each number", "give at least 1, and fewer than it has"
-        )
-    options: dict[str, Any] = {}
-    if rtol is not None:
-        options["rtol"] = rtol
-    if leading_bytes is not None:
-        options["bytes"] = leading_bytes
-    return options
 
 
 def _unchanged(found: np.ndarray) -> np.ndarray:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository import address, selection
-from icecore.repository.array import Array, precision
+from icecore.repository.array import Array
 from icecore.repository.cached_property import cached_property
 from icecore.repository.group import Group, Members
 from icecore.repository.native import open_native
 from icecore.repository.nodes import Node, hidden, suggestion
+from icecore.repository.precision import precision
 from icecore.repository.upper_rooms import provider
 from icecore.repository.versions import Versions
 
@@ -219,6 +220,26 @@ class Repo(Members, Versions):
             index, target, finish = array._asked(index, out.get(path) if out else None)
             asked.append(((array.path, index, target), finish))
         return asked
+
+    async def aread(
+        self, items: Mapping[str, Any], rtol: float | None = None, leading_bytes: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """Read from many arrays in a thread, for callers that run an event loop; see :meth:`read`."""
+        import asyncio
+
+        return await asyncio.to_thread(self.read, items, None, rtol, leading_bytes)
+
+    def to_xarray(self, path: str = "/", **options: Any) -> Any:
+        """Return a group as an ``xarray.Dataset``, or an array as an ``xarray.DataArray``, read lazily.
+
+        Args:
+            path: of a group or an array.
+            **options: those of :func:`xarray.open_dataset` with ``engine="icecore"``.
+
+        Raises:
+            Error: ``not-found``; ``unsupported`` if xarray is missing.
+        """
+        return provider("to_xarray")(self[path], **options)
 
     def store(self, via: str = "auto") -> Any:
         """Return this version as a read-only store for zarr-python (`icecore.integrations.zarr_store`)."""

@@ -155,7 +155,8 @@ class Table:
 
         Iterating over the scan gives the batches; ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
         DuckDB (by the variable's name) read it as an Arrow stream; ``to_numpy()`` and ``read_all()`` read
-        all of it. A scan can be read once. Attributes of columns, such as units, are metadata of their fields.
+        all of it. A scan can be read once. Attributes of columns, such as units, are in their fields'
+        metadata.
 
         Zones whose summaries (`icecore.tables.summaries`) say that no row can match are not read; of
         the others the where-clause's columns are read first, and then only the chunks with rows that match.
@@ -246,7 +247,8 @@ class Table:
         Returns:
             A sequence of one dictionary per key, in order, which is also an Arrow stream
             (``pyarrow.table(r)``, ``polars.DataFrame(r)``) and has ``to_numpy()``. Key columns (null
-            comes last, and NaN counts as null; times and durations beyond Python's as NumPy's), then one entry per function.
+            comes last, and NaN counts as null; times and durations beyond Python's as NumPy's), then one
+            entry per function.
 
         Raises:
             Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for other functions of
