@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,3 +63,19 @@ def test_few_blocks_are_skipped() -> None:
     print(f"{run} code blocks run, {len(skipped)} skipped: {skipped}")
     assert len(skipped) <= MOST_SKIPPED
     assert run >= 40
+
+
+@pytest.mark.parametrize(
+    "program", sorted((doc_pages.ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
+)
+def test_examples_run(program: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_charts_are_those_of_the_results() -> None:
+    check = [sys.executable, doc_pages.ROOT / "tools" / "docs" / "charts.py", "--check"]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Generated pages of the documentation: the command-line reference, and pages that lie at the repository's root.
+"""Generated pages of the documentation: the command-line reference, and the pages at the repository's root.
 
     python tools/docs/pages.py
 
@@ -13,7 +13,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-COPIED = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+COPIED = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
 _LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 
