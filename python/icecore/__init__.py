@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from icecore.ingest.pack import pack
     from icecore.repository.array import Array
     from icecore.repository.group import Group
+    from icecore.repository.open import create, open
     from icecore.repository.read_plan import Plan
-    from icecore.repository.repo import Repo, create, open
+    from icecore.repository.repo import Repo
     from icecore.tables.query.table import Table
     from icecore.writing.writer import Writer
 
@@ -58,9 +59,9 @@ _HOMES = {
     "Table": "icecore.tables.query.table",
     "Writer": "icecore.writing.writer",
     "assay": "icecore.ingest.assay",
-    "create": "icecore.repository.repo",
+    "create": "icecore.repository.open",
     "link": "icecore.ingest.link",
-    "open": "icecore.repository.repo",
+    "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
 }
 

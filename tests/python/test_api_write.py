@@ -385,7 +385,7 @@ def test_one_commit(tmp_path: Path) -> None:
         w.array("/d", "i4", (3,))
     after = icecore.open(repo.url)
     assert w.snapshot_id == after.snapshot_id
-    assert after.log(1)[0]["message"] == "spin-up"
+    assert after.log(1)[0].message == "spin-up"
     assert len(after.log()) == len(repo.log()) + 1
     assert after["/a"].attrs == {"title": "x"}
     assert sorted(after.groups) == ["/", "/a", "/a/b"]

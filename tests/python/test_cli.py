@@ -324,7 +324,7 @@ def test_link(run: Any, tmp_path: Path) -> None:
     assert "dry run" in out
     assert not into.exists()
     assert run("link", tmp_path / "g.h5", "--into", into, "--group", "/p", "-m", "mine")[0] == 0
-    assert icecore.open(into).log(1)[0]["message"] == "mine"
+    assert icecore.open(into).log(1)[0].message == "mine"
     status, _, err = run("link", tmp_path / "g.h5", "--into", into, "--group", "/p")
     assert status == 2
     assert err.startswith("icecore: error[exists]: ")

@@ -198,8 +198,8 @@ def test_texts_that_are_not_null_are_counted(tmp_path: Path, run: Any) -> None:
 def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:
     """Also where it comes in several batches."""
     table = icecore.open(repo).table("/t")
-    small, scanning = table.scanning, []
-    table.scanning = lambda *a, **o: scanning.append(small(*a, **o, memory=1 << 16)) or scanning[-1]  # type: ignore[method-assign]
+    small, scanning = table._scan, []
+    table._scan = lambda *a, **o: scanning.append(small(*a, **o, memory=1 << 16)) or scanning[-1]  # type: ignore[method-assign]
     rows = table.reduce("count by nan")
     assert [(row["nan"], row["count"]) for row in rows] == [(k, 2500) for k in (1.0, 2.0, 3.0, None)]
     assert len(list(small(["nan"], memory=1 << 16).batches())) > 1

@@ -126,7 +126,7 @@ def test_a_run_is_followed_and_resumed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(repo["/run/t2m"].read(), field(0, 6))
     np.testing.assert_array_equal(repo["/run/time"].read(), np.arange(6))
     assert repo["/run/y"].shape == (40,)
-    assert [c["message"] for c in repo.log()][:3] == ["pack 005.h5", "pack 002.h5", "pack 000.h5, 001.h5"]
+    assert [c.message for c in repo.log()][:3] == ["pack 005.h5", "pack 002.h5", "pack 000.h5, 001.h5"]
     chunks = repo["/run/t2m"].chunks
     assert chunks is not None
     assert chunks[0] > 100, "planned for an axis that grows"

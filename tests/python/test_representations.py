@@ -72,7 +72,7 @@ def test_a_tree_has_a_line_for_each_member(tmp_path: Path, monkeypatch: pytest.M
 
 def test_text_is_short_and_steers_nothing(repo: icecore.Repo) -> None:
     table = repo.table(f"/{ODD}")
-    for thing in (repo, *repo.groups.values(), *repo.arrays.values(), table, table.scanning()):
+    for thing in (repo, *repo.groups.values(), *repo.arrays.values(), table, table.scan()):
         assert "\x1b" not in repr(thing)
         assert repr(thing).startswith("<icecore.")
         assert len(repr(thing)) < 400

@@ -65,7 +65,7 @@ def test_numpy_has_what_is_stored(table: Any, beside: list[str], where: str | No
 def test_numpy_of_what_lies_inside(table: Any) -> None:
     shapely = pytest.importorskip("shapely")
     inside = (DATA["lon"] > 10) & (DATA["lon"] < 200) & (DATA["lat"] == 45)
-    scan = table.scanning(["c", "code", "pair"], within=shapely.box(10, -1000, 200, 90), limit=900)
+    scan = table.scan(["c", "code", "pair"], within=shapely.box(10, -1000, 200, 90), limit=900)
     got = scan.to_numpy()
     for name, values in got.items():
         assert values.dtype == DATA[name].dtype
@@ -80,7 +80,7 @@ def test_texts_that_stand_for_null_are_null(table: Any, name: str) -> None:
     got = table.scan([name]).read_all()[name].to_pylist()
     assert got == wanted.tolist()
     if name != "codes":
-        assert table.scanning([name], f"{name} is null").count() == np.isin(plain, fill).sum()
+        assert table.scan([name], f"{name} is null").count() == np.isin(plain, fill).sum()
         [row] = [row for row in table.reduce(f"count by {name}") if row[name] is None]
         assert row["count"] == np.isin(plain, fill).sum()
 

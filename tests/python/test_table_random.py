@@ -189,7 +189,7 @@ WORDS = ["f", "g", "i", "<", ">", "=", "(", ")", "and", "or", "not", "1", "'x'",
 def test_any_text_is_a_clause_or_an_error(table: Any, text: str) -> None:
     kind = "none"
     try:
-        table.scanning(["j"], text, limit=1).count()
+        table.scan(["j"], text, limit=1).count()
     except Error as error:
         kind = error.kind
     assert kind in ("none", "invalid", "not-found", "dtype", "unsupported")
@@ -207,7 +207,7 @@ def test_a_box_of_two_columns(tmp_path: Path) -> None:
     scan = (
         icecore.open(tmp_path / "b.icecore")
         .table("/t")
-        .scanning(["v"], "x between 3.2 and 3.4 and y between 5.2 and 5.4")
+        .scan(["v"], "x between 3.2 and 3.4 and y between 5.2 and 5.4")
     )
     got, report = scan.to_numpy()["v"], scan.report()
     np.testing.assert_array_equal(got, np.flatnonzero((x >= 3.2) & (x <= 3.4) & (y >= 5.2) & (y <= 5.4)))

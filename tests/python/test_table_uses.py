@@ -80,13 +80,13 @@ def test_numbers_of_whole_columns_come_from_summaries_alone(
 def test_zones_that_match_as_a_whole_are_taken_from_summaries(
     repo: icecore.Repo, data: dict[str, np.ndarray], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, scans, scanning = repo.table("/t"), [], repo.table("/t").scanning
+    table, scans, scanning = repo.table("/t"), [], repo.table("/t")._scan
 
     def spy(*arguments: Any, **options: Any) -> Any:
         scans.append(scanning(*arguments, **options))
         return scans[-1]
 
-    monkeypatch.setattr(table, "scanning", spy)
+    monkeypatch.setattr(table, "_scan", spy)
     what = "count, count:tb, mean:tb, std:tb, min:tb, max:tb, sum:count32"
     [row], [slow] = table.reduce(what, where), table.reduce(what, where, prune=False)
     assert row == {name: value if value is None else pytest.approx(value) for name, value in slow.items()}
@@ -146,7 +146,7 @@ def test_a_histogram_of_one_large_number(tmp_path: Path) -> None:
 
 
 def test_counting_zones_that_match_as_a_whole_reads_nothing(repo: icecore.Repo) -> None:
-    scan = repo.table("/t").scanning([], "lon >= 0")
+    scan = repo.table("/t").scan([], "lon >= 0")
     assert scan.count() == N
     report = scan.report()
     assert report["predicate"]["bytes_fetched"] == report["data"]["bytes_fetched"] == 0
@@ -212,7 +212,7 @@ def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Pat
     area = shapely.union_all([triangle, ring])
     wanted = np.flatnonzero(shapely.contains_xy(area, data["lon"], data["lat"]))
     table = repo.table("/t")
-    scan = table.scanning(["count32"], within=area)
+    scan = table.scan(["count32"], within=area)
     got = scan.reader().read_all()
     np.testing.assert_array_equal(got["count32"].to_numpy(), data["count32"][wanted])
     assert wanted.size > 0
@@ -221,8 +221,8 @@ def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Pat
     file = tmp_path / "area.geojson"
     feature = {"type": "Feature", "geometry": shapely.geometry.mapping(area), "properties": {}}
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
-    assert table.scanning(["c"], within=file).count() == wanted.size
-    assert table.scanning(["c"], within=file, xy=("lat", "lon")).count() == 0
+    assert table.scan(["c"], within=file).count() == wanted.size
+    assert table.scan(["c"], within=file, xy=("lat", "lon")).count() == 0
     [row] = table.reduce("count", within=area)
     assert row["count"] == wanted.size
     for text, kind in (('{"type": "Point", "coordinates": [1, 2]}', "invalid"), ("{", "format")):
@@ -277,8 +277,8 @@ def test_arrow_and_parquet_have_the_attributes(tmp_path: Path) -> None:
         w.array("/t/pair", "f4", (3, 2), attrs={"units": "m", "ARROW:extension:name": "x"})[...] = 1
     table = icecore.open(tmp_path / "a.icecore").table("/t")
     wanted = {b"units": b"K", b"scale_factor": b"0.5", b"_FillValue": b"-9", b"flags": b"[1, 2]"}
-    export(table.scanning(), str(tmp_path / "a.parquet"))
-    export(table.scanning(), str(tmp_path / "a.arrow"))
+    export(table.scan(), str(tmp_path / "a.parquet"))
+    export(table.scan(), str(tmp_path / "a.arrow"))
     for schema in (
         table.scan().schema,
         pyarrow.parquet.read_schema(tmp_path / "a.parquet"),
@@ -295,13 +295,13 @@ def test_polars_reads_only_what_it_needs(
 ) -> None:
     pl = pytest.importorskip("polars")
     table, scans = repo.table("/t"), []
-    scanning = table.scanning
+    scanning = table.scan
 
     def spy(*arguments: Any, **options: Any) -> Any:
         scans.append(scanning(*arguments, **options))
         return scans[-1]
 
-    monkeypatch.setattr(table, "scanning", spy)
+    monkeypatch.setattr(table, "scan", spy)
     lazy = table.to_polars()
     got = (
         lazy.filter((pl.col("lon") >= 120) & (pl.col("lon") < 121) & (pl.col("c") > 1)).select("tb").collect()
@@ -363,7 +363,7 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
         (pl.col("i").cast(pl.Float64) > 3, 5),  # not understood: left to Polars
     ):
         assert table.to_polars().filter(predicate).collect().equals(rows.filter(predicate)), str(predicate)
-        scan = table.scanning([], clause(predicate, table))
+        scan = table.scan([], clause(predicate, table))
         scan.count()
         report = scan.report()
         left = report["zones"] - report["zones_pruned"] if report["zones"] else 5
@@ -405,7 +405,7 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
         repo = icecore.open(tmp_path / "r.icecore")
         assert write.state(repo[f"{group}/beam/tb"]) == write.state(repo[f"{group}/other/x"]) == "fresh"
         assert write.state(repo[f"{group}/beam/matrix"]) == "none"
-        scan = repo.table(f"{group}/beam").scanning(["tb"], "lon between 100 and 100.5")
+        scan = repo.table(f"{group}/beam").scan(["tb"], "lon between 100 and 100.5")
         rows = (data["lon"] >= 100) & (data["lon"] <= 100.5)
         np.testing.assert_array_equal(scan.to_numpy()["tb"], data["tb"][rows])
         assert scan.report()["zones_pruned"] == scan.report()["zones"] - 1
@@ -418,7 +418,7 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
     with h5py.File(source, "a") as file:
         file["beam/lon"][...] = 0
     repo = icecore.open(tmp_path / "r.icecore")
-    for use in (lambda t: t.scanning(["tb"], "lon > 359"), lambda t: t.reduce("mean:lon")):
+    for use in (lambda t: t.scan(["tb"], "lon > 359"), lambda t: t.reduce("mean:lon")):
         with pytest.raises(Error) as caught:
             use(repo.table("/l/beam"))
         assert caught.value.kind == "source-changed"
@@ -434,7 +434,7 @@ def test_a_table_far_away_is_read_in_few_requests(
     got = table.to_numpy(["tb", "count32"], "lon between 100 and 100.5")
     np.testing.assert_array_equal(got["count32"], data["count32"][wanted])
     server.reset()
-    scan = table.scanning(["tb", "count32"], "lon between 200 and 200.5")
+    scan = table.scan(["tb", "count32"], "lon between 200 and 200.5")
     assert scan.count() == ((data["lon"] >= 200) & (data["lon"] <= 200.5)).sum()
     report, stats = scan.report(), server.stats()
     assert (report["predicate"]["chunks"], report["data"]["chunks"]) == (1, 2)
@@ -447,7 +447,7 @@ def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.Monkey
     for module in ("pyarrow", "polars", "shapely"):
         monkeypatch.setitem(sys.modules, module, None)
     table = repo.table("/t")
-    for use in (table.scan, table.to_polars, lambda: table.scan(within={"type": "Polygon"})):
+    for use in (table.scan().read_all, table.to_polars, lambda: table.scan(within={"type": "Polygon"})):
         with pytest.raises(Error, match=r"icecore\[table\]") as caught:
             use()
         assert caught.value.kind == "unsupported"

@@ -394,9 +394,9 @@ def test_constants_of_a_later_label_are_missing(tmp_path: Path, append: bool) ->
     repo = icecore.open(tmp_path / "r")
     assert repo["/t/A"].attrs["missing_value"] == [-99, -999]
     for prune in (True, False):
-        scan = repo.table("/t").scanning(["B"], "A < 0 or A is null", prune=prune)
+        scan = repo.table("/t").scan(["B"], "A < 0 or A is null", prune=prune)
         assert scan.to_numpy()["B"].tolist() == [b"ab", b"cd", b"ef"]
-        assert not repo.table("/t").scanning(where="A < 0", prune=prune).count()
+        assert not repo.table("/t").scan(where="A < 0", prune=prune).count()
     assert summaries.read(repo["/t/A"])["min"].tolist() == [1.5, 1.5, 2.5]
     restore(repo, "/t", tmp_path / "again")
     assert (tmp_path / "again" / "t2.tab").read_bytes() == (tmp_path / "t2.tab").read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.demo import rdr
+from icecore.samples import rdr
 from icecore.tables.summaries import write
 from icecore.tables.text.restore import restore, sources
 

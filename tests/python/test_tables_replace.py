@@ -34,7 +34,7 @@ def test_other_columns_and_rows(tmp_path: Path) -> None:
     assert (list(table), len(table)) == (["x", "z", "t"], 8500)
     assert restored(tmp_path, "/t") == TWO
     assert {write.state(table[name]) for name in ("x", "z")} == {"fresh"}
-    assert table.scanning(where="z > 8490").count() == 10
+    assert table.scan(where="z > 8490").count() == 10
     assert set(icecore.open(tmp_path / "r")["/t"].arrays) == {"x", "z", "t"}
 
 

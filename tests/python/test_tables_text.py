@@ -161,9 +161,9 @@ def test_a_column_of_one_value_needs_no_chunk(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(text(0, 300, b""))
     icecore.pack(tmp_path / "a.csv", into=tmp_path / "r", group="/t", concat="rows")
     repo = icecore.open(tmp_path / "r")
-    stored = [name for name in repo.table("/t") if repo[f"/t/{name}"].storage["missing"] == 0]
+    stored = [name for name in repo.table("/t") if repo[f"/t/{name}"].storage.missing == 0]
     assert stored == ["i"]
-    assert repo["/t/n"][5] == repo["/t/n"].fill == -7
+    assert repo["/t/n"][5] == repo["/t/n"].fill_value == -7
     assert repo["/t/w"][299] == b"on"
     # Other values later, in the same chunk and behind it.
     (tmp_path / "b.csv").write_bytes(text(300, 400, b"").replace(b"-7", b"-8").replace(b"on", b"no"))

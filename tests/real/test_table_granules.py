@@ -93,7 +93,7 @@ def test_photons(path: Path, verb: str, tmp_path: Path) -> None:
             ),
         )
         background = icecore.open(tmp_path / "g.icecore").table("/g/gt1r/bckgrd_atlas")
-        scan = background.scanning(
+        scan = background.scan(
             ["bckgrd_rate"], f"delta_time < {float(file['gt1r/bckgrd_atlas/delta_time'][10])!r}"
         )
         assert scan.count() == 10

@@ -15,6 +15,7 @@ from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind, Reader
 from icecore.codecs.spec import Codec
 from icecore.layout import layout
+from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node
 
 #: how much more of the first shard must come before codecs chosen on part of it are chosen anew
@@ -83,7 +84,7 @@ class Adapting:
             read: gives parts of it.
             whole: whether it is all of the array.
         """
-        nbytes = prod(shape) * layout.itemsize(self._kind.dtype)
+        nbytes = prod(shape) * zarr_dtypes.itemsize(self._kind.dtype)
         if self._decided == 0 or (self._decided and whole and nbytes >= _MORE * self._decided):
             return self._decide(shape, read, nbytes)
         if not whole:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icecore.analyzer.measure import Candidate, Choice
-from icecore.ingest.resolve_sources import Failure
+from icecore.sources.failure import Failure
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from icecore.analyzer.measure import KEPT, Choice, Goal, Measurement, confirmed, measure
 from icecore.analyzer.sample import Kind, Reader, Sample, take, within
 from icecore.codecs import spec
-from icecore.layout import layout
+from icecore.repository import zarr_dtypes
 from icecore.sources.mapping.stored_chunks import Held
 
 #: below this (``KEPT`` under the other goals) an array gets the codecs of its type: there is nothing to save
@@ -68,7 +68,7 @@ def plan(
         held: the chunks that hold something, where others don't.
     """
     fallback = spec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
-    nbytes = prod(shape) * layout.itemsize(kind.dtype)
+    nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
     if nbytes < (_TINY if goal.name == "archive" else KEPT):
         return Planned(fallback)
     found = chosen(kind, shape, chunk, read, goal, portable, alone, held)
@@ -97,10 +97,10 @@ def chosen(
     held: Held | None = None,
 ) -> Chosen:
     """What :func:`plan` measures and chooses; an assay takes its choices from here too."""
-    nbytes = prod(shape) * layout.itemsize(kind.dtype)
+    nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
     quick, archive = goal.name == "speed", goal.name == "archive"
     if small := not archive and (quick or nbytes < _SMALL):
-        part = within(chunk, layout.itemsize(kind.dtype), _PART)
+        part = within(chunk, zarr_dtypes.itemsize(kind.dtype), _PART)
         sample = take(kind, shape, part, read, 0, _FEW, held)
     else:
         sample = chunks(kind, shape, chunk, read, nbytes, archive, held)

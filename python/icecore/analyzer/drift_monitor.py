@@ -14,7 +14,7 @@ from icecore.analyzer.measure import Choice, Goal, measure
 from icecore.analyzer.sample import PIECE, Kind, Reader, Sample, take, within
 from icecore.codecs.spec import Codec
 from icecore.display import text
-from icecore.layout import layout
+from icecore.repository import zarr_dtypes
 
 #: the part of the time since it began that a watch may take
 _SHARE = 0.05
@@ -121,7 +121,7 @@ class Watch:
 
         chunk = self._chunk
         if self._quick:
-            chunk = within(chunk, layout.itemsize(self._kind.dtype), PIECE)
+            chunk = within(chunk, zarr_dtypes.itemsize(self._kind.dtype), PIECE)
             part = [min(c, n) for c, n in zip(chunk, part, strict=True)]
         sample = take(self._kind, part, chunk, reading, 1 << 62, 1 << 62)
         return sample if sample.blocks else None

@@ -13,7 +13,7 @@ from icecore.display import text
 
 if TYPE_CHECKING:
     from icecore.ingest.report import Report
-    from icecore.ingest.resolve_sources import Failure
+    from icecore.sources.failure import Failure
 
 SOURCES = typer.Argument(metavar="SRC...", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
 Sources = Annotated[list[str], SOURCES]

@@ -83,7 +83,7 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
 
 def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:
     """The repository that a verb works on."""
-    from icecore.repository.repo import open
+    from icecore.repository.open import open
 
     return open(repo, storage=settings(storage), allow_links=allow_links)
 

@@ -28,7 +28,7 @@ def explain(
     path: PathArgument,
     sel: SelArgument = None,
     rtol: RtolOption = None,
-    bytes: BytesOption = None,
+    leading_bytes: BytesOption = None,
     access: Annotated[
         str | None,
         typer.Option(
@@ -50,14 +50,14 @@ def explain(
 
     array = open_repo(repo, storage, allow_links)._array(path)
     if access is not None:
-        if sel is not None or rtol is not None or bytes is not None:
+        if sel is not None or rtol is not None or leading_bytes is not None:
             raise errors.make(
                 "invalid", "--access is about many reads, SEL and precision about one", "leave one out"
             )
         found = costs(array, access)
         emit([asdict(cost) for cost in found], json, table(found))
         return
-    plan = array.plan(parse(sel, array.dims), rtol=rtol, bytes=bytes)
+    plan = array.plan(parse(sel, array.dims), rtol=rtol, leading_bytes=leading_bytes)
     emit(asdict(plan), json, str(plan))
 
 

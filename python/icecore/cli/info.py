@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from icecore.repository.group import Group
 
 
+#: kinds of references that are counted
+_KINDS = ("cells", "native", "linked", "inline", "missing")
+
+
 def info(
     repo: RepoArgument,
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="An array or a group.")] = "/",
@@ -39,7 +43,7 @@ def _array(array: Array) -> dict[str, Any]:
         "shape": array.shape,
         "dims": array.dims,
         "dtype": array._node.dtype_label,
-        "fill": array.fill,
+        "fill": array.fill_value,
         "chunks": array.chunks if array.chunks is not None else array._native.chunks,
         "shards": array.shards,
         "codecs": array.codecs,
@@ -47,10 +51,11 @@ def _array(array: Array) -> dict[str, Any]:
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
         "summary": _summary(array),
-        "references": {name: stored[name] for name in ("cells", "native", "linked", "inline", "missing")},
+        "references": {
+            name: getattr(stored, name) for name in ("cells", "native", "linked", "inline", "missing")
+        },
         "linked_files": [
-            {"url": url, "chunks": chunks, "bytes": nbytes}
-            for url, (chunks, nbytes) in stored["urls"].items()
+            {"url": url, "chunks": chunks, "bytes": nbytes} for url, (chunks, nbytes) in stored.urls.items()
         ],
         "attributes": array.attrs,
     }

@@ -24,8 +24,8 @@ def ls(
     A tree with the type, shape and dimensions of each array.
     """
     from icecore.display import tree
+    from icecore.display.text import shape_label
     from icecore.repository.array import Array
-    from icecore.repository.nodes import shape_label
 
     opened = open_repo(repo, storage)
     item = opened[path]

@@ -162,7 +162,7 @@ def _named(texts: list[str | None], names: Iterable[str]) -> list[str]:
 def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: dict[str, Any]) -> Any:
     """The scan or, with --reduce, what it came to."""
     if reduce is None:
-        return table.scanning(columns, **options)
+        return table.scan(columns, **options)
     if columns is not None:
         raise errors.make(
             "invalid",

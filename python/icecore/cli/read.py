@@ -49,7 +49,7 @@ def read(
         ),
     ] = None,
     rtol: RtolOption = None,
-    bytes: BytesOption = None,
+    leading_bytes: BytesOption = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -64,7 +64,7 @@ def read(
 
     array = open_repo(repo, storage, allow_links)._array(path)
     index = parse(sel, array.dims)
-    precision: dict[str, Any] = {"rtol": rtol, "bytes": bytes}
+    precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
     bound = array.bound(**precision)
     if output is None or (json and output == "-"):
         with Progress("read"):

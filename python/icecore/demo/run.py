@@ -14,14 +14,15 @@ import h5py
 import numpy as np
 
 from icecore import errors
-from icecore.demo import samples
 from icecore.display import text
 from icecore.filesystem.atomic_output import room
 from icecore.ingest.link import link
 from icecore.ingest.pack import pack
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import is_repository
-from icecore.repository.repo import Repo, open
+from icecore.repository.open import open
+from icecore.repository.repo import Repo
+from icecore.samples import files as samples
 from icecore.tables.text.restore import restore
 
 REPO = "demo.icecore"

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from icecore.display import text, tree
-from icecore.repository.nodes import Node, shape_label
+from icecore.display.text import shape_label
+from icecore.display.tree import Node
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array

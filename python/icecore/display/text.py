@@ -167,3 +167,9 @@ def time_us(microseconds: int) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def shape_label(shape: Iterable[int], dims: Iterable[str | None]) -> str:
+    """``(time: 240, y: 138)``, or plain ``(240, 138)`` without dimension names."""
+    parts = [f"{label(dim)}: {n}" if dim is not None else str(n) for n, dim in zip(shape, dims, strict=True)]
+    return f"({parts[0]},)" if len(parts) == 1 and ":" not in parts[0] else f"({', '.join(parts)})"

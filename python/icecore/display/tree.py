@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median_low
+from typing import Protocol
 
 from icecore.display.text import label, ljust, width
-from icecore.repository.nodes import Node
 
 _LIMIT = 400
 #: characters that a column may always have
 _USUAL = 32
+
+
+class Node(Protocol):
+    """A group or an array as it is displayed."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parent(self) -> str: ...
+
+    @property
+    def is_array(self) -> bool: ...
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Data type and shape in words."""
 
 
 def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:

@@ -30,7 +30,7 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
 
     ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension,
     and the value.
-    ``precision`` is the ``rtol`` or ``bytes`` of :meth:`Array.read`.
+    ``precision`` is the ``rtol`` or ``leading_bytes`` of :meth:`Array.read`.
     ``.nc`` and ``.h5`` get the array with its attributes, those of its group, and what it has along its axes
     or names as coordinates or grid mapping (CF), beside it or in groups above, with bounds.
 

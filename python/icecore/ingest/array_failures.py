@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from icecore import errors
 from icecore.ingest.placement import Step
-from icecore.ingest.resolve_sources import Failure
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.stitched_array import Stitched
 from icecore.writing.writer import Writer
 

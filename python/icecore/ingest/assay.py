@@ -19,7 +19,7 @@ from icecore.display.text import label
 from icecore.ingest import resolve_sources
 from icecore.ingest.linked_read import linked_readers
 from icecore.layout import layout
-from icecore.repository import address
+from icecore.repository import address, zarr_dtypes
 from icecore.repository.array import Array
 from icecore.repository.nodes import dtype_label
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
@@ -159,7 +159,7 @@ def _array(
     began = time.perf_counter()
     kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
-    where = layout.plan(entry.shape, layout.itemsize(entry.dtype), source_chunk=source)
+    where = layout.plan(entry.shape, zarr_dtypes.itemsize(entry.dtype), source_chunk=source)
     chunk = source if own and source else where.chunk
     alone = chunk == tuple(entry.shape) == where.chunk and where.shard is None
     sample, measured = _sample(kind, entry, chunk, read, seconds)
@@ -223,7 +223,7 @@ def _sample(
     no larger than there is time for, where that would take far too long (three blocks are measured whatever
     the time).
     """
-    size = layout.itemsize(kind.dtype)
+    size = zarr_dtypes.itemsize(kind.dtype)
     few = min(_PARTS * prod(chunk) * size, entry.nbytes)
     longer = seconds * (_LONGER if entry.nbytes < _SHORT else _MUCH_LONGER)
     if not chunk or few * _SECONDS_A_BYTE <= longer:

@@ -16,6 +16,7 @@ from icecore.ingest import replace
 from icecore.ingest.placement import Step
 from icecore.ingest.resolve_sources import held_of, ours
 from icecore.layout import layout
+from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.stored_chunks import Held
@@ -73,7 +74,7 @@ def _boxes(
     from icecore import _icecore
 
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
-    walk = entry.shape, where.unit, source, layout.itemsize(entry.dtype), budget
+    walk = entry.shape, where.unit, source, zarr_dtypes.itemsize(entry.dtype), budget
     if held is None:
         return _icecore.gather_regions(*walk)
     boxes = held.boxes(*walk)
@@ -150,7 +151,7 @@ def own_layout(step: Step) -> layout.Layout:
     """The planned layout of an array that is copied as a whole."""
     entry = step.entry
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
-    return layout.plan(entry.shape, layout.itemsize(entry.dtype), source_chunk=source)
+    return layout.plan(entry.shape, zarr_dtypes.itemsize(entry.dtype), source_chunk=source)
 
 
 def own_codecs(step: Step, where: layout.Layout) -> list[dict[str, Any]]:

@@ -9,9 +9,11 @@ from contextlib import contextmanager, suppress
 from icecore import errors
 from icecore.ingest.placement import Assembly
 from icecore.ingest.report import Report
-from icecore.ingest.resolve_sources import Failure, Source
+from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
-from icecore.repository.repo import Repo, create, open
+from icecore.repository.open import create, open
+from icecore.repository.repo import Repo
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import DamagedSource
 from icecore.writing.writer import Writer
 

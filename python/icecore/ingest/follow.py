@@ -15,8 +15,8 @@ from icecore.ingest.destination import destination
 from icecore.ingest.file_completion import Arrivals, Seen, has_changed, look
 from icecore.ingest.pack import checked, pack
 from icecore.ingest.report import Report
-from icecore.ingest.resolve_sources import Failure
 from icecore.repository import address
+from icecore.sources.failure import Failure
 
 if TYPE_CHECKING:
     from icecore.writing.writer import Writer

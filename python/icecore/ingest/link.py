@@ -25,9 +25,10 @@ from icecore.ingest.destination import (
 from icecore.ingest.link_plan import LinkPlan
 from icecore.ingest.placement import Existing, assemble
 from icecore.ingest.report import Report, Row
-from icecore.ingest.resolve_sources import Failure, Source, attributes, gather
+from icecore.ingest.resolve_sources import Source, attributes, gather
 from icecore.repository.repo import Repo
 from icecore.sources import keep_open
+from icecore.sources.failure import Failure
 from icecore.tables.summaries.write import write_for
 from icecore.writing.writer import Writer
 

@@ -12,7 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.ingest import write_references
 from icecore.ingest.link_plan import writable
-from icecore.repository.repo import create
+from icecore.repository.open import create
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 #: chunks that can't be linked are copied into memory up to this many bytes in all

@@ -19,7 +19,7 @@ from icecore.ingest.array_failures import Apart
 from icecore.ingest.destination import begin, groups, may_commit, notes, summary, without_damaged, writing
 from icecore.ingest.placement import Existing, Step, assemble
 from icecore.ingest.report import Report, Row
-from icecore.ingest.resolve_sources import Failure, Source, gather
+from icecore.ingest.resolve_sources import Source, gather
 from icecore.ingest.storage_choice import Shape, Wanted, check_names, to_be
 from icecore.ingest.table_jobs import pack_tables, plan_tables
 from icecore.layout import layout
@@ -28,6 +28,7 @@ from icecore.layout.access_pattern import Spec as Access
 from icecore.repository import address
 from icecore.repository.repo import Repo
 from icecore.sources import keep_open
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import Reader
 from icecore.tables.summaries.write import write_for
 from icecore.tables.text.table_job import TableOptions

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.ingest.resolve_sources import Failure, Source, stored_entry
+from icecore.ingest.resolve_sources import Source, stored_entry
 from icecore.repository import address
 from icecore.repository.nodes import Node
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
 
 if TYPE_CHECKING:

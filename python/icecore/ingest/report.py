@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from icecore.display import text
-from icecore.ingest.resolve_sources import Failure
+from icecore.sources.failure import Failure
 
 #: arrays that its representation names
 _SHOWN = 20

@@ -18,6 +18,7 @@ from icecore.repository.array import Array
 from icecore.repository.nodes import OURS
 from icecore.repository.typed_attributes import typed
 from icecore.sources import expand, listed
+from icecore.sources.failure import Failure
 from icecore.sources.files.identity import is_remote
 from icecore.sources.index_pool import open_sources
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
@@ -35,21 +36,6 @@ class Source:
     name: str
     arrays: ArrayMap
     group: str
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A source (or an array of one) that could not be used, and why."""
-
-    name: str
-    kind: str
-    message: str
-    hint: str = ""
-
-    @classmethod
-    def of(cls, name: str, error: errors.Error) -> Failure:
-        """The failure that an error means for ``name``."""
-        return cls(name, error.kind, error.message, error.hint)
 
 
 def gather(
@@ -162,7 +148,7 @@ def is_repository(name: str) -> bool:
 
 
 def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:
-    from icecore.repository.repo import open
+    from icecore.repository.open import open
 
     place, path = address.split_path(name)
     repo = open(place, storage=storage)

@@ -16,6 +16,7 @@ from icecore.ingest.placement import Step
 from icecore.layout import layout
 from icecore.layout.access_pattern import Pattern, queries
 from icecore.layout.layout import Layout
+from icecore.repository import zarr_dtypes
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.stored_chunks import Held
 from icecore.tables.text.column_codecs import CHUNK
@@ -56,19 +57,21 @@ class Wanted:
             return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
         if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
-        itemsize, room = layout.itemsize(entry.dtype), spec.chunk_bytes(self.codec, entry.dtype)
+        itemsize, room = zarr_dtypes.itemsize(entry.dtype), spec.chunk_bytes(self.codec, entry.dtype)
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 
     def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
         """The same chunks in shards that hold more of them, as far as compression makes room (rho of PStore's
         Eq. 5), memory allows, and they are not to grow in small steps.
         """
-        ratio = min(ratio, _MOST_GATHERED, budget / max(prod(where.unit) * layout.itemsize(entry.dtype), 1))
+        ratio = min(
+            ratio, _MOST_GATHERED, budget / max(prod(where.unit) * zarr_dtypes.itemsize(entry.dtype), 1)
+        )
         if self.shard is not None or self.grows is not None or not entry.shape or ratio < _WORTH_GATHERING:
             return where
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         reads = queries(self.access, entry.shape, entry.dims)
-        itemsize = layout.itemsize(entry.dtype)
+        itemsize = zarr_dtypes.itemsize(entry.dtype)
         return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
 
     def codecs(

@@ -13,9 +13,10 @@ from icecore.display.progress import counted
 from icecore.ingest.destination import may_commit
 from icecore.ingest.placement import Existing
 from icecore.ingest.report import Report, Row
-from icecore.ingest.resolve_sources import Failure, Source
+from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
 from icecore.repository.nodes import hidden
+from icecore.sources.failure import Failure
 from icecore.sources.files.archives import FAULTS
 from icecore.sources.mapping.table_file import TableFile
 from icecore.tables.summaries.zones import ZONE, Zones

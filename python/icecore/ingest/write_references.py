@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from icecore.ingest.resolve_sources import Failure
 from icecore.repository import address
 from icecore.repository.repo import Repo
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, Links
 from icecore.writing.writer import Writer
 

@@ -19,11 +19,12 @@ from xarray.core import indexing
 
 from icecore import errors
 from icecore.repository import address
-from icecore.repository.array import Array, precision
+from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import BOUNDS, names, near
 from icecore.repository.group import Group
+from icecore.repository.open import open as open_repo
+from icecore.repository.precision import precision
 from icecore.repository.repo import Repo
-from icecore.repository.repo import open as open_repo
 from icecore.repository.typed_attributes import fill, typed
 
 #: the units of latitudes and longitudes
@@ -122,6 +123,19 @@ class IcecoreBackend(BackendEntrypoint):
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
         """All groups as a tree; the options are those of :meth:`open_dataset`."""
         return xr.DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+
+
+def to_xarray(node: Array | Group, **options: Any) -> Any:
+    """Return a group as a dataset, or an array as a data array with the coordinates of its group."""
+    backend = IcecoreBackend()
+    if isinstance(node, Group):
+        return backend.open_dataset(node, **options)
+    parent = node.repo[node.path.rsplit("/", 1)[0] or "/"]
+    dataset = backend.open_dataset(parent, **options)
+    if node.name not in dataset.variables:
+        message = f"xarray's decoding leaves {node.path} out as a variable"
+        raise errors.make("unsupported", message, "pass decode_coords=False or concat_characters=False")
+    return dataset[node.name]
 
 
 def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
@@ -298,7 +312,7 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
     lose the bits below the planes that are read, and get the pattern of the codec in their place. The array's
     own fill value is exact, so others meet it only where it has that very pattern.
     """
-    given = np.concatenate([np.ravel(np.asarray(mark, array.dtype)) for mark in [*marks, array.fill]])
+    given = np.concatenate([np.ravel(np.asarray(mark, array.dtype)) for mark in [*marks, array.fill_value]])
     middle = all(codec.get("configuration", {}).get("fill") != "zero" for codec in array.codecs)
     missing = round(np.log2(bound)) + np.finfo(array.dtype).nmant + int(middle)
     bits = given.view(f"u{given.dtype.itemsize}")
@@ -306,7 +320,7 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
     pattern = (bits & ~low) | bits.dtype.type(1 << (missing - 1) if middle else 0)
     coarse = pattern.view(given.dtype)
     normal = np.isfinite(given) & (np.abs(given) >= np.finfo(given.dtype).tiny)
-    return coarse[normal & ((given != array.fill) | (coarse == given))]
+    return coarse[normal & ((given != array.fill_value) | (coarse == given))]
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:

@@ -159,7 +159,7 @@ class DecodedStore(Store):
         array = self._repo._array(node.path)
         block = array.read(region)
         if block.shape != tuple(chunk):
-            whole = np.full(chunk, array.fill, array.dtype)
+            whole = np.full(chunk, array.fill_value, array.dtype)
             whole[tuple(slice(0, n) for n in block.shape)] = block
             block = whole
         return _vlen(block) if array.dtype.kind == "O" else block.tobytes()

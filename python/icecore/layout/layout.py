@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from icecore import errors
 from icecore.codecs.spec import Codec
 from icecore.layout.access_pattern import Query
@@ -254,8 +252,3 @@ def _grown(
 def _divisor(shard: int, wanted: int) -> int:
     """The largest divisor of ``shard`` that is not above ``wanted``."""
     return next(n for n in range(min(wanted, shard), 0, -1) if shard % n == 0)
-
-
-def itemsize(dtype: np.dtype[Any]) -> int:
-    """Bytes of an element for planning; strings of any length count as 16."""
-    return 16 if dtype.kind in "OT" else dtype.itemsize

@@ -11,8 +11,9 @@ from icecore import _icecore
 from icecore.codecs import spec
 from icecore.layout import layout
 from icecore.layout.access_pattern import Query
+from icecore.repository import zarr_dtypes
 from icecore.repository.array import Array
-from icecore.repository.repo import create
+from icecore.repository.open import create
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 #: bytes of the part that is packed, at most
@@ -39,7 +40,7 @@ def fastest(
     again.
     """
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
-    itemsize, most = layout.itemsize(entry.dtype), min(_PART, memory)
+    itemsize, most = zarr_dtypes.itemsize(entry.dtype), min(_PART, memory)
     shape = tuple(entry.shape) if rows is None else (0, *entry.shape[1:])
     planned = [
         layout.plan(shape, itemsize, None, None, source, rows, reads, inner_bytes=bounds)

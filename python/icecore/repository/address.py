@@ -176,20 +176,20 @@ def absolute(path: str) -> str:
 
 
 def version(ref: str, what: str = "a version") -> str:
-    """What names a version (or is to be its name), as text.
+    """Return the name of a version, or the name that it is to get.
 
     Raises:
-        Error: ``invalid`` for what is no text: a commit of ``repo.log()``, a date.
+        Error: ``invalid`` if ``ref`` is not a string but, for example, a commit of ``repo.log()`` or a date.
     """
     if isinstance(ref, str):
         return ref
     given: Any = ref
     hint = 'a branch, a tag, a snapshot id or an ISO time: "main"'
-    if isinstance(given, dict) and isinstance(given.get("id"), str):
-        hint = f'give its id: "{given["id"]}"'
+    if isinstance(getattr(given, "id", None), str):
+        hint = f'give its id: "{given.id}"'
     elif hasattr(given, "isoformat"):
         hint = f'give it as text, in UTC if it has no offset: "{given.isoformat()}"'
-    raise errors.make("invalid", f"{what} is named by a text, not by {type(given).__name__}", hint)
+    raise errors.make("invalid", f"{what} is named by a string (got {type(given).__name__})", hint)
 
 
 def join(parent: str, child: str) -> str:

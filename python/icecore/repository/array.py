@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.display.text import shape_label
 from icecore.repository import selection
 from icecore.repository.cached_property import cached_property
-from icecore.repository.nodes import Node, shape_label
+from icecore.repository.indexers import Orthogonal, Vectorized
+from icecore.repository.nodes import Node
+from icecore.repository.precision import precision
+from icecore.repository.results import Storage
+from icecore.repository.upper_rooms import provider
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
 _ITER_BYTES = 16 << 20
-_MOST_BYTES = 1 << 16
 
 
 class Array:
@@ -109,8 +113,8 @@ class Array:
         return attrs
 
     @property
-    def fill(self) -> Any:
-        """The value of elements that were never written."""
+    def fill_value(self) -> Any:
+        """The value of elements that were never written (Zarr's ``fill_value``)."""
         import numpy as np
 
         raw = self._native.fill
@@ -124,23 +128,19 @@ class Array:
         return self.size * self.dtype.itemsize
 
     @cached_property
-    def storage(self) -> dict[str, Any]:
-        """Where the bytes lie.
-
-        References by kind (``cells`` of the grid, of which ``missing``, ``inline``, ``native``, ``linked``),
-        ``bytes_stored``, and ``urls``: linked file → (chunks, bytes).
-        """
-        return self._native.storage()
+    def storage(self) -> Storage:
+        """Where the bytes lie: how many chunks are missing, inline, native or linked, and in which files."""
+        return Storage(**self._native.storage())
 
     @property
     def nbytes_stored(self) -> int:
         """Stored bytes, in the repository and in linked files."""
-        return int(self.storage["bytes_stored"])
+        return self.storage.bytes_stored
 
     @property
     def linked(self) -> bool:
         """Whether any chunk lies in a linked file."""
-        return self.storage["linked"] > 0
+        return self.storage.linked > 0
 
     def __getitem__(self, sel: Any) -> Any:
         """Read a selection: an ndarray, or a scalar where each axis is given as an int.
@@ -187,30 +187,71 @@ class Array:
         sel: Any = None,
         out: np.ndarray | None = None,
         rtol: float | None = None,
-        bytes: int | None = None,
+        leading_bytes: int | None = None,
     ) -> np.ndarray:
         """Read a selection into a new array, or into ``out``.
 
         Floating-point numbers that are stored in byte planes (``icecore.byteplanes``) can be read in part:
-        only the planes that ``rtol`` or ``bytes`` asks for are fetched. :meth:`bound` says what relative
-        error that comes to. Zero, subnormal numbers, infinities, NaN and :attr:`fill` are always exact;
-        arrays without planes are read exactly. Another value that stands for "missing" is a number like
-        others: look for it within the bound (xarray's engine changes its attributes accordingly).
+        only the planes that ``rtol`` or ``leading_bytes`` asks for are fetched. :meth:`bound` returns the
+        largest relative error. Zero, subnormal numbers, infinities, NaN and :attr:`fill_value` are always
+        exact; arrays without planes are read exactly. Another value that stands for "missing" is a number
+        like others: look for it within the bound (xarray's engine changes its attributes accordingly).
 
         Args:
             sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.
             out: a writable array of the result's shape and of this dtype, filled and returned.
             rtol: the largest relative error of a number (of each part of a complex one) that you accept.
-            bytes: instead, how many of the most significant bytes of each number to read.
+            leading_bytes: instead, how many of the most significant bytes of each number to read.
 
         Raises:
             Error: ``selection``, ``mismatch`` (``out``), ``unsupported`` (``rtol`` of what is no float),
                 ``invalid`` (a negative ``rtol``), or any error of reading.
         """
         index = selection.normalize(sel, self.dims)
-        return self._read(index, out, False, precision(rtol, bytes))
+        return self._read(index, out, False, precision(rtol, leading_bytes))
 
-    def plan(self, sel: Any = None, rtol: float | None = None, bytes: int | None = None) -> Plan:
+    async def aread(
+        self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None
+    ) -> np.ndarray:
+        """Read a selection in a thread, for callers that run an event loop; see :meth:`read`.
+
+        Example:
+            >>> import asyncio, icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     _ = w.array("/a", data=[1, 2, 3])
+            >>> asyncio.run(repo.at("main")["/a"].aread(slice(0, 2))).tolist()
+            [1, 2]
+        """
+        import asyncio
+
+        return await asyncio.to_thread(self.read, sel, None, rtol, leading_bytes)
+
+    def to_dask(self, chunks: Any = None) -> Any:
+        """Return a dask array of the same shape and dtype.
+
+        Args:
+            chunks: the blocks, as dask takes them; whole shards by default (whole chunks without sharding),
+            so
+                that no shard is read twice.
+
+        Raises:
+            Error: ``unsupported`` if dask is missing.
+        """
+        return provider("to_dask")(self, chunks)
+
+    def to_xarray(self, **options: Any) -> Any:
+        """Return an ``xarray.DataArray`` with the coordinates of the array's group, read lazily.
+
+        Args:
+            **options: those of :func:`xarray.open_dataset` with ``engine="icecore"``.
+
+        Raises:
+            Error: ``unsupported`` if xarray is missing.
+        """
+        return provider("to_xarray")(self, **options)
+
+    def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """What reading ``sel`` would do: requests, bytes, chunks, error.
 
         Only what tells where the bytes lie is read: references, indexes of shards, tables of planes.
@@ -218,17 +259,19 @@ class Array:
         index, _, _ = self._asked(selection.normalize(sel, self.dims), None)
         from icecore.repository.read_plan import Plan
 
-        return Plan(**self._native.plan(index, False, precision(rtol, bytes)))
+        return Plan(**self._native.plan(index, False, precision(rtol, leading_bytes)))
 
-    def bound(self, rtol: float | None = None, bytes: int | None = None) -> float:
-        """The largest relative error of any number that a read with this ``rtol`` or ``bytes`` gives.
+    def bound(self, rtol: float | None = None, leading_bytes: int | None = None) -> float:
+        """The largest relative error of any number that a read with this ``rtol`` or ``leading_bytes`` gives.
 
         It is proven, not measured: a property of the planes that are read. 0 where every bit is right.
         """
-        return self._native.bound(precision(rtol, bytes))
+        return self._native.bound(precision(rtol, leading_bytes))
 
     def points(self, coordinates: Any) -> np.ndarray:
-        """Single elements in one coalesced read.
+        """Read single elements in one coalesced plan: :attr:`vindex` for coordinates in rows.
+
+        ``a.points(c)`` is ``a.vindex[tuple(c.T)]``, which suits lists of places such as a track.
 
         Args:
             coordinates: integers of shape (n, ndim), one row per element; negative ones count from the end.
@@ -251,6 +294,16 @@ class Array:
             return np.full(len(points), self._read(())[()], self.dtype)
         index = selection.normalize(tuple(points.T), self.dims)
         return self._read(index)
+
+    @property
+    def vindex(self) -> Vectorized:
+        """Indexing by coordinates, as in Zarr and xarray: ``a.vindex[[0, 5], [1, 2]]`` is ``[a[0, 1], a[5,
+        2]]``.
+
+        Each axis takes an integer array; the arrays are broadcast together. A boolean mask of the array's
+        shape selects where it is true. All elements are read in one coalesced plan.
+        """
+        return Vectorized(self)
 
     @property
     def oindex(self) -> Orthogonal:
@@ -297,43 +350,6 @@ class Array:
         from icecore.display.html import array
 
         return array(self)
-
-
-class Orthogonal:
-    """``array.oindex``: the outer product of one index per axis."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def __getitem__(self, sel: Any) -> Any:
-        array = self._array
-        index = selection.normalize(sel, array.dims)
-        result = array._read(index, outer=True)
-        return result[()] if selection.scalar(index, array.ndim) else result
-
-
-def precision(rtol: float | None, bytes: int | None = None) -> dict[str, Any] | None:
-    """The engine's options for a read of part of the precision.
-
-    Raises:
-        Error: ``invalid`` for what is no number, and for fewer bytes than one.
-    """
-    if rtol is None and bytes is None:
-        return None
-    if rtol is not None and (isinstance(rtol, (bool, str)) or not isinstance(rtol, SupportsFloat)):
-        raise errors.make("invalid", f"rtol is {rtol!r}, no number", "for example rtol=0.001")
-    if bytes is not None and not selection.is_int(bytes):
-        raise errors.make("invalid", f"{bytes!r} bytes of each number", "give a whole number, for example 2")
-    if bytes is not None and not 1 <= bytes <= _MOST_BYTES:
-        raise errors.make(
-            "invalid", f"{bytes} bytes of each number", "give at least 1, and fewer than it has"
-        )
-    options: dict[str, Any] = {}
-    if rtol is not None:
-        options["rtol"] = rtol
-    if bytes is not None:
-        options["bytes"] = bytes
-    return options
 
 
 def _unchanged(found: np.ndarray) -> np.ndarray:

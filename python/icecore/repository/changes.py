@@ -47,11 +47,11 @@ def _volume(box: Box) -> int:
 def _parts(array: Array, start: Sequence[int], stop: Sequence[int]) -> Iterator[tuple[slice, ...]]:
     """The box in parts of whole chunks that fit the memory."""
     from icecore import _icecore
-    from icecore.layout import layout
+    from icecore.repository import zarr_dtypes
 
     shape = [b - a for a, b in zip(start, stop, strict=True)]
     unit = array.shards or array.chunks or tuple(shape)
-    itemsize = layout.itemsize(array.dtype)
+    itemsize = zarr_dtypes.itemsize(array.dtype)
     for first, extent in _icecore.gather_regions(shape, unit, None, itemsize, _BLOCK):
         yield tuple(slice(a + f, a + f + n) for a, f, n in zip(start, first, extent, strict=True))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icecore import errors
-from icecore.display.text import label
+from icecore.display.text import shape_label
 from icecore.repository import metadata
 from icecore.repository.cached_property import cached_property
 
@@ -178,9 +178,3 @@ def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     """A hint for a mistyped name: the nearest of those that there are, or else ``otherwise``."""
     near = nearest(name, known)
     return f"did you mean {' or '.join(near)}?" if near else otherwise
-
-
-def shape_label(shape: Iterable[int], dims: Iterable[str | None]) -> str:
-    """``(time: 240, y: 138)``, or plain ``(240, 138)`` without dimension names."""
-    parts = [f"{label(dim)}: {n}" if dim is not None else str(n) for n, dim in zip(shape, dims, strict=True)]
-    return f"({parts[0]},)" if len(parts) == 1 and ":" not in parts[0] else f"({', '.join(parts)})"

@@ -102,3 +102,8 @@ def bytes_codec(dtype: np.dtype, big: bool = False) -> dict[str, Any]:
 def copy_codecs(dtype: np.dtype) -> list[dict[str, Any]]:
     """The codecs an array is written with when it is copied and nothing better was measured."""
     return [bytes_codec(dtype), dict(ZSTD)]
+
+
+def itemsize(dtype: np.dtype[Any]) -> int:
+    """Bytes of an element for planning; strings of any length count as 16."""
+    return 16 if dtype.kind in "OT" else dtype.itemsize

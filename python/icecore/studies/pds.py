@@ -89,7 +89,7 @@ def _column(file: Path) -> int:
 
 
 def _make(work: Path, say: Callable[[str], None]) -> Path:
-    from icecore.demo.rdr import write
+    from icecore.samples.rdr import write
 
     say("making ten minutes of RDR text")
     path = work / "200908010000_RDR.TAB"
@@ -210,7 +210,7 @@ def _unpack(file: Path, work: Path, packed: Packed, column: int, say: Callable[[
 
 def _running(repo: Path) -> float:
     """Seconds that the rows of one place take where Python and pyarrow have started."""
-    from icecore.repository.repo import open as open_repo
+    from icecore.repository.open import open as open_repo
 
     began = time.perf_counter()
     open_repo(str(repo)).table(_TABLE).scan(where=_WHERE).read_all()

@@ -155,7 +155,7 @@ class ArrayWriter:
         another program, which may have left them.
         """
         found = self._writer._pending().array(self.path).held()
-        fill = self._writer._view()._array(self.path).fill
+        fill = self._writer._view()._array(self.path).fill_value
         for start, extent in resizing.exposed(found[1], self.unit, before, self._stored) if found else ():
             part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
             fresh = np.full_like(part, fill)
@@ -241,7 +241,7 @@ class ArrayWriter:
         attrs = self._document.get("attributes", {})
         if "_FillValue" in attrs:
             return fill(attrs["_FillValue"], self.dtype)
-        value = self._writer._view()._array(self.path).fill
+        value = self._writer._view()._array(self.path).fill_value
         return value if value else None
 
     def _adapt(

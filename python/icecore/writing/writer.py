@@ -19,7 +19,7 @@ from icecore.display import text
 from icecore.layout import layout
 from icecore.layout.access_pattern import Query, check, parse, queries
 from icecore.layout.access_pattern import Spec as Access
-from icecore.repository import address
+from icecore.repository import address, zarr_dtypes
 from icecore.repository.nodes import SUMMARY, Node
 from icecore.repository.selection import is_int
 from icecore.repository.typed_attributes import dump, encoded, storable
@@ -176,7 +176,7 @@ class Writer:
         planned = partial(
             layout.plan,
             shape,
-            layout.itemsize(numpy_dtype),
+            zarr_dtypes.itemsize(numpy_dtype),
             chunks,
             shards,
             None,
@@ -307,7 +307,7 @@ class Writer:
     def _parent(self) -> str | None:
         """Of the version that was committed last; None where that can't be read now."""
         try:
-            return self._repo.at(self._known).log(1)[0]["parent"]
+            return self._repo.at(self._known).log(1)[0].parent
         except errors.Error:
             return None
 

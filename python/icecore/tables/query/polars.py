@@ -41,7 +41,7 @@ def lazy(table: Table) -> polars.LazyFrame:
         read = [*wanted, *(name for name in dict.fromkeys(tested) if name not in wanted)]
         # Where both are given, the first rows are those of the table, and of them the predicate keeps some.
         where = None if predicate is None or rows is not None else clause(predicate, table)
-        for batch in table.scanning(read, where, limit=rows).batches():
+        for batch in table.scan(read, where, limit=rows).batches():
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame)
             if predicate is not None:

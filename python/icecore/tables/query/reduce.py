@@ -55,10 +55,10 @@ def reduced(
     wishes = [_spanned(table, wish, where, options, reports) for wish in wishes]
     columns = list(dict.fromkeys([*keys, *(wish.column for wish in wishes if wish.column)]))
     is_known = _known(table, wishes, keys, options)
-    scan = table.scanning(columns, where, **options, unsure_only=is_known)
+    scan = table._scan(columns, where, **options, unsure_only=is_known)
     whole = _whole(table, wishes, scan.whole()) if is_known else Group()
     if whole is None:
-        scan = table.scanning(columns, where, **options)
+        scan = table._scan(columns, where, **options)
     made, matched = _keyed(scan, keys, wishes) if keys else _single(scan, columns, wishes, whole or Group())
     made = {name: values[:limit] for name, values in made.items()}
     made |= _as_times(table, wishes, made)

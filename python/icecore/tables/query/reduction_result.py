@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _READS = ("summaries", "predicate", "data")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reduced:
-    """Rows of keys and functions, with what :class:`icecore.tables.query.scan.Scan` has to write them.
+    """Rows of keys and functions: a sequence of dictionaries, and an Arrow stream as a scan is.
 
     Attributes:
         table: what was reduced.
@@ -52,6 +52,29 @@ class Reduced:
             for row, value in zip(rows, column, strict=True):
                 row[name] = value
         return rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Reduced):
+            return self.rows == other.rows
+        return self.rows == other if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.rows)
 
     @property
     def columns(self) -> list[str]:

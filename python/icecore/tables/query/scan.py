@@ -101,6 +101,21 @@ class Scan:
         """The batches, none of them empty."""
         return self._batches()
 
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The batches for what takes Arrow streams: pyarrow, Polars, DuckDB by the variable's name."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def read_all(self) -> pa.Table:
+        """All rows as a pyarrow Table."""
+        return self.reader().read_all()
+
+    def read_pandas(self) -> Any:
+        """All rows as a pandas DataFrame; each value of a list becomes a column of its own."""
+        return flat(self.reader()).read_pandas()
+
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
         """The same; with ``stored`` nulls are the values that stand for them."""
         left = self._limit

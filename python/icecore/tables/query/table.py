@@ -17,12 +17,12 @@ from icecore.tables.query.column import column, fits, items, width
 if TYPE_CHECKING:
     import pandas
     import polars
-    import pyarrow
 
     from icecore import _icecore
     from icecore.repository.array import Array
     from icecore.repository.group import Group
     from icecore.tables.query.reduction_result import Reduced
+    from icecore.tables.query.scan import Scan
 
 #: tables that an error names
 _SHOWN = 5
@@ -150,11 +150,15 @@ class Table:
         limit: int | None = None,
         prune: bool = True,
         memory: int | None = None,
-    ) -> pyarrow.RecordBatchReader:
-        """Stream rows as Arrow record batches, in the order of the table. The attributes of columns, their
-        units say, are metadata of their fields.
+    ) -> Scan:
+        """Select rows, in the order of the table, to be read as a stream of Arrow record batches.
 
-        Zones whose summaries (:mod:`icecore.tables.summaries.write`) say that no row can match are not read; of
+        Iterating over the scan gives the batches; ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
+        DuckDB (by the variable's name) read it as an Arrow stream; ``to_numpy()`` and ``read_all()`` read
+        all of it. A scan can be read once. Attributes of columns, such as units, are in their fields'
+        metadata.
+
+        Zones whose summaries (`icecore.tables.summaries`) say that no row can match are not read; of
         the others the where-clause's columns are read first, and then only the chunks with rows that match.
 
         Args:
@@ -175,28 +179,25 @@ class Table:
             Error: ``invalid`` with the place of a mistake in the clause, ``not-found`` for unknown columns,
                 ``dtype`` where texts meet numbers, ``unsupported`` where pyarrow (or shapely) is missing.
         """
-        return self.scanning(
+        return self._scan(
             columns, where, within=within, xy=xy, source=source, limit=limit, prune=prune, memory=memory
-        ).reader()
+        )
 
-    def scanning(
+    def _scan(
         self,
         columns: Sequence[str] | None = None,
         where: str | None = None,
         *,
-        within: Any = None,
-        xy: tuple[str, str] | None = None,
-        source: str | None = None,
         limit: int | None = None,
-        prune: bool = True,
-        memory: int | None = None,
         unsure_only: bool = False,
-    ) -> Any:
-        """Return a :class:`icecore.tables.query.scan.Scan`: batches, and a report of what was read."""
+        prune: bool = True,
+        **options: Any,
+    ) -> Scan:
+        """Scan; with ``unsure_only`` without the rows of zones that match by their summaries alone."""
         from icecore.tables.query.scan import Scan
 
-        options = {"within": within, "xy": xy, "source": source, "limit": limit, "memory": memory}
-        return Scan(self, self._names(columns), where, **options, prune=prune, unsure_only=unsure_only)
+        names = self._names(columns)
+        return Scan(self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options)
 
     def to_numpy(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
@@ -208,15 +209,13 @@ class Table:
         if where is None and not options and all(name in self._columns for name in names):
             read = self._group.repo.read({self._columns[name].path: None for name in names})
             return dict(zip(names, read.values(), strict=True))
-        return self.scanning(names, where, **options).to_numpy()
+        return self._scan(names, where, **options).to_numpy()
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
     ) -> pandas.DataFrame:
         """Rows as a pandas DataFrame; ``options`` are those of :meth:`scan`."""
-        from icecore.tables.query.scan import flat
-
-        return flat(self.scan(columns, where, **options)).read_pandas()
+        return self.scan(columns, where, **options).read_pandas()
 
     def reduce(
         self,
@@ -227,7 +226,8 @@ class Table:
         xy: tuple[str, str] | None = None,
         source: str | None = None,
         prune: bool = True,
-    ) -> list[dict[str, Any]]:
+        limit: int | None = None,
+    ) -> Reduced:
         """Functions of columns over all rows that match, or by key columns.
 
         Nulls and NaN are left out. Without keys and histograms, zones of which every row matches (all of them
@@ -242,26 +242,21 @@ class Table:
                 included; without ends from the least to the greatest value, without a number in 100 bins.
             where: see :class:`Table`.
             within, xy, source, prune: as for :meth:`scan`.
+            limit: at most so many of the first keys.
 
         Returns:
-            One dictionary per key, in order: key columns (null, which NaN is too, comes last; times and
-            durations beyond Python's as NumPy's), then one entry per function.
+            A sequence of one dictionary per key, in order, which is also an Arrow stream
+            (``pyarrow.table(r)``, ``polars.DataFrame(r)``) and has ``to_numpy()``. Key columns (null
+            comes last, and NaN counts as null; times and durations beyond Python's as NumPy's), then one
+            entry per function.
 
         Raises:
             Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for other functions of
                 texts than ``count``, ``min`` and ``max``.
         """
-        return self.reducing(what, where, within=within, xy=xy, source=source, prune=prune).rows
-
-    def reducing(
-        self, what: str, where: str | None = None, *, limit: int | None = None, **options: Any
-    ) -> Reduced:
-        """:meth:`reduce` by columns, for many keys: ``pyarrow.table(t.reducing("mean:tb by c"))``,
-        ``polars.DataFrame(…)``, ``t.reducing(…).to_numpy()``. ``limit``: at most so many of the first keys;
-        ``options`` are those of :meth:`reduce`.
-        """
         from icecore.tables.query.reduce import reduced
 
+        options = {"within": within, "xy": xy, "source": source, "prune": prune}
         return reduced(self, what, where, limit=limit, **options)
 
     def to_polars(self) -> polars.LazyFrame:

@@ -1,8 +1,8 @@
 """Summaries: per column and zone of 4,096 rows min, max, mean, rms, count, and the intervals that cover it.
 
 Those of all arrays of a group are together in a few ordinary arrays of a hidden group,
-``/__summary__/<path of the group>/r4096`` (:mod:`icecore.tables.summaries.zones`), and are committed with the data.
-One that no longer fits its array (rows were added, a chunk was written or linked anew) is ignored.
+``/__summary__/<path of the group>/r4096`` (`icecore.tables.summaries.zones`), and are committed with the
+data. One that no longer fits its array (rows were added, a chunk was written or linked anew) is ignored.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.group import Group
+from icecore.repository.repo import Repo
 from icecore.tables.query.column import column
 from icecore.tables.summaries import zones
 from icecore.tables.summaries.zones import Zones
-from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
-    from icecore.repository.repo import Repo
+    from icecore.writing.writer import Writer
 
 _MEMORY = 64 << 20
 #: the same where what is read was just written, and all of it is wanted: what stays in a cache
@@ -45,7 +45,7 @@ def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None
     Raises:
         Error: ``not-found``, and those of a read.
     """
-    if isinstance(target, Writer):
+    if not isinstance(target, Repo):
         return _write(target, lambda repo: _below(repo, path, columns))
     with target.writer(message=f"summaries of {address.absolute(path)}") as writer:
         return write(writer, path, columns)

@@ -9,8 +9,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from icecore.demo import rdr
-from icecore.demo.netcdf3 import write_netcdf3
+from icecore.samples import rdr
+from icecore.samples.netcdf3 import write_netcdf3
 
 #: the shape of the stations file
 DAYS, STATIONS = 365, 1500
