@@ -339,9 +339,9 @@ def test_fill_values_are_exact(fill: float, writer: str, tmp_path: Path) -> None
     for count in (1, 2, 3):
         found = array.read(leading_bytes=count)
         check(found, data, array.bound(leading_bytes=count))
-        assert np.all(found[missing] == array.fill)
+        assert np.all(found[missing] == array.fill_value)
         part = array.read(np.s_[10:120:7, 5:90], leading_bytes=count)
-        assert np.all(part[missing[10:120:7, 5:90]] == array.fill)
+        assert np.all(part[missing[10:120:7, 5:90]] == array.fill_value)
 
 
 @pytest.mark.parametrize("via", ["icecore", "icechunk"])
