@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_two};
+use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_pair};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -274,7 +274,7 @@ proptest! {
             let chain = &chains[chunks[i].chain];
             Job { chain, stored: &stored[i], planes: usize::MAX, shape: &shapes[i], wanted: chunks[i].wanted, out }
         };
-        let together = decode_two([job(0, first), job(1, second)], &mut scratch);
+        let together = decode_pair([job(0, first), job(1, second)], &mut scratch);
         for i in 0..2 {
             let (chunk, mut alone) = (&chunks[i], vec![0x5a; chunks[i].text.len()]);
             let done = chains[chunk.chain].decode(&stored[i], &shapes[i], chunk.wanted, &mut alone, &mut scratch);

@@ -1,0 +1,112 @@
+//! LZ4 blocks that are nearly all repeats: planes of bytes that hardly change, masks, fill values.
+//!
+//! liblz4 writes a repeat of a few bytes eight bytes at a time; here each copy is twice as long as the one before, or a
+//! fill. Blocks of many short sequences are liblz4's: it decodes them up to five times as fast.
+
+/// Bytes that a stored byte must stand for, from where on this is the faster way (measured on planes of 42 real fields: 1.1
+/// to 4.8 times as fast above, mostly 0.2 to 0.9 below).
+const WORTH: usize = 64;
+
+pub(super) fn is_worth(stored: usize, decoded: usize) -> bool {
+    decoded / WORTH >= stored
+}
+
+/// Decodes a block that fills `out` exactly; `None` for one that is damaged.
+pub(super) fn decode(input: &[u8], out: &mut [u8]) -> Option<()> {
+    let (mut rest, mut at) = (input, 0);
+    loop {
+        let token = take(&mut rest, 1)?[0];
+        let literals = take_length(&mut rest, token >> 4)?;
+        let literals = take(&mut rest, literals)?;
+        out.get_mut(at..)?.get_mut(..literals.len())?.copy_from_slice(literals);
+        at += literals.len();
+        if rest.is_empty() {
+            return (at == out.len()).then_some(());
+        }
+        let distance = usize::from(u16::from_le_bytes(*take(&mut rest, 2)?.first_chunk()?));
+        let count = take_length(&mut rest, token & 15)?.checked_add(4)?;
+        repeat(out.get_mut(..at.checked_add(count)?)?, at, distance)?;
+        at += count;
+    }
+}
+
+/// Fills `out` from `at` on with what stands `distance` before.
+fn repeat(out: &mut [u8], at: usize, distance: usize) -> Option<()> {
+    let start = at.checked_sub(distance).filter(|_| distance > 0)?;
+    if distance == 1 {
+        let byte = out[start];
+        out[at..].fill(byte);
+        return Some(());
+    }
+    let mut done = at;
+    while done < out.len() {
+        let count = (done - start).min(out.len() - done);
+        out.copy_within(start..start + count, done);
+        done += count;
+    }
+    Some(())
+}
+
+fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(count)?;
+    *rest = left;
+    Some(taken)
+}
+
+/// A length that begins with four bits of a token; 15 goes on in the next bytes, up to one that is not 255.
+fn take_length(rest: &mut &[u8], short: u8) -> Option<usize> {
+    let mut length = usize::from(short);
+    if short == 15 {
+        loop {
+            let byte = take(rest, 1)?[0];
+            length = length.checked_add(usize::from(byte))?;
+            if byte != 255 {
+                break;
+            }
+        }
+    }
+    Some(length)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::decode;
+
+    /// MinMatch of every short distance, of many lengths, with other bytes between: as liblz4 decodes them.
+    #[test]
+    fn as_liblz4() {
+        for distance in 1..40 {
+            for length in [1, 4, 5, 17, 300, 5000] {
+                let pattern: Vec<u8> = (0..distance).map(|i| (i * 37 + length) as u8).collect();
+                let mut raw: Vec<u8> = pattern.iter().copied().cycle().take(length + distance).collect();
+                raw.extend([1, 2, 3]);
+                raw.extend(std::iter::repeat_n(9, length));
+                let mut block = Vec::new();
+                super::super::lz4::encode_block(&raw, &mut block, 1).unwrap();
+                let mut out = vec![0xaa; raw.len()];
+                decode(&block, &mut out).unwrap();
+                assert_eq!(out, raw);
+                for cut in 0..block.len().min(40) {
+                    assert_eq!(decode(&block[..cut], &mut out), None, "cut at {cut} of {}", block.len());
+                }
+                assert_eq!(decode(&block, &mut out[1..]), None);
+                out.push(0);
+                assert_eq!(decode(&block, &mut out), None);
+            }
+        }
+    }
+
+    /// One byte, then 63 from a distance: 1 is right. Each lie is the only thing that is wrong.
+    #[test]
+    fn lies() {
+        let block = |distance: u8| [0x1f, 7, distance, 0, 44, 0];
+        let mut out = [0; 64];
+        assert_eq!(decode(&block(1), &mut out), Some(()));
+        assert_eq!(out, [7; 64]);
+        for distance in [0, 2] {
+            assert_eq!(decode(&block(distance), &mut out), None, "{distance}");
+        }
+        assert_eq!(decode(&[0x1f, 7, 1, 0, 255], &mut out), None, "a length without an end");
+    }
+}
