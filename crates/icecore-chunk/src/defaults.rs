@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dtype::DType;
 
-/// Of blosc with zstd. Measurement on float32 fields of oceans and weather: 5 takes about twice the time
+/// Of blosc with zstd. Measured on float32 fields of oceans and weather: 5 takes about twice the time
 /// of 3 to write and saves 2 to 3 %, 7 takes ten times as long and saves 4 to 5 %; all decode at about one speed.
 const LEVEL: u32 = 3;
 

@@ -17,7 +17,7 @@ pub struct Figure {
 /// What became of a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// Measurement on every block that was reached.
+    /// Measured on every block that was reached.
     Measured,
     /// Too far behind to go on.
     Pruned,

@@ -24,7 +24,7 @@ impl Values {
         self.len() == 0
     }
 
-    /// MinMatch the last value up to so many rows.
+    /// Repeats the last value up to so many rows.
     #[inline]
     pub(crate) fn fill(&mut self, rows: usize) {
         match self {

@@ -25,7 +25,7 @@ pub(super) unsafe fn forward(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
-/// MinMatch `length` bytes from `distance` before `at`.
+/// Repeats `length` bytes from `distance` before `at`.
 ///
 /// # Safety
 /// There are `distance` bytes in front of `at`, 1 at least, and `length` and [`BEYOND`] ones from there on may be written.
@@ -48,7 +48,7 @@ pub(super) unsafe fn repeat(at: *mut u8, length: usize, distance: usize) {
     }
 }
 
-/// MinMatch 16 bytes from `distance` before `at`, however near: a shuffle makes what is not there yet out of what is.
+/// Repeats 16 bytes from `distance` before `at`, however near: a shuffle makes what is not there yet out of what is.
 ///
 /// # Safety
 /// There are `distance` bytes in front of `at`, 1 at least, and 16 from there on may be written.

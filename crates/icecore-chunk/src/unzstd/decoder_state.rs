@@ -134,8 +134,10 @@ impl DecoderState {
             )
         };
         let (told, length, count);
-        // SAFETY (of all that is taken): entries have less than 64 bits, and no more than count are used at once.
+        // `fill` leaves at least 56 valid bits. An offset has at most 30 extra bits and the three next states 26; the other branch
+        // checks the sum of all extra bits against `MORE`.
         if literals.more | matches.more == 0 {
+            // SAFETY: table entries have fewer than 64 extra bits.
             told = unsafe { self.take(offsets.more) } + offsets.value as usize;
             length = matches.value as usize;
             count = literals.value as usize;
@@ -143,16 +145,24 @@ impl DecoderState {
             if literals.more + matches.more + offsets.more > MORE {
                 return Turn::Careful;
             }
-            told = unsafe { self.take(offsets.more) } + offsets.value as usize;
-            length = unsafe { self.take(matches.more) } + matches.value as usize;
-            count = unsafe { self.take(literals.more) } + literals.value as usize;
+            // SAFETY: table entries have fewer than 64 extra bits.
+            (told, length, count) = unsafe {
+                (
+                    self.take(offsets.more) + offsets.value as usize,
+                    self.take(matches.more) + matches.value as usize,
+                    self.take(literals.more) + literals.value as usize,
+                )
+            };
         }
         // Here, with its branch, or behind what the next turn waits for.
         let mut far = if AGAIN { 0 } else { distance(&mut self.last, told, count) };
-        self.states.literals = unsafe { self.take(literals.bits) } + usize::from(literals.next);
-        self.states.matches = unsafe { self.take(matches.bits) } + usize::from(matches.next);
-        self.states.offsets = unsafe { self.take(offsets.bits) } + usize::from(offsets.next);
-        // SAFETY: there is room for it.
+        // SAFETY: a state's bits are at most the table's log, which is below 64.
+        unsafe {
+            self.states.literals = self.take(literals.bits) + usize::from(literals.next);
+            self.states.matches = self.take(matches.bits) + usize::from(matches.next);
+            self.states.offsets = self.take(offsets.bits) + usize::from(offsets.next);
+        }
+        // SAFETY: the caller promised room for a turn, so `BEFORE` bytes of input lie in front of `from`.
         unsafe { self.fill() };
         if AGAIN {
             far = chosen(&mut self.last, told, count);

@@ -66,7 +66,7 @@ pub(crate) fn hangs_over(window: &Window<'_>) -> bool {
     window.start.iter().zip(window.chunk).zip(window.shape).any(|((s, c), n)| s + c > *n)
 }
 
-/// MinMatch `fill` over `out`.
+/// Repeats `fill` over `out`.
 pub(crate) fn pad(out: &mut [u8], fill: &[u8]) {
     for element in out.chunks_exact_mut(fill.len().max(1)) {
         element.copy_from_slice(fill);

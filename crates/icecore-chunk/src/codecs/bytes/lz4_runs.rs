@@ -73,7 +73,7 @@ fn take_length(rest: &mut &[u8], short: u8) -> Option<usize> {
 mod tests {
     use super::decode;
 
-    /// MinMatch of every short distance, of many lengths, with other bytes between: as liblz4 decodes them.
+    /// Repeats of every short distance, of many lengths, with other bytes between: as liblz4 decodes them.
     #[test]
     fn as_liblz4() {
         for distance in 1..40 {
