@@ -5,6 +5,7 @@
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_pair};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
 /// A stream of `text`; a new block begins behind each of `parts` bytes.
@@ -88,7 +89,7 @@ fn pieces() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, rng_seed: RngSeed::Fixed(0x5eed), ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_of_any_length_give_the_text(
@@ -261,7 +262,7 @@ impl Chunk {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, rng_seed: RngSeed::Fixed(0x5eed), ..ProptestConfig::default() })]
 
     #[test]
     fn two_chunks_at_once_are_decoded_as_each_alone(chunks in [chunks(), chunks()]) {
