@@ -4,7 +4,6 @@
 //! `restore` stand on `read`.
 
 mod changes;
-mod crew;
 pub mod group;
 pub mod memory;
 mod pool;
@@ -14,6 +13,7 @@ pub mod scan;
 mod settings;
 pub mod store;
 pub mod verify;
+mod worker_pool;
 pub mod write;
 
 pub use changes::{Change, changes};
