@@ -27,7 +27,7 @@ def test_size(nbytes: float, shown: str) -> None:
     assert text.size(nbytes) == shown
 
 
-@pytest.mark.parametrize("power", range(18))
+@pytest.mark.parametrize("power", range(17))
 def test_no_size_has_an_exponent(power: int) -> None:
     for mantissa in (1, 9.994, 9.995, 9.9951, 9.9999999):
         shown = text.size(mantissa * 10**power)
@@ -37,7 +37,14 @@ def test_no_size_has_an_exponent(power: int) -> None:
 
 @pytest.mark.parametrize(
     ("raw", "stored", "shown"),
-    [(0, 0, "-"), (3, 1, "3x"), (10, 3, "3.33x"), (1234, 1, "1,234x"), (999.9, 1, "1,000x"), (1, 3, "0.333x")],
+    [
+        (0, 0, "-"),
+        (3, 1, "3x"),
+        (10, 3, "3.33x"),
+        (1234, 1, "1,234x"),
+        (999.9, 1, "1,000x"),
+        (1, 3, "0.333x"),
+    ],
 )
 def test_ratio(raw: float, stored: float, shown: str) -> None:
     assert text.ratio(raw, stored) == shown

@@ -71,10 +71,10 @@ def finish(done: str, report: Report, into: str, json: bool) -> None:
 
 def say_failures(failures: Iterable[Failure]) -> None:
     """What could not be used, and why."""
-    from icecore.ingest.destination import about
+    from icecore.ingest.failure_policy import one_line
 
     for failure in failures:
-        talk(f"icecore: error[{failure.kind}]: {about(failure)}")
+        talk(f"icecore: error[{failure.kind}]: {one_line(failure)}")
         if failure.hint:
             talk(f"  try: {failure.hint}")
 
