@@ -15,7 +15,7 @@ from icecore.repository.typed_attributes import typed
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
 from icecore.sources.mapping.stored_chunks import Held
 
-_TEXT = "its rows are packed, not its print format: icecore restore needs the repository that the text was packed to"
+_TEXT = "its rows are packed, not its print format: icecore restore needs the first repository"
 
 
 def is_repository(name: str) -> bool:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
+from fnmatch import fnmatchcase
 
 from icecore import errors
+from icecore.display import text
 from icecore.repository.nodes import suggestion
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayMap
@@ -95,11 +97,12 @@ class Selection:
         left = Counter(path for arrays in sources for path in set(arrays.arrays) - self.takes(arrays))
         notes = []
         if left:
-            named = [f"{path} ({count:,} of {len(sources):,})" for path, count in sorted(left.items())]
-            shown = ", ".join(named[:_SHOWN]) + (
-                f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
-            )
-            notes.append(Failure("/", "selection", f"left out, in so many of the sources: {shown}"))
+            many = len(sources) > 1
+            of = f" of {len(sources):,} sources)"
+            named = [f"{path} ({n:,}{of}" if many else path for path, n in sorted(left.items())]
+            more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
+            message = f"{text.plural(len(named), 'array')} left out: {', '.join(named[:_SHOWN])}{more}"
+            notes.append(Failure("/", "selection", message))
         tables = [table.place for arrays in sources for table in arrays.tables.values()]
         if tables:
             message = "variables and exclude choose arrays: all columns of a text table are packed"
@@ -120,9 +123,7 @@ def _matches(path: str, patterns: Sequence[str]) -> bool:
     """Whether one of the patterns matches a path, or the name at its end."""
     name = path.rsplit("/", 1)[-1]
     return any(
-        re.match(translate("/" + pattern.lstrip("/")), path)
-        if "/" in pattern
-        else re.match(translate(pattern), name)
+        fnmatchcase(path, "/" + pattern.lstrip("/")) if "/" in pattern else fnmatchcase(name, pattern)
         for pattern in patterns
     )
 
