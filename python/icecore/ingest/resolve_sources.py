@@ -15,11 +15,12 @@ from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.repository_source import is_repository, open_repository
 from icecore.ingest.select_variables import Selection
 from icecore.repository import address
-from icecore.sources import expand, listed
+from icecore.sources import expand, listed, memory
 from icecore.sources.failure import Failure
 from icecore.sources.files.identity import is_remote
 from icecore.sources.index_pool import open_sources
 from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.memory import kind_of
 
 #: files from which on indexing reports progress
 _MANY = 16
@@ -114,7 +115,7 @@ def gather(
         among the sources describes is not a failure.
     """
     found: list[Source | Failure | str] = []
-    for name in _each(_named(sources)):
+    for name in _each(_named(sources, repositories)):
         if isinstance(name, (Failure, Source)):
             found.append(name)
             continue
@@ -140,14 +141,30 @@ def gather(
     return Sources(good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described])
 
 
-def _named(sources: Any) -> list[str]:
+def _named(sources: Any, in_memory: bool) -> list[str | Source]:
+    """Names of sources, and indexed objects in memory."""
     many = isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray))
-    return [address.named(name) for name in (list(sources) if many else [sources])]
+    items = list(sources) if many and kind_of(sources) is None else [sources]
+    return [
+        _in_memory(item, i, in_memory) if kind_of(item) else address.named(item)
+        for i, item in enumerate(items)
+    ]
 
 
-def _each(named: Iterable[str]) -> Iterator[str | Failure]:
+def _in_memory(item: Any, number: int, accepted: bool) -> Source:
+    name = f"<{type(item).__name__} {number + 1}>"
+    if not accepted:
+        message = f"{type(item).__name__} is in memory: there is no file to link"
+        raise errors.make("invalid", message, "pack it: icecore.pack(x, into=…)")
+    return Source(name, memory.open(item, name), "/")
+
+
+def _each(named: Iterable[str | Source]) -> Iterator[str | Failure | Source]:
     """The names, with those of lists one by one; an unreadable list is a failure of its own."""
     for name in named:
+        if isinstance(name, Source):
+            yield name
+            continue
         try:
             names = listed(name)
         except errors.Error as error:
