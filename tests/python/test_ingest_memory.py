@@ -48,9 +48,19 @@ def test_a_dataset_comes_back(tmp_path: Path) -> None:
 
 def test_encodings_are_kept(tmp_path: Path) -> None:
     ds = dataset()
-    ds["t2m"].encoding = {"dtype": "i2", "scale_factor": 0.5, "add_offset": 280.0, "_FillValue": np.int16(-9)}
+    ds["t2m"].encoding = {
+        "dtype": "i2",
+        "scale_factor": 0.5,
+        "add_offset": 280.0,
+        "_FillValue": np.int16(-999),
+    }
     ds["t2m"] = (ds["t2m"] / 0.5).round() * 0.5
-    ds["t2m"].encoding = {"dtype": "i2", "scale_factor": 0.5, "add_offset": 280.0, "_FillValue": np.int16(-9)}
+    ds["t2m"].encoding = {
+        "dtype": "i2",
+        "scale_factor": 0.5,
+        "add_offset": 280.0,
+        "_FillValue": np.int16(-999),
+    }
     ds["time"].encoding = {"units": "hours since 2019-01-01", "dtype": "i4"}
     icecore.pack(ds, tmp_path / "r.icecore")
     repo = icecore.open(tmp_path / "r.icecore")
@@ -60,7 +70,7 @@ def test_encodings_are_kept(tmp_path: Path) -> None:
     with xr.open_dataset(tmp_path / "r.icecore", engine="icecore") as found:
         # CF: a float64 scale makes float64 of 16-bit integers.
         xr.testing.assert_allclose(found.load(), ds.assign(t2m=ds["t2m"].astype("f8")))
-        assert found["t2m"].encoding["_FillValue"] == -9
+        assert found["t2m"].encoding["_FillValue"] == -999
 
 
 def test_a_data_array_and_a_tree(tmp_path: Path) -> None:
