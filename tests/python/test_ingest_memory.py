@@ -165,6 +165,12 @@ def test_refused(tmp_path: Path, item: Any, kind: str, said: str) -> None:
     assert not (tmp_path / "r.icecore").exists()
 
 
+def test_the_error_for_an_unknown_object_lists_accepted_types(tmp_path: Path) -> None:
+    with pytest.raises(icecore.Error, match="ndarray") as caught:
+        icecore.pack(np.arange(3), tmp_path / "r.icecore")
+    assert "xarray Dataset" in caught.value.hint
+
+
 def test_nothing_in_memory_can_be_linked(tmp_path: Path) -> None:
     with pytest.raises(icecore.Error, match="no file to link"):
         icecore.link(dataset(), tmp_path / "r.icecore")

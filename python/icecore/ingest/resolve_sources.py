@@ -142,13 +142,23 @@ def gather(
 
 
 def _named(sources: Any, in_memory: bool) -> list[str | Source]:
-    """Names of sources, and indexed objects in memory."""
+    """Names of sources, and indexed objects in memory.
+
+    Raises:
+        Error: ``invalid`` for an object that is neither.
+    """
     many = isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray))
     items = list(sources) if many and kind_of(sources) is None else [sources]
-    return [
-        _in_memory(item, i, in_memory) if kind_of(item) else address.named(item)
-        for i, item in enumerate(items)
-    ]
+    return [_in_memory(item, i, in_memory) if kind_of(item) else _name(item) for i, item in enumerate(items)]
+
+
+def _name(item: Any) -> str:
+    try:
+        return address.named(item)
+    except errors.Error as error:
+        if isinstance(item, str):
+            raise
+        raise errors.make(error.kind, error.message, memory.ACCEPTED) from None
 
 
 def _in_memory(item: Any, number: int, accepted: bool) -> Source:

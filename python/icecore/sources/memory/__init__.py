@@ -9,7 +9,8 @@ from typing import Any
 from icecore import errors
 from icecore.sources.mapping.array_map import ArrayMap
 
-_ACCEPTED = "an xarray Dataset, DataArray or DataTree, or a dict of arrays: {'t': array}"
+#: what `pack` takes, for the hint of an error
+ACCEPTED = "pack takes a path, a URL, an xarray Dataset, DataArray or DataTree, or a dict: {'t': array}"
 
 
 def kind_of(item: Any) -> str | None:
@@ -35,10 +36,5 @@ def open(item: Any, name: str) -> ArrayMap:
         from icecore.sources.memory import array_mappings
 
         return array_mappings.open(item, name)
-    raise rejected(item)
-
-
-def rejected(item: Any) -> errors.Error:
-    """The error for an object that is not a source."""
     found = f"{type(item).__module__}.{type(item).__qualname__}"
-    return errors.make("invalid", f"{found} is not a source", f"accepted: a path, a URL, {_ACCEPTED}")
+    raise errors.make("invalid", f"{found} is not a source", ACCEPTED)
