@@ -148,7 +148,9 @@ def _named(sources: Any, in_memory: bool) -> list[str | Source]:
         Error: ``invalid`` for an object that is neither.
     """
     many = isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray))
-    items = list(sources) if many and kind_of(sources) is None else [sources]
+    # Iterating over a data frame gives the names of its columns.
+    many = many and kind_of(sources) is None and not hasattr(sources, "columns")
+    items = list(sources) if many else [sources]
     return [_in_memory(item, i, in_memory) if kind_of(item) else _name(item) for i, item in enumerate(items)]
 
 
