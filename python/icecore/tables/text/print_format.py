@@ -52,11 +52,15 @@ def infer(
     if table.spec.layout == "binary":
         return binary_records.infer(table.spec), table.spec
     if table.spec.layout == "fixed":
+        if table.spec.trimmed:
+            text = fixed_width.padded(table.spec, text)
         spec = fixed_width.fitted(table, text, trust)
         template, free, lines = fixed_width.rows(spec, text)
         samples = [[line[f.start : f.start + f.length] for line in lines] for f in spec.fields]
         cells = [[f.start, f.length] for f in spec.fields] + free
         layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
+        if spec.trimmed:
+            layout["fixed"]["trimmed"] = True
     else:
         spec = table.spec
         text = text[: reach(text, spec.rows)]
