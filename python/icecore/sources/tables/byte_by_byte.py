@@ -19,6 +19,8 @@ _TITLE = b"byte-by-byte description of file"
 _RULE = re.compile(rb"(-{40,}|={40,})\s*")
 #: first and last byte, format, units, name, explanation
 _FIELD = re.compile(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(.*))?")
+#: the longest row, in bytes
+_WIDEST = 1 << 16
 #: what stands for no value, in front of an explanation and behind the limits of the values
 _NULL = re.compile(r"(?:[\[\]][^\[\]]*[\[\]])?\?=(\S+)")
 
@@ -37,7 +39,7 @@ def bytewise(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
         return None
     fields = list(_fields([decoded(line) for line in lines[inside[1] + 1 : inside[2]]]))
     rows = [line for line in lines[rules[-1] + 1 :] if line.strip()]
-    if not fields or not rows or not all(0 <= f.start < f.start + f.length for f in fields):
+    if not fields or not rows or not all(0 <= f.start < f.start + f.length <= _WIDEST for f in fields):
         return None
     if not _fits(fields, rows):
         return None

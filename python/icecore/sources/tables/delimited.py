@@ -155,7 +155,10 @@ def _of_blank_cells(
     named = not has_values(cells_of(body[0], b" "))
     if all(_count(line, b" ") == usual for line in body[named:]):
         return None
-    spec = by_spaces(body, lines, whole, header, padded=True)
+    begins = (
+        i for i, line in enumerate(body) if _count(line, b" ") == usual or has_values(cells_of(line, b" "))
+    )
+    spec = by_spaces(body[next(begins, 0) :], lines, whole, header, padded=True)
     return spec if spec is not None and len(spec.fields) >= usual else None
 
 

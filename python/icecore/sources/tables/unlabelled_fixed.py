@@ -39,9 +39,9 @@ def by_spaces(
     notes: tuple[str, ...] = ()
     if header is not False and above:
         line = above[-1].lstrip(b"#!%").rjust(len(above[-1]))
-        names, cells = _named(line, rows, cells, header)
+        names, cells = _named(line, rows, cells, header, loose=padded)
     if header is not False and names is None and len(rows) > 2:
-        names, below = _named(rows[0], rows[1:], _cells(rows[1:]), header, sure=True)
+        names, below = _named(rows[0], rows[1:], _cells(rows[1:]), header, True, padded)
         if names:
             cells, rows = below, rows[1:]
             first += 1
@@ -98,28 +98,40 @@ def _cells(rows: list[bytes]) -> list[Span]:
 
 
 def _named(
-    line: bytes, rows: list[bytes], cells: list[Span], header: bool | None, sure: bool = False
+    line: bytes,
+    rows: list[bytes],
+    cells: list[Span],
+    header: bool | None,
+    sure: bool = False,
+    loose: bool = False,
 ) -> tuple[list[str] | None, list[Span]]:
-    """The names that a line has for columns, of which some may be blank in all of the first rows; and those."""
-    names = _names(line, rows, cells, header, sure)
+    """The names that a line has for columns, and those columns: some may be blank in all of the first rows."""
+    names = _names(line, rows, cells, header, sure, loose)
     if names is None:
         wider = _cells([*rows, line[: len(rows[0])].ljust(len(rows[0]))])
-        names = _names(line, rows, wider, header, sure) if len(wider) > len(cells) else None
+        names = _names(line, rows, wider, header, sure, loose) if len(wider) > len(cells) else None
         return names, wider if names else cells
     return names, cells
 
 
 def _names(
-    line: bytes, rows: list[bytes], cells: list[Span], header: bool | None, sure: bool = False
+    line: bytes,
+    rows: list[bytes],
+    cells: list[Span],
+    header: bool | None,
+    sure: bool = False,
+    loose: bool = False,
 ) -> list[str] | None:
-    """The words of a line, where each stands above the cells of one column; ``sure``: it may be a row."""
+    """The words of a line, where each stands above the cells of one column; ``sure``: it may be a row;
+    ``loose``: words need not stand above their columns.
+    """
     words = list(_WORD.finditer(line))
     if len(words) != len(cells):
         return None
     before = [0, *(end for _, end in cells[:-1])]
     behind = [*(start for start, _ in cells[1:]), len(line) + 1]
     places = zip(words, before, behind, strict=True)
-    if sure and not all(word.start() < end and word.end() > start for word, start, end in places):
+    if not loose and not all(word.start() < end and word.end() > start for word, start, end in places):
         return None
     titles = [word[0] for word in words]
     table = [[row[a:b] for a, b in cells] for row in rows]

@@ -1,4 +1,4 @@
-"""A table whose rows end at a line that is none of them: the ruler of RST, the count that a database writes."""
+"""Line that ends the rows of a table: the closing ruler of RST, the number of rows that a database writes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ import numpy as np
 
 #: what SQL Server and PostgreSQL write behind the last row
 _COUNT = rb"\(\d+ rows?(?: affected)?\)"
+#: lines behind the rows that need no mention
+_FEW = 1
+
+
+def ending(closing: bytes) -> re.Pattern[bytes]:
+    """Where the rows of a table end."""
+    return re.compile(rb"^(?:%s|%s)[ \r]*$" % (re.escape(closing), _COUNT), re.MULTILINE)
 
 
 class Closed:
@@ -16,7 +23,7 @@ class Closed:
 
     def __init__(self, native: Any, closing: bytes) -> None:
         self._native, self._ended = native, False
-        self._end = re.compile(rb"^(?:%s|%s)[ \r]*$" % (re.escape(closing), _COUNT), re.MULTILINE)
+        self._end = ending(closing)
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
         """The columns of a block."""
@@ -41,11 +48,6 @@ class Closed:
         kept = text[:used].tobytes()
         lines = [line for line in kept.splitlines() if line.strip() and not self._end.fullmatch(line)]
         nothing = self._native.parse(text[:0], True)
-        shown = (0, lines[0] + b"\n") if lines else None
-        return {
-            **nothing,
-            "used": used,
-            "lines": len(lines),
-            "line": shown,
-            "escapes": _icecore.raw_escapes(kept),
-        }
+        shown = (0, lines[0] + b"\n") if len(lines) > _FEW else None
+        count, raw = len(lines), _icecore.raw_escapes(kept)
+        return {**nothing, "used": used, "lines": count, "line": shown, "escapes": raw}

@@ -52,9 +52,8 @@ class FileState:
             self.native = Endless(self.native)
         # A long text anywhere makes all cells of its column as long, those of most rows too.
         ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
-        row = (0 if spec.trimmed else spec.row_bytes) or (
-            float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start)
-        )
+        row = 0.0 if spec.trimmed else float(spec.row_bytes)
+        row = row or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
         self.most = max(int(_MOST / sum(column_types.dtype(c).itemsize for c in self.columns) * row), 1 << 9)
         if spec.row_bytes and spec.rows is not None and not spec.trimmed:
             self.limit = spec.row_bytes * spec.rows

@@ -17,6 +17,7 @@ import numpy as np
 
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
 from icecore.sources.tables.unlabelled_fixed import numbered, runs
+from icecore.tables.text.closing_line import ending
 from icecore.tables.text.text_stream import TextStream
 
 #: of so many lines one may have something between two columns and be no row
@@ -55,6 +56,8 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
     assert spec is not None
     if not spec.cut or spec.surveyed:
         return None
+    if spec.closing and (found := ending(spec.closing).search(text.tobytes())) is not None:
+        text = text[: found.start()]
     shape = Shape()
     shape.add(text, [])
     inside = [at for at in spec.between if at < len(shape.occupied)]
@@ -73,7 +76,10 @@ def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
             if crlf is None and len(text):
                 start = text[: 1 << 16].tobytes()
                 crlf = start.count(b"\r\n") * 2 > start.count(b"\n")
-            shape.add(text, like)
+            end = ending(file.spec.closing).search(text.tobytes()) if file.spec.closing else None
+            shape.add(text if end is None else text[: end.start()], like)
+            if end is not None:
+                break
     return shape, bool(crlf)
 
 
