@@ -20,7 +20,7 @@ pub(crate) struct Fixed {
 impl Fixed {
     /// `None` for rows of other layouts.
     pub fn of(format: &Format) -> Option<Fixed> {
-        let Layout::Fixed { template, cells } = &format.layout else { return None };
+        let Layout::Fixed { template, cells, .. } = &format.layout else { return None };
         let inside = inside(cells);
         let mut printed: Vec<(usize, usize)> =
             cells.iter().zip(&inside).filter(|(_, inside)| !**inside).map(|(cell, _)| ends(*cell)).collect();

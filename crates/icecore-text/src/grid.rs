@@ -46,7 +46,7 @@ impl<'a> Grid<'a> {
             return None;
         }
         let (line, places) = match &format.layout {
-            Layout::Fixed { template, cells } => {
+            Layout::Fixed { template, cells, .. } => {
                 let places = cells.iter().map(|(start, length)| (*start as usize, (*start + *length) as usize));
                 (template.clone(), places.collect())
             }

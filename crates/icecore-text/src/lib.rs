@@ -29,7 +29,9 @@ mod part;
 mod print;
 mod real;
 mod rows;
+mod shape;
 mod time;
+mod trimmed;
 mod values;
 mod words;
 
@@ -45,6 +47,8 @@ pub use parse_output::{Misfits, Parsed};
 pub use print::print;
 pub use real::{RealForm, RealStyle};
 pub use rows::cells_of;
+pub use shape::LineShape;
 pub use time::TimeStyle;
+pub use trimmed::pad_rows;
 pub use values::{NO_UNSIGNED, Values, View};
 pub use words::{Quote, WordStyle};

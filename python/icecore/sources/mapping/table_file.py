@@ -59,6 +59,15 @@ class TableSpec:
         doubt: why it can't be told which cells are whose, unless somebody says so; empty where it can.
         name: what the label calls the table, where it describes several.
         followed: whether another table lies behind it in its file.
+        cut: how the fields of a table without a label were found: at columns of spaces, or from lines above
+            the rows that state them; empty where a label or separators say so.
+        width: bytes of a row without its line end, where the fields were found from its first lines.
+        between: the columns of spaces between those fields.
+        last_open: whether the last field is as long as its longest cell.
+        surveyed: whether all lines of the file were taken into account.
+        trimmed: whether rows of fixed fields may lack spaces at their ends.
+        crlf: whether the rows of a trimmed table end in CR LF.
+        closing: the line that ends the rows of a table, as that of RST.
     """
 
     label: str
@@ -75,6 +84,20 @@ class TableSpec:
     doubt: str = ""
     name: str = ""
     followed: bool = False
+    cut: Literal["", "spaces", "stated"] = ""
+    width: int = 0
+    between: tuple[int, ...] = ()
+    last_open: bool = False
+    surveyed: bool = False
+    trimmed: bool = False
+    crlf: bool = False
+    closing: bytes = b""
+
+    @property
+    def blank_row(self) -> bytes:
+        """A row of fixed fields that has only spaces."""
+        end = b"\r\n" if self.crlf else b"\n"
+        return b" " * (self.row_bytes - len(end)) + end
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,14 @@ _TITLE = b"byte-by-byte description of file"
 _RULE = re.compile(rb"(-{40,}|={40,})\s*")
 #: first and last byte, format, units, name, explanation
 _FIELD = re.compile(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(.*))?")
+#: the longest row, in bytes
+_WIDEST = 1 << 16
 #: what stands for no value, in front of an explanation and behind the limits of the values
 _NULL = re.compile(r"(?:[\[\]][^\[\]]*[\[\]])?\?=(\S+)")
 
 
 def bytewise(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
-    """The layout of such a table; None where it is none, most rows are not of one length, or fields reach
-    beyond them.
+    """The layout of such a table; None where it is none, or most rows have something between the fields.
 
     Args:
         lines: the first ones, without their ends.
@@ -38,10 +39,11 @@ def bytewise(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
         return None
     fields = list(_fields([decoded(line) for line in lines[inside[1] + 1 : inside[2]]]))
     rows = [line for line in lines[rules[-1] + 1 :] if line.strip()]
-    length, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
-    inside_rows = (0 <= f.start < f.start + f.length <= length for f in fields)
-    if not fields or count * 2 <= len(rows) or not all(inside_rows):
+    if not fields or not rows or not all(0 <= f.start < f.start + f.length <= _WIDEST for f in fields):
         return None
+    if not _fits(fields, rows):
+        return None
+    length = Counter(map(len, rows)).most_common(1)[0][0]
     named = zip(fields, unique([field.name for field in fields]), strict=True)
     return TableSpec(
         "",
@@ -49,7 +51,17 @@ def bytewise(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
         "fixed",
         tuple(replace(field, name=name) for field, name in named),
         sum(len(line) + 1 for line in whole[: rules[-1] + 1]),
+        cut="stated",
+        width=length if length >= max(f.start + f.length for f in fields) else 0,
     )
+
+
+def _fits(fields: list[Field], rows: list[bytes]) -> bool:
+    """Whether most rows have only spaces between the fields."""
+    inside = {at for field in fields for at in range(field.start, field.start + field.length)}
+    between = [at for at in range(max(inside)) if at not in inside]
+    good = sum(not any(row[at : at + 1].strip() for at in between) for row in rows)
+    return good * 2 > len(rows)
 
 
 def _fields(described: list[str]) -> Iterator[Field]:

@@ -7,8 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from icecore.display.text import plural
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.header import (
+    has_values,
     is_below_names,
     is_header,
     is_measured,
@@ -71,7 +73,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
     less, as R writes it: then the first column has no name, or the last one where rows end in a separator.
     """
     head = Head([f"column_{i + 1}" for i in range(count)], units=("",) * count)
-    stray = b""
+    strays: list[int] = []
     table = [[] if line.startswith(COMMENTS) else cells_of(line, separator) for line in lines]
     for i, line in enumerate(lines):
         comment = line.startswith(COMMENTS)
@@ -79,7 +81,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
         if not line.strip() or SEP.fullmatch(line) or _LOGGER.fullmatch(line):
             continue
         if len(cells) != count and (comment or len(cells) != count - 1):
-            stray = stray or (b"" if comment else line)
+            strays += [] if comment else [i]
             continue
         rows = [row for row in table[i + 1 :] if len(row) == count]
         if comment:
@@ -89,7 +91,8 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
             head = _named(head, line, cells, rows, bool(header)) if found else head
             head = replace(head, above=i + 1 if found else i)
             if not found:
-                return _lacking(head, stray)
+                return _lacking(head, lines, table, strays)
+            head = _lacking(head, lines, table, strays)
             head = _below(head, lines[i + 1], table[i + 1 :], rows) if rows else head
             return _until(head, lines, separator, rows)
         elif header is not False and (short := _short(cells, table[i + 1 :], rows)):
@@ -100,7 +103,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
                 head = _noted(head, "the first line names all columns but the first, as it seems", line)
             return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines, separator, rows)
         else:
-            stray = stray or line
+            strays.append(i)
     return head
 
 
@@ -159,11 +162,14 @@ def _doubt(names: int, count: int, line: bytes, row: Row) -> str:
     return f"{names} names ({above!r}) stand above rows of {count} words and numbers ({below!r})"
 
 
-def _lacking(head: Head, stray: bytes) -> Head:
-    """Lines above that are neither comments nor names are told of: they may be rows that are cut off."""
-    if head.named or not stray:
+def _lacking(head: Head, lines: list[bytes], table: list[Row], strays: list[int]) -> Head:
+    """Report lines above the first row that are neither comments nor names: they may be rows."""
+    if head.named:
+        strays = [i for i in strays if has_values(table[i])]
+    if not strays:
         return head
-    return _noted(head, "lines above the first row are kept as text, no rows", stray)
+    many = f"{plural(len(strays), 'line')} above the first row kept as text, no rows"
+    return _noted(head, f"{many}, from line {strays[0] + 1} on", lines[strays[0]])
 
 
 def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:

@@ -28,7 +28,7 @@ _TEXTS = ("c", "date")
 
 
 def ruled(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
-    """The layout of such a table; None where it is none, or most rows are not of one length.
+    """The layout of such a table; None where it is none.
 
     Args:
         lines: the first ones, without their ends.
@@ -38,8 +38,7 @@ def ruled(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
     if found is None:
         return None
     spec, above = found
-    row_bytes = len(whole[above]) + 1 if spec.rows else 0
-    return replace(spec, offset=sum(len(line) + 1 for line in whole[:above]), row_bytes=row_bytes)
+    return replace(spec, offset=sum(len(line) + 1 for line in whole[:above]))
 
 
 def _barred(lines: list[bytes]) -> Found | None:
@@ -73,20 +72,11 @@ def _dashed(lines: list[bytes]) -> Found | None:
     above = lines[at - 1]
     if any(above[a : a + 1].strip() for _, a in runs) or not above.strip():
         return None  # a name that goes on
-    rows = _closed(lines, at)
     names = [decoded(above[a:b]).strip() for a, b in spans]
-    table = lines[: at + 1 + rows] if rows else lines
-    found = _fixed(table, at + 1, spans, names, [("any", {})] * len(runs))
-    return found if found is None or not rows else (replace(found[0], rows=rows), found[1])
-
-
-def _closed(lines: list[bytes], at: int) -> int:
-    """How many rows there are where the ruler comes again behind them, as in RST; 0 where it doesn't, or not
-    all rows are as long.
-    """
-    ruler, rows = lines[at], lines[at + 1 :]
-    count = rows.index(ruler) if ruler in rows else 0
-    return count if all(len(row) == len(ruler) for row in rows[:count]) else 0
+    ruler = lines[at]
+    rows = lines[: lines.index(ruler, at + 1)] if ruler in lines[at + 1 :] else lines
+    found = _fixed(rows, at + 1, spans, names, [("any", {})] * len(runs))
+    return found and (replace(found[0], closing=ruler.rstrip()), found[1])
 
 
 def _is_more(line: bytes) -> bool:
@@ -102,19 +92,22 @@ def _fixed(
     found: list[tuple[Kind, dict[str, Any]]],
 ) -> Found | None:
     rows = [line for line in lines[above:] if line.strip()]
-    length, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
-    if count * 2 <= len(rows) or length < spans[-1][1]:
+    if not rows:
         return None
+    length = Counter(map(len, rows)).most_common(1)[0][0]
     # What goes on from one column into the next is in no column.
     if sum(not row[b : b + 1].strip() for row in rows for _, b in spans) * 100 < len(rows) * len(spans) * 99:
         return None
     starts = [_start(rows, span) for span in spans]
-    ends = [*starts[1:], spans[-1][1]]  # what is between two columns belongs to the first of them
+    last = max(spans[-1][1], length)  # texts may be longer than the line of their column
+    ends = [*starts[1:], last]  # what is between two columns belongs to the first of them
     fields = tuple(
         Field(name, a, b - a, kind, attrs)
         for name, a, b, (kind, attrs) in zip(unique(names), starts, ends, found, strict=True)
     )
-    return TableSpec("", "", "fixed", fields), above
+    between = tuple(start - 1 for start in starts[1:])
+    spec = TableSpec("", "", "fixed", fields, cut="stated", width=length, between=between, last_open=True)
+    return spec, above
 
 
 def _start(rows: list[bytes], span: Span) -> int:

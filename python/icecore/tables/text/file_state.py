@@ -8,6 +8,7 @@ import numpy as np
 
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import column_types, print_format
+from icecore.tables.text.closing_line import Closed
 from icecore.tables.text.counted_rows import BEHIND, Counted
 from icecore.tables.text.encoding_check import Encoded
 from icecore.tables.text.long_lines import Endless
@@ -51,12 +52,15 @@ class FileState:
             self.native = Endless(self.native)
         # A long text anywhere makes all cells of its column as long, those of most rows too.
         ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
-        row = spec.row_bytes or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
+        row = 0.0 if spec.trimmed else float(spec.row_bytes)
+        row = row or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
         self.most = max(int(_MOST / sum(column_types.dtype(c).itemsize for c in self.columns) * row), 1 << 9)
-        if spec.row_bytes and spec.rows is not None:
+        if spec.row_bytes and spec.rows is not None and not spec.trimmed:
             self.limit = spec.row_bytes * spec.rows
         elif spec.layout == "delimited" and spec.rows:
             self.native = self._counted = Counted(self.native, spec.rows)
+        if spec.closing:
+            self.native = Closed(self.native, spec.closing)
         if spec.layout != "binary":
             self.native = Encoded(self.native)
 

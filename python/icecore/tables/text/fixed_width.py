@@ -13,6 +13,8 @@ from icecore.tables.text.sample_rows import spread
 
 #: of so many rows one may have other bytes between its cells than the others and still be a line for itself
 _FEW = 50
+#: bytes of padded rows that are looked at
+_PADDED = 1 << 24
 
 
 def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
@@ -23,6 +25,8 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
     """
     spec = table.spec
     assert spec is not None
+    if spec.surveyed:
+        return spec
     text = _own(spec, text)
     ends = [i for i, byte in enumerate(text[: 1 << 17]) if byte == 10]
     lengths = [b - a for a, b in zip([-1, *ends], ends, strict=False)]
@@ -50,6 +54,16 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
             "correct the label",
         )
     return spec
+
+
+def padded(spec: TableSpec, text: bytes) -> bytes:
+    """The first rows of a trimmed table, with spaces up to their length."""
+    from icecore import _icecore
+
+    lines = text.split(b"\n", max(_PADDED // spec.row_bytes, 100))
+    if len(lines) > 1:
+        lines[-1] = b""
+    return _icecore.pad_rows(spec.blank_row, b"\n".join(lines))
 
 
 def _own(spec: TableSpec, text: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from icecore.tables.text import (
     column_types,
     file_notes,
     label_check,
+    line_survey,
     print_format,
     stored_format,
     verify,
@@ -92,6 +94,8 @@ class _TablePack:
         self._stored = self._stored_table() if job.append else None
         #: what the arrays hold, widened from attempt to attempt
         self._columns = Held(job.path, self._stored)
+        #: with the layouts that hold all of their lines
+        self._files = list(job.files)
 
     def _stored_table(self) -> Stored:
         """The table that is extended."""
@@ -129,7 +133,7 @@ class _TablePack:
         self._extending: Extending | None = None
         if self._stored is not None:
             self._continue(self._stored)
-        for number, file in enumerate(self._job.files):
+        for number, file in enumerate(self._files):
             self._file(number, file)
         self._finish()
         return self._done
@@ -182,8 +186,11 @@ class _TablePack:
                 self._keep(_raw(rest[:head]))
                 rest, head = rest[head:], 0
             if state.format is None and len(rest):
-                self._begin(state, rest, last, self._job.files[number + 1 :])
+                self._survey(number, rest)
+                self._begin(state, rest, last, self._files[number + 1 :])
                 limit = state.limit
+            elif block is not None:
+                self._survey(number, block)
             most, tries = state.most, 0
             while len(rest):
                 whole = len(rest) if limit is None else min(limit, len(rest))
@@ -213,6 +220,16 @@ class _TablePack:
         source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
         self._done.notes += file_notes.told(state)
         self._sources.append(source)
+
+    def _survey(self, number: int, text: np.ndarray) -> None:
+        """Begin anew where lines of a file have bytes that its layout has no place for."""
+        spec = line_survey.widened(self._files[number], text)
+        if spec is None:
+            return
+        self._files[number] = replace(self._files[number], spec=spec)
+        if self._stored is None:
+            self._columns = Held(self._job.path, None)
+        raise _Again
 
     def _begin(self, state: FileState, text: np.ndarray, last: bool, later: list[TableFile]) -> None:
         """Choose the print format of a file: the last one where it fits, else one of its own."""

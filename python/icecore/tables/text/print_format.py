@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import binary_records, cell_styles, fixed_width
+from icecore.tables.text.closing_line import ending
 from icecore.tables.text.counted_rows import reach
 from icecore.tables.text.sample_rows import ROWS, RUNS
 
@@ -52,11 +53,17 @@ def infer(
     if table.spec.layout == "binary":
         return binary_records.infer(table.spec), table.spec
     if table.spec.layout == "fixed":
+        if table.spec.closing and (end := ending(table.spec.closing).search(text)) is not None:
+            text = text[: end.start()]
+        if table.spec.trimmed:
+            text = fixed_width.padded(table.spec, text)
         spec = fixed_width.fitted(table, text, trust)
         template, free, lines = fixed_width.rows(spec, text)
         samples = [[line[f.start : f.start + f.length] for line in lines] for f in spec.fields]
         cells = [[f.start, f.length] for f in spec.fields] + free
         layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
+        if spec.trimmed:
+            layout["fixed"]["trimmed"] = True
     else:
         spec = table.spec
         text = text[: reach(text, spec.rows)]

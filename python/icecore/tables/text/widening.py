@@ -216,7 +216,9 @@ def _spec(fmt: dict[str, Any]) -> TableSpec:
     if "fixed" in fmt["layout"]:
         how = fmt["layout"]["fixed"]
         fields = tuple(Field(name, *cell) for name, cell in zip(names, how["cells"], strict=False))
-        return TableSpec("", "", "fixed", fields, row_bytes=len(how["template"]))
+        row, trimmed = how["template"], how.get("trimmed", False)
+        crlf = row.endswith("\r\n")
+        return TableSpec("", "", "fixed", fields, row_bytes=len(row), trimmed=trimmed, crlf=crlf)
     if "binary" in fmt["layout"]:
         return TableSpec("", "", "binary", tuple(map(Field, names)))
     separator = fmt["layout"]["delimited"]["separator"]
