@@ -1,0 +1,4 @@
+mod attributes;
+mod text;
+mod types;
+mod wire;
