@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use icecore::grid::{Error, ErrorKind};
 use tokio::sync::Semaphore;
 
+use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure};
@@ -22,6 +23,7 @@ pub(crate) struct Shared {
     pub domains: Domains,
     pub metrics: Metrics,
     pub started: f64,
+    pub buffers: Arc<Buffers>,
     requests: Semaphore,
     reads: Semaphore,
 }
@@ -37,6 +39,7 @@ impl Shared {
             domains,
             metrics: Metrics::default(),
             started,
+            buffers: Arc::default(),
             requests: Semaphore::new(requests),
             reads: Semaphore::new(reads),
         }

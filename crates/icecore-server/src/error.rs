@@ -41,6 +41,12 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.error.kind, self.error.message)
+    }
+}
+
 /// Clients repeat requests that fail with 500, 502, 503 or 504: only a failure that may pass gets one of these.
 fn status(kind: ErrorKind) -> StatusCode {
     match kind {
@@ -107,7 +113,6 @@ mod tests {
 
     #[test]
     fn the_reason_is_one_line_of_ascii() {
-        let reason = reason("no domain /é\r\nX: y").unwrap();
-        assert_eq!(reason.as_bytes(), b"no domain /????X: y".get(..0).map(|_| &b"no domain /???X: y"[..]).unwrap());
+        assert_eq!(reason("no domain /é\r\nX: y").unwrap().as_bytes(), b"no domain /???X: y");
     }
 }

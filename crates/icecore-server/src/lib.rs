@@ -4,18 +4,20 @@
 //! block. Reads block, so they run on tokio's pool for blocking work; nothing else does.
 
 mod app;
+mod buffers;
 mod config;
 mod domains;
 mod error;
 mod etag;
 mod hdf;
-
+mod health;
 mod metrics;
 mod params;
-
-
-
+mod serve;
+mod stream;
+mod zarr;
 
 pub use config::{Config, Limits, Served};
 pub use domains::NAME_RULE;
+pub use serve::{Server, until};
 

@@ -7,6 +7,6 @@ mod mounts;
 mod open;
 
 pub use address::NAME_RULE;
-pub(crate) use ids::{Collection, Ids};
-pub(crate) use mounts::Entry;
+pub(crate) use ids::Collection;
+pub(crate) use mounts::{Entry, Mounts};
 pub(crate) use open::{Domain, Domains};

@@ -17,18 +17,6 @@ pub(crate) enum NotFinite {
     Null,
 }
 
-/// Writes the elements as nested lists of shape `shape`; `[]` writes a single one.
-pub(crate) fn nested(
-    values: &Values,
-    h5: &H5Type,
-    shape: &[u64],
-    not_finite: NotFinite,
-    out: &mut String,
-) -> Result<()> {
-    let mut elements = values.bytes.chunks_exact(h5.size().max(1));
-    lists(&mut elements, &mut |element, out| one(element, h5, values, not_finite, out), shape, out)
-}
-
 type Each<'a> = dyn FnMut(&[u8], &mut String) -> Result<()> + 'a;
 
 fn lists(elements: &mut std::slice::ChunksExact<'_, u8>, each: &mut Each<'_>, shape: &[u64], out: &mut String) -> Result<()> {

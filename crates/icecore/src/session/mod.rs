@@ -119,6 +119,12 @@ impl Session {
             .map_err(|e| Error::new(ErrorKind::Format, format!("{}: zarr.json is not a JSON object: {e}", node.path)))
     }
 
+    /// Bytes of a node's metadata document.
+    #[must_use]
+    pub fn stored_bytes(&self, node: &Node) -> u64 {
+        self.0.snapshot.node(&self.absolute(&node.path)).map_or(0, |stored| stored.zarr_json.len() as u64)
+    }
+
     /// The commit that this session shows.
     ///
     /// # Errors

@@ -18,6 +18,12 @@ pub struct Values {
 }
 
 impl Values {
+    /// Elements of fixed length.
+    #[must_use]
+    pub fn fixed(dtype: DType, bytes: Vec<u8>) -> Self {
+        Self { dtype, bytes, blobs: Vec::new() }
+    }
+
     /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -33,6 +39,18 @@ impl Values {
     #[must_use]
     pub fn blobs(&self) -> &[Arc<[u8]>] {
         &self.blobs
+    }
+
+    /// Some of the elements, by number, in this order.
+    #[must_use]
+    pub fn taken(&self, numbers: &[u32]) -> Self {
+        let size = self.dtype.size();
+        let mut bytes = Vec::with_capacity(numbers.len() * size);
+        for number in numbers {
+            let at = *number as usize * size;
+            bytes.extend_from_slice(self.bytes.get(at..at + size).unwrap_or_default());
+        }
+        Self { dtype: self.dtype.clone(), bytes, blobs: self.blobs.clone() }
     }
 
     /// The bytes of a variable-length element, from its view.
