@@ -10,7 +10,7 @@ from pathlib import Path
 import icecore
 import pytest
 from icecore import errors
-from icecore.into import writing
+from icecore.ingest.destination import writing
 
 COMMIT = """
 import sys, icecore

@@ -13,7 +13,7 @@ import icecore
 import pytest
 from icecore import cli
 from icecore.demo import run as demo_run
-from icecore.demo import samples
+from icecore.samples import files as samples
 
 VERBS = [
     "demo",

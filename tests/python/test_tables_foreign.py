@@ -10,7 +10,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables.table import Table
+from icecore.tables.query.table import Table
 from tables_kit import round_trip
 
 

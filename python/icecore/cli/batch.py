@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icecore import errors, text
+from icecore import errors
 from icecore.cli.console import emit, lasting, talk
+from icecore.display import text
 
 if TYPE_CHECKING:
-    from icecore.report import Report
-    from icecore.sourcing import Failure
+    from icecore.ingest.report import Report
+    from icecore.sources.failure import Failure
 
 SOURCES = typer.Argument(metavar="SRC...", help="Files, folders, globs, @list.txt, URLs.", show_default=False)
 Sources = Annotated[list[str], SOURCES]
@@ -70,7 +71,7 @@ def finish(done: str, report: Report, into: str, json: bool) -> None:
 
 def say_failures(failures: Iterable[Failure]) -> None:
     """What could not be used, and why."""
-    from icecore.into import about
+    from icecore.ingest.destination import about
 
     for failure in failures:
         talk(f"icecore: error[{failure.kind}]: {about(failure)}")

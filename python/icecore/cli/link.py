@@ -48,7 +48,7 @@ def link(
     at, into a repository: their data stays where it is. What can't be linked (all of a Zarr store) is copied,
     and listed with the reason.
     """
-    from icecore.linking import link
+    from icecore.ingest.link import link
 
     with Progress("link") as progress:
         report = link(

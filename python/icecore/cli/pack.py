@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icecore import errors, text
+from icecore import errors
 from icecore.cli.batch import (
     SOURCES,
     Append,
@@ -22,6 +22,7 @@ from icecore.cli.batch import (
 )
 from icecore.cli.console import Json, Progress, StorageOption, examples, settings
 from icecore.cli.follow import follow as run
+from icecore.display import text
 
 _POLL = "1s"
 
@@ -132,7 +133,7 @@ def pack(
     line with the commit's figures. Started again it goes on where it stopped. Folders below are left alone.
     With --concat a file that can't be packed holds up those after it, unless --keep-going leaves it out.
     """
-    from icecore.packing import pack
+    from icecore.ingest.pack import pack
 
     how: dict[str, Any] = {
         "chunk": lengths(chunk),
@@ -154,7 +155,7 @@ def pack(
         if sources or append or replace or skip_existing or message is not None:
             said = "SRC, --append, --replace, --skip-existing and -m don't go with --follow"
             raise errors.make("invalid", said, "leave them out")
-        from icecore.follow import Follower
+        from icecore.ingest.follow import Follower
 
         follower = Follower(
             follow, into, group, concat, glob, text.parse_seconds(poll), keep_going=keep_going, **how

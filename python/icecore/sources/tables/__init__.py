@@ -1,7 +1,7 @@
 """Tables of text and of binary records: PDS3 and PDS4 labels, Diviner, CSV; plain, zipped or compressed.
 
-``open`` gives an :class:`~icecore.sources.arraymap.ArrayMap` whose ``tables`` are streamed by
-:mod:`icecore.tables.pack`; nothing of them can be linked.
+``open`` gives an :class:`~icecore.sources.mapping.array_map.ArrayMap` whose ``tables`` are streamed by
+:mod:`icecore.tables.text.pack_table`; nothing of them can be linked.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from itertools import takewhile
 from pathlib import Path
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayMap, Note
-from icecore.sources.bytesource import ByteSource
-from icecore.sources.identity import is_remote, local_path
-from icecore.sources.signatures import arrays_in
-from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.sources.files.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
+from icecore.sources.files.byte_source import ByteSource
+from icecore.sources.files.identity import is_remote, local_path
+from icecore.sources.files.signatures import arrays_in
+from icecore.sources.mapping.array_map import ArrayMap, Note
+from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
 from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
-from icecore.sources.tables.lines import unique
+from icecore.sources.tables.preamble import unique
 
 _START = 1 << 16
 _LABEL = 1 << 26

@@ -7,13 +7,13 @@ from codecs import BOM_UTF8
 from collections import Counter
 from dataclasses import replace
 
-from icecore.sources.tablefile import Field, TableSpec
-from icecore.sources.tables import diviner
-from icecore.sources.tables.bytewise import bytewise
+from icecore.sources.mapping.table_file import Field, TableSpec
+from icecore.sources.tables import diviner_columns
+from icecore.sources.tables.byte_by_byte import bytewise
 from icecore.sources.tables.header import is_header, is_measured, names_rows
-from icecore.sources.tables.lines import COMMENTS, cells_of, headed
-from icecore.sources.tables.ruled import ruled
-from icecore.sources.tables.spaced import by_spaces
+from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
+from icecore.sources.tables.ruled_table import ruled
+from icecore.sources.tables.unlabelled_fixed import by_spaces
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -100,7 +100,7 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     head = headed(whole, separator, count, header)
     units = [{"units": unit} if unit else {} for unit in head.units]
     fields = tuple(
-        Field(name, attrs={**attrs, **diviner.attributes(head.names, name)})
+        Field(name, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
         for name, attrs in zip(head.names, units, strict=True)
     )
     offset = mark + sum(len(line) + 1 for line in lines[: head.above])
