@@ -46,10 +46,7 @@ impl Shared {
     }
 
     /// Runs work that blocks on the pool; a slot of `reads` is held meanwhile.
-    pub async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Answer<T> + Send + 'static,
-    ) -> Answer<T> {
+    pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
         let slot = self.in_time(self.reads.acquire()).await?;
         let _slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|failed| {

@@ -20,4 +20,3 @@ mod zarr;
 pub use config::{Config, Limits, Served};
 pub use domains::NAME_RULE;
 pub use serve::{Server, until};
-

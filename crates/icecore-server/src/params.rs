@@ -43,7 +43,9 @@ impl Params {
     /// A whole number.
     pub fn number(&self, name: &str) -> Answer<Option<u64>> {
         let parse = |text: &str| {
-            text.trim().parse().map_err(|_| Failure::invalid(format!("{name}={text}"), "give a whole number, 0 or more"))
+            text.trim()
+                .parse()
+                .map_err(|_| Failure::invalid(format!("{name}={text}"), "give a whole number, 0 or more"))
         };
         self.get(name).map(parse).transpose()
     }

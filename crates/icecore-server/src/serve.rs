@@ -44,7 +44,8 @@ impl Server {
             .thread_name("icecore-server")
             .enable_all()
             .build();
-        let runtime = built.map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the server's threads: {e}")))?;
+        let runtime =
+            built.map_err(|e| Error::new(ErrorKind::Memory, format!("cannot start the server's threads: {e}")))?;
         let address = config.address;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(|e| {
             Error::new(ErrorKind::Io, format!("cannot listen on {address}: {e}"))
@@ -112,7 +113,8 @@ fn router(app: App) -> Router {
     let predicate = DefaultPredicate::new();
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
     let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)));
-    let cors = CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::HEAD, Method::POST]);
+    let cors =
+        CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::HEAD, Method::POST]);
     let exposed = [HeaderName::from_static("etag"), HeaderName::from_static("content-range")];
     Router::new()
         .route("/health", get(health::health))

@@ -137,7 +137,8 @@ fn folders_are_listed_in_pages() {
 #[test]
 fn wrong_requests_get_4xx_with_a_remedy() {
     let directory = directory();
-    let server = start(&[directory.path()], Limits { json_elements: 1000, points: 10, body: 4096, ..Limits::default() });
+    let server =
+        start(&[directory.path()], Limits { json_elements: 1000, points: 10, body: 4096, ..Limits::default() });
     let id = server.id("/moon", "/grid");
     let other = server.id("/moon/g", "/records");
     let value = format!("/datasets/{id}/value?domain=/moon");

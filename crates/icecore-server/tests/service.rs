@@ -38,7 +38,8 @@ fn a_stream_that_fails_never_looks_complete() {
     let server = start(&[directory.path()], Limits::default());
     let id = server.id("/large", "/a");
     // The last chunk's object is cut off: the first blocks can still be read.
-    let mut objects: Vec<_> = std::fs::read_dir(directory.path().join("large/chunks")).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut objects: Vec<_> =
+        std::fs::read_dir(directory.path().join("large/chunks")).unwrap().map(|e| e.unwrap().path()).collect();
     objects.sort();
     for object in objects {
         let length = std::fs::metadata(&object).unwrap().len();
@@ -80,7 +81,10 @@ fn health_reads_a_chunk_and_metrics_count() {
     let id = server.id("/moon", "/grid");
     server.bytes(&format!("/datasets/{id}/value?domain=/moon"));
     let text = String::from_utf8(server.get("/metrics").body).unwrap();
-    assert!(text.contains("icecore_requests_total{method=\"GET\",route=\"/datasets/{id}/value\",status=\"200\"} 1\n"), "{text}");
+    assert!(
+        text.contains("icecore_requests_total{method=\"GET\",route=\"/datasets/{id}/value\",status=\"200\"} 1\n"),
+        "{text}"
+    );
     assert!(text.contains("icecore_value_bytes_total 9600\n"), "{text}");
     std::fs::remove_dir_all(directory.path().join("moon/chunks")).ok();
     std::fs::remove_dir_all(directory.path().join("moon/manifests")).unwrap();

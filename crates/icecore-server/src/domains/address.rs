@@ -21,9 +21,8 @@ impl Address {
     /// `invalid` for a part that is empty, `.` or `..`, or has a NUL or backslash.
     pub fn parse(name: &str) -> Result<Self> {
         let trimmed = name.trim_start_matches("hdf5:/").trim_matches('/');
-        let bad = |what: &str| {
-            Error::new(ErrorKind::Invalid, format!("the domain {name:?} has {what}")).hint(NAME_RULE)
-        };
+        let bad =
+            |what: &str| Error::new(ErrorKind::Invalid, format!("the domain {name:?} has {what}")).hint(NAME_RULE);
         let mut address = Self { parts: Vec::new(), version: None, group: Vec::new() };
         for part in trimmed.split('/').filter(|_| !trimmed.is_empty()) {
             if part.is_empty() || part == "." || part == ".." || part.contains(['\0', '\\']) {

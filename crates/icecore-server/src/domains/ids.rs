@@ -126,7 +126,9 @@ mod tests {
         let root = spelled(Collection::Groups, 0x3bff_1104_107b_5e90, rotated(0x3bff_1104_107b_5e90));
         assert_eq!(root, "g-3bff1104-107b5e90-b377-998c98-f3d618", "the example of the HDF REST API");
         assert!(is_id(&root));
-        for bad in ["", "g-", "x-3bff1104-107b5e90-b377-998c98-f3d618", "g-3bff1104-107b5e90-b377-998c98-f3d61z", "../x"] {
+        for bad in
+            ["", "g-", "x-3bff1104-107b5e90-b377-998c98-f3d618", "g-3bff1104-107b5e90-b377-998c98-f3d61z", "../x"]
+        {
             assert!(!is_id(bad), "{bad}");
         }
     }

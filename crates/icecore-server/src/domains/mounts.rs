@@ -30,7 +30,11 @@ pub(crate) struct Mounts(Vec<Mount>);
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
     /// A repository, its served name, and the group's path in it (`/` for all of it).
-    Repository { name: String, storage: Storage, group: String },
+    Repository {
+        name: String,
+        storage: Storage,
+        group: String,
+    },
     Folder(Vec<Entry>),
 }
 
@@ -46,7 +50,9 @@ impl Mounts {
     /// `not-found` for a path that does not exist, `exists` for two things of one name, `invalid` when nothing is served.
     pub fn new(served: &[Served]) -> Result<Self> {
         if served.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "nothing to serve").hint("name a repository, or a directory of them"));
+            return Err(
+                Error::new(ErrorKind::Invalid, "nothing to serve").hint("name a repository, or a directory of them")
+            );
         }
         let mut mounts: Vec<Mount> = Vec::new();
         for each in served {
@@ -67,7 +73,11 @@ impl Mounts {
     pub fn find(&self, address: &Address) -> Result<Found> {
         let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
         let Some(mount) = mount else {
-            return if address.parts.is_empty() { Ok(Found::Folder(self.members(&[])?)) } else { Err(self.unknown(address)) };
+            return if address.parts.is_empty() {
+                Ok(Found::Folder(self.members(&[])?))
+            } else {
+                Err(self.unknown(address))
+            };
         };
         let rest = address.parts.get(mount.parts.len()..).unwrap_or_default();
         match &mount.what {
@@ -142,7 +152,8 @@ fn mount(served: &Served, alone: bool) -> Result<Mount> {
     let is_url = served.url.contains("://");
     let path = (!is_url).then(|| Path::new(&served.url).canonicalize());
     let path = path.transpose().map_err(|e| {
-        Error::new(ErrorKind::NotFound, format!("{}: {e}", served.url)).hint("serve a repository, or a directory of them")
+        Error::new(ErrorKind::NotFound, format!("{}: {e}", served.url))
+            .hint("serve a repository, or a directory of them")
     })?;
     let last = served.url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let base = path.as_deref().and_then(Path::file_name).map_or(last.to_owned(), |n| n.to_string_lossy().into_owned());
@@ -150,8 +161,11 @@ fn mount(served: &Served, alone: bool) -> Result<Mount> {
     match path {
         Some(path) if !is_repository(&path) => {
             if !path.is_dir() {
-                return Err(Error::new(ErrorKind::Format, format!("{}: neither a repository nor a directory", served.url))
-                    .hint("link a file into a repository first: icecore link FILE --into REPOSITORY"));
+                return Err(Error::new(
+                    ErrorKind::Format,
+                    format!("{}: neither a repository nor a directory", served.url),
+                )
+                .hint("link a file into a repository first: icecore link FILE --into REPOSITORY"));
             }
             let parts = if alone && served.name.is_none() { Vec::new() } else { named };
             Ok(Mount { parts, what: What::Directory(path, served.clone()) })

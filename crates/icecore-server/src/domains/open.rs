@@ -33,10 +33,8 @@ impl Domain {
     pub fn object(&self, collection: Collection, id: &str) -> Result<usize> {
         let wanted = collection.name();
         if !ids::is_id(id) || id.chars().next() != wanted_letter(collection) {
-            return Err(Error::new(ErrorKind::Invalid, format!("{id:?} is not an id in {wanted}")).hint(format!(
-                "ids look like {} and come from links and from GET /?domain=…",
-                self.ids.root()
-            )));
+            return Err(Error::new(ErrorKind::Invalid, format!("{id:?} is not an id in {wanted}"))
+                .hint(format!("ids look like {} and come from links and from GET /?domain=…", self.ids.root())));
         }
         self.ids.number(id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("{id} is not an object of the domain {}", self.name))

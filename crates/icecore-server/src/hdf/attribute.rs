@@ -8,11 +8,11 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::attributes::{Attribute, attributes};
+use super::collection;
 use super::folders::matches;
 use super::object::node;
 use super::reply;
 use super::translate::Dataset;
-use super::collection;
 use crate::app::App;
 use crate::domains::Domain;
 use crate::error::{Answer, Failure};

@@ -144,9 +144,7 @@ fn fits(leaf: &Value, kind: Scalar) -> bool {
         Scalar::Integer { signed: true, size } => {
             leaf.as_i64().is_some_and(|v| size == 8 || (-(1 << (8 * size - 1))..1 << (8 * size - 1)).contains(&v))
         }
-        Scalar::Integer { signed: false, size } => {
-            leaf.as_u64().is_some_and(|v| size == 8 || v < 1 << (8 * size))
-        }
+        Scalar::Integer { signed: false, size } => leaf.as_u64().is_some_and(|v| size == 8 || v < 1 << (8 * size)),
         Scalar::Float { .. } => number(leaf),
         Scalar::Complex { .. } => leaf.as_array().is_some_and(|pair| pair.len() == 2 && pair.iter().all(number)),
     }
@@ -174,7 +172,13 @@ fn fill(value: &Value, element: &H5Type) -> Option<Attribute> {
     };
     let bytes = <[u8; 8]>::try_from(unbase64(text)?).ok()?;
     let number = f64::from_le_bytes(bytes);
-    let words = if number.is_nan() { "NaN" } else if number > 0.0 { "Infinity" } else { "-Infinity" };
+    let words = if number.is_nan() {
+        "NaN"
+    } else if number > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    };
     let value = serde_json::Number::from_f64(number).map_or(Value::from(words), Value::Number);
     Some(Attribute { kind: element.json(false), shape: space(&[]), value })
 }
@@ -215,19 +219,28 @@ mod tests {
     #[test]
     fn types_come_from_what_is_kept_beside() {
         let a = found(json!({"a": [1, 2], "icecore": {"attr_types": {"a": ">i2"}}}), "a");
-        assert_eq!((a.kind["base"].as_str(), &a.shape), (Some("H5T_STD_I16BE"), &json!({"class": "H5S_SIMPLE", "dims": [2]})));
+        assert_eq!(
+            (a.kind["base"].as_str(), &a.shape),
+            (Some("H5T_STD_I16BE"), &json!({"class": "H5S_SIMPLE", "dims": [2]}))
+        );
         assert_eq!(found(json!({"a": [[1, 2.5], [3, 4]]}), "a").kind["base"], "H5T_IEEE_F64LE");
         assert_eq!(found(json!({"a": u64::MAX}), "a").kind["base"], "H5T_STD_U64LE");
         assert_eq!(found(json!({"a": true}), "a").kind["class"], "H5T_ENUM");
         assert_eq!(found(json!({"a": ["x", "y"]}), "a").shape["dims"], json!([2]));
         // A dtype that the value has outgrown is not believed.
-        assert_eq!(found(json!({"a": 300, "icecore": {"attr_types": {"a": "|u1"}}}), "a").kind["base"], "H5T_STD_I64LE");
+        assert_eq!(
+            found(json!({"a": 300, "icecore": {"attr_types": {"a": "|u1"}}}), "a").kind["base"],
+            "H5T_STD_I64LE"
+        );
     }
 
     #[test]
     fn complex_numbers_are_pairs() {
         let a = found(json!({"a": [[1.0, 2.0], [3.0, 0.0]], "icecore": {"attr_types": {"a": "<c16"}}}), "a");
-        assert_eq!((a.kind["class"].as_str(), a.shape), (Some("H5T_COMPOUND"), json!({"class": "H5S_SIMPLE", "dims": [2]})));
+        assert_eq!(
+            (a.kind["class"].as_str(), a.shape),
+            (Some("H5T_COMPOUND"), json!({"class": "H5S_SIMPLE", "dims": [2]}))
+        );
     }
 
     #[test]

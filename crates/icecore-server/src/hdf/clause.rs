@@ -204,7 +204,11 @@ mod tests {
     #[test]
     fn what_is_no_query_is_rejected() {
         for bad in ["", "_ >", "_ > 'x", "depth > 3", "_ ; 3", "symbol.upper()", "((_ > 1)", "_"] {
-            assert_eq!(rewritten(bad).map_err(|e| e.kind == ErrorKind::Invalid || e.kind == ErrorKind::NotFound), Err(true), "{bad}");
+            assert_eq!(
+                rewritten(bad).map_err(|e| e.kind == ErrorKind::Invalid || e.kind == ErrorKind::NotFound),
+                Err(true),
+                "{bad}"
+            );
         }
     }
 }

@@ -37,7 +37,9 @@ pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Respon
 
 fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> Answer<Value> {
     if !is_repository {
-        return Ok(json!({"name": name, "class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started}));
+        return Ok(
+            json!({"name": name, "class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started}),
+        );
     }
     let mut item = json!({"name": name, "class": "domain", "owner": "icecore"});
     if verbose {
@@ -83,9 +85,15 @@ mod tests {
 
     #[test]
     fn patterns() {
-        for (pattern, name, hit) in
-            [("*", "a", true), ("a*c", "abbc", true), ("a?c", "abc", true), ("a?c", "ac", false), ("*.h5", "x.h5", true), ("*.h5", "x.h", false), ("", "", true)]
-        {
+        for (pattern, name, hit) in [
+            ("*", "a", true),
+            ("a*c", "abbc", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*.h5", "x.h5", true),
+            ("*.h5", "x.h", false),
+            ("", "", true),
+        ] {
             assert_eq!(matches(pattern, name), hit, "{pattern} {name}");
         }
     }

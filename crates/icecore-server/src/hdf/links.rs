@@ -62,12 +62,7 @@ pub(super) async fn one(
 }
 
 /// The links named in `{"titles": [...]}`.
-pub(super) async fn named(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    params: Params,
-    body: Bytes,
-) -> Answer {
+pub(super) async fn named(State(app): State<App>, Path(id): Path<String>, params: Params, body: Bytes) -> Answer {
     let domain = app.domain(&params).await?;
     let body = reply::json_body(&body)?;
     let titles = body.get("titles").and_then(Value::as_array);

@@ -127,7 +127,12 @@ async fn get(app: App, collection: Collection, id: String, headers: HeaderMap, p
     .await
 }
 
-pub(super) async fn group(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, params: Params) -> Answer {
+pub(super) async fn group(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    params: Params,
+) -> Answer {
     get(app, Collection::Groups, id, headers, params).await
 }
 

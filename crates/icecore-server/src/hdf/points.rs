@@ -93,7 +93,10 @@ fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {
         return Ok(Asked::Select(text.to_owned()));
     }
     let points = json.get("points").and_then(Value::as_array).ok_or_else(|| {
-        Failure::invalid("the body has neither points nor select", "send {\"points\": [[…], …]} or {\"select\": \"[…]\"}")
+        Failure::invalid(
+            "the body has neither points nor select",
+            "send {\"points\": [[…], …]} or {\"select\": \"[…]\"}",
+        )
     })?;
     let mut coordinates = Vec::with_capacity(points.len().saturating_mul(rank));
     for point in points {

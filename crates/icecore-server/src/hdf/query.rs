@@ -32,11 +32,7 @@ struct Hits {
     parts: Vec<Values>,
 }
 
-pub(super) async fn indices(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    params: Params,
-) -> Answer {
+pub(super) async fn indices(State(app): State<App>, Path(id): Path<String>, params: Params) -> Answer {
     let clause = params.get("query").map(str::to_owned);
     let clause = clause.ok_or_else(|| Failure::invalid("there is no query", "give one: ?query=_ > 100"))?;
     let (domain, dataset) = opened(&app, &id, &params).await?;

@@ -19,7 +19,12 @@ pub(crate) enum NotFinite {
 
 type Each<'a> = dyn FnMut(&[u8], &mut String) -> Result<()> + 'a;
 
-fn lists(elements: &mut std::slice::ChunksExact<'_, u8>, each: &mut Each<'_>, shape: &[u64], out: &mut String) -> Result<()> {
+fn lists(
+    elements: &mut std::slice::ChunksExact<'_, u8>,
+    each: &mut Each<'_>,
+    shape: &[u64],
+    out: &mut String,
+) -> Result<()> {
     let Some((count, inner)) = shape.split_first() else {
         return elements.next().map_or(Ok(()), |element| each(element, out));
     };

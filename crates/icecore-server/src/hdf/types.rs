@@ -8,12 +8,23 @@ use serde_json::{Map, Value, json};
 /// How elements look to an HDF5 client. `size` is what an element takes in memory, in the layout of the array's dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum H5Type {
-    Integer { size: usize, signed: bool },
-    Float { size: usize },
+    Integer {
+        size: usize,
+        signed: bool,
+    },
+    Float {
+        size: usize,
+    },
     Bool,
-    Enum { size: usize, signed: bool, members: BTreeMap<String, i64> },
+    Enum {
+        size: usize,
+        signed: bool,
+        members: BTreeMap<String, i64>,
+    },
     /// Real and imaginary part, of `size` bytes each.
-    Complex { size: usize },
+    Complex {
+        size: usize,
+    },
     /// Bytes, padded with NUL.
     Fixed(usize),
     /// UTF-8 of any length; in memory UTF-32 of this many characters.
@@ -24,7 +35,10 @@ pub(crate) enum H5Type {
     Bytes,
     Opaque(usize),
     Compound(Vec<(String, H5Type)>),
-    Array { base: Box<H5Type>, dims: Vec<u64> },
+    Array {
+        base: Box<H5Type>,
+        dims: Vec<u64>,
+    },
 }
 
 impl H5Type {
@@ -139,7 +153,9 @@ fn field(dtype: &DType, beside: Option<&Value>) -> H5Type {
         .and_then(Value::as_array)
         .map(|shape| shape.iter().filter_map(Value::as_u64).collect());
     match (dtype, dims) {
-        (DType::Struct(items), Some(dims)) if !dims.is_empty() && dims.iter().product::<u64>() == items.len() as u64 => {
+        (DType::Struct(items), Some(dims))
+            if !dims.is_empty() && dims.iter().product::<u64>() == items.len() as u64 =>
+        {
             let base = items.first().map_or(H5Type::Opaque(0), |(_, item)| H5Type::plain(item, fields));
             H5Type::Array { base: Box::new(base), dims }
         }

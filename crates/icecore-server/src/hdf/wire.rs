@@ -55,7 +55,10 @@ fn write(element: &[u8], h5: &H5Type, values: &Values, big: bool, out: &mut Vec<
                 write(part, base, values, big, out)?;
             }
         }
-        H5Type::Integer { size, .. } | H5Type::Float { size } | H5Type::Enum { size, .. } | H5Type::Complex { size } => {
+        H5Type::Integer { size, .. }
+        | H5Type::Float { size }
+        | H5Type::Enum { size, .. }
+        | H5Type::Complex { size } => {
             for number in element.chunks_exact((*size).max(1)) {
                 if big == cfg!(target_endian = "big") {
                     out.extend_from_slice(number);
@@ -87,7 +90,11 @@ mod tests {
 
     #[test]
     fn records_are_swapped_field_by_field() {
-        let dtype = DType::Struct(vec![("a".into(), DType::UInt16), ("s".into(), DType::Bytes(2)), ("c".into(), DType::Complex64)]);
+        let dtype = DType::Struct(vec![
+            ("a".into(), DType::UInt16),
+            ("s".into(), DType::Bytes(2)),
+            ("c".into(), DType::Complex64),
+        ]);
         let mut bytes = vec![1, 2, b'x', b'y', 1, 2, 3, 4, 5, 6, 7, 8];
         swap(&mut bytes, &dtype);
         assert_eq!(bytes, [2, 1, b'x', b'y', 4, 3, 2, 1, 8, 7, 6, 5]);

@@ -59,7 +59,8 @@ pub fn directory() -> tempfile::TempDir {
     let attributes = json!({"units": "K", "n": [1, 2], "icecore": {"attr_types": {"n": "<i2"}}});
     let record = json!({"name": "struct", "configuration": {"fields": [
         {"name": "a", "data_type": "int32"}, {"name": "s", "data_type": {"name": "null_terminated_bytes", "configuration": {"length_bytes": 2}}}]}});
-    let records: Vec<u8> = (0..5_i32).flat_map(|i| [i.to_ne_bytes().to_vec(), vec![b'a' + i as u8, 0]].concat()).collect();
+    let records: Vec<u8> =
+        (0..5_i32).flat_map(|i| [i.to_ne_bytes().to_vec(), vec![b'a' + i as u8, 0]].concat()).collect();
     let arrays = vec![
         ("/grid", document(&[60, 40], &[16, 16], &json!("int32"), &json!(0), &attributes), bytes_of(0..2400)),
         ("/g/records", document(&[5], &[2], &record, &json!({"a": 0, "s": ""}), &json!({})), records),
@@ -115,7 +116,8 @@ impl Reply {
 impl Running {
     pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        let mut request = format!("{method} {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        let mut request =
+            format!("{method} {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| request.push_str(&format!("{name}: {value}\r\n")));
         stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
         stream.write_all(body).unwrap();

@@ -160,4 +160,3 @@ impl std::fmt::Debug for Session {
             .finish_non_exhaustive()
     }
 }
-

@@ -9,7 +9,11 @@ use icecore_grid::{Error, ErrorKind, Index, Mode, Result, Selection, parse_selec
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
     /// `count` elements from `start` on, `step` (at least 1) apart.
-    Range { start: u64, step: u64, count: u64 },
+    Range {
+        start: u64,
+        step: u64,
+        count: u64,
+    },
     List(Vec<u64>),
 }
 

@@ -58,7 +58,8 @@ impl Values {
     /// # Errors
     /// `internal` for bytes that are not a view of these values.
     pub fn resolve(&self, view: &[u8]) -> Result<&[u8]> {
-        let word = |at: usize| view.get(at..).and_then(|v| v.first_chunk::<4>()).map(|w| u32::from_ne_bytes(*w) as usize);
+        let word =
+            |at: usize| view.get(at..).and_then(|v| v.first_chunk::<4>()).map(|w| u32::from_ne_bytes(*w) as usize);
         let bytes = match (word(0), word(4), word(8)) {
             (Some(blob), Some(offset), Some(length)) if view.len() == VIEW => {
                 self.blobs.get(blob).and_then(|blob| blob.get(offset..offset.checked_add(length)?))
