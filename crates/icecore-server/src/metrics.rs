@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+/// Method, route and status of answers.
+type Kind = (String, String, u16);
+
 #[derive(Default)]
 pub(crate) struct Metrics {
-    /// Answers by method, route and status, and the seconds until they began.
-    answers: Mutex<BTreeMap<(String, String, u16), (u64, f64)>>,
+    /// How many answers of a kind there were, and the seconds until they began.
+    answers: Mutex<BTreeMap<Kind, (u64, f64)>>,
     pub in_flight: AtomicI64,
     pub blocks: AtomicU64,
     pub value_bytes: AtomicU64,
