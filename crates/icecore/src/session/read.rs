@@ -10,6 +10,7 @@ use super::{Picks, Session};
 use crate::read::{ArrayView, Blobs, Query, Report, Target, read};
 
 /// Elements in C order and native byte order.
+#[derive(Clone, Debug)]
 pub struct Values {
     pub dtype: DType,
     pub bytes: Vec<u8>,
