@@ -57,7 +57,7 @@ def _of(path: Path, source: Path) -> list[dict[str, Any]]:
     from icecore.ingest.linked_read import linked_readers
     from icecore.ingest.resolve_sources import gather
 
-    good, _ = gather(str(source))
+    good = gather(str(source)).indexed
     entries = [e for s in good for e in s.arrays.arrays.values() if e.dtype.kind == "f" and e.nbytes >= LEAST]
     found = []
     for entry, read in zip(entries, linked_readers(entries), strict=True):

@@ -78,7 +78,7 @@ def test_fill_and_attributes(tmp_path: Path) -> None:
         w.array("/t", "M8[s]", (2,), fill=np.datetime64("2020-01-01", "s"))
     repo = icecore.open(tmp_path / "d.icecore")
     assert np.isnan(repo["/x"][...]).all()
-    assert np.isnan(repo["/x"].fill)
+    assert np.isnan(repo["/x"].fill_value)
     assert repo["/x"].attrs["flags"] == [1, 2]
     assert repo["/s"][...].tolist() == ["none", "none"]
     assert repo["/t"][0] == np.datetime64("2020-01-01", "s")

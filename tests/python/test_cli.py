@@ -305,7 +305,7 @@ def test_gc(run: Any, repo: str) -> None:
     assert run("gc", repo)[0] == 0
     assert run("gc", repo, "--older-than", "1.5d")[0] == run("gc", repo, "--older-than", "2w")[0] == 0
     assert "error[invalid]" in run("gc", repo, "--older-than", "soon")[2]
-    assert "--poll are about a folder" in run("pack", "x.npy", "--into", repo, "--poll", "5m")[2]
+    assert "--poll need a directory to watch" in run("pack", "x.npy", "--into", repo, "--poll", "5m")[2]
 
 
 def granule(path: Path) -> None:

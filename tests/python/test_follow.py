@@ -20,6 +20,7 @@ from icecore.ingest import follow, ledger
 from icecore.ingest import report as icecore_report
 from icecore.ingest.file_completion import Arrivals, Seen, look
 from icecore.ingest.follow import Event, Follower
+from icecore.ingest.options import PackOptions
 
 RNG = np.random.default_rng(29)
 
@@ -194,10 +195,10 @@ def test_a_file_whose_writer_only_paused(
     pauses = [len(whole) * 3 // 4, len(whole)]
     before = follow.pack
 
-    def meanwhile(*args: Any, **options: Any) -> Any:
-        if pauses and any(Path(path).name == "1.h5" for path in args[0]):
+    def meanwhile(options: PackOptions) -> Any:
+        if pauses and any(Path(path).name == "1.h5" for path in options.sources):
             (run / "1.h5").write_bytes(whole[: pauses.pop(0)])
-        return before(*args, **options)
+        return before(options)
 
     monkeypatch.setattr(follow, "pack", meanwhile)
     follower = Follower(run, into, concat=concat, keep_going=keep_going)

@@ -127,11 +127,11 @@ def test_fewer_bytes_are_fetched(path: str) -> None:
     ("name", "asked", "kind"),
     [
         ("whole", {"rtol": 0.1}, "unsupported"),
-        ("whole", {"bytes": 2}, "unsupported"),
+        ("whole", {"leading_bytes": 2}, "unsupported"),
         ("smooth", {"rtol": -1.0}, "invalid"),
         ("smooth", {"rtol": float("nan")}, "invalid"),
-        ("smooth", {"bytes": 0}, "invalid"),
-        ("smooth", {"rtol": 0.1, "bytes": 2}, "invalid"),
+        ("smooth", {"leading_bytes": 0}, "invalid"),
+        ("smooth", {"rtol": 0.1, "leading_bytes": 2}, "invalid"),
     ],
 )
 def test_refused(path: str, name: str, asked: dict[str, Any], kind: str) -> None:
@@ -301,7 +301,7 @@ def test_packed_with_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_many_arrays_in_one_plan(path: str) -> None:
     repo = icecore.open(path)
     items = {"/g/smooth": np.s_[1:3, ::5], "g/mixed": None, "/g/plain": np.s_[0]}
-    for asked, bound in (({"rtol": 0.01}, 2**-8), ({"bytes": 3}, 2**-16), ({}, 0.0)):
+    for asked, bound in (({"rtol": 0.01}, 2**-8), ({"leading_bytes": 3}, 2**-16), ({}, 0.0)):
         found = repo.read(items, **asked)
         assert list(found) == list(items)
         check(found["/g/smooth"], SMOOTH[1:3, ::5], bound)
@@ -339,9 +339,9 @@ def test_fill_values_are_exact(fill: float, writer: str, tmp_path: Path) -> None
     for count in (1, 2, 3):
         found = array.read(leading_bytes=count)
         check(found, data, array.bound(leading_bytes=count))
-        assert np.all(found[missing] == array.fill)
+        assert np.all(found[missing] == array.fill_value)
         part = array.read(np.s_[10:120:7, 5:90], leading_bytes=count)
-        assert np.all(part[missing[10:120:7, 5:90]] == array.fill)
+        assert np.all(part[missing[10:120:7, 5:90]] == array.fill_value)
 
 
 @pytest.mark.parametrize("via", ["icecore", "icechunk"])
@@ -405,7 +405,14 @@ def test_xarray_masks_nothing_else(dtype: str, how: str, mark: float) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [{"bytes": "2"}, {"bytes": 2.0}, {"bytes": True}, {"bytes": 10**30}, {"rtol": "0.1"}, {"rtol": [1]}],
+    [
+        {"leading_bytes": "2"},
+        {"leading_bytes": 2.0},
+        {"leading_bytes": True},
+        {"leading_bytes": 10**30},
+        {"rtol": "0.1"},
+        {"rtol": [1]},
+    ],
 )
 def test_what_is_no_precision(path: str, asked: dict[str, Any]) -> None:
     array = icecore.open(path)["/g/smooth"]

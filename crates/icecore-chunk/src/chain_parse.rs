@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
 use crate::codecs::{
-    BitRound, Delta, Pco, Swap, Transpose, array_table, convert_table, is_array_codec, is_converting, table,
+    BitRound, Delta, Pco, Swap, Transpose, array_table, byte_table, convert_table, is_array_codec, is_converting,
 };
 use crate::dtype::DType;
+use crate::errors::bad_config;
 use crate::extension::{Extension, config_str, unsupported};
 use crate::foreign::Foreign;
-use crate::refuse::bad_config;
 
 /// More codecs than any sane chain has.
 const MAX_CODECS: usize = 16;
@@ -39,7 +39,7 @@ impl Chain {
         let mut names = Vec::new();
         for value in list {
             let ext = Extension::parse(value, "codec")?;
-            let step = table(&ext, dtype.size())?;
+            let step = byte_table(&ext, dtype.size())?;
             // A chain is array codecs, then bytes codecs; what may be ignored and is not known is left out.
             if step.is_none() && !ext.must_understand && !known(ext.name) {
                 continue;

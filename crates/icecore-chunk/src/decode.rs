@@ -7,7 +7,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::buffer::Buffer;
 use crate::chain::{ArrayStep, Chain, Serializer};
 use crate::codecs::{ByteStep, Transpose};
-use crate::refuse::wrong_length;
+use crate::errors::wrong_length;
 use crate::scratch::Scratch;
 
 /// Room above the decoded length for what a step in the middle of a chain may add to it.

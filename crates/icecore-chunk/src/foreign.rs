@@ -13,8 +13,8 @@ use zarrs::metadata::v3::MetadataV3;
 use zarrs_codec::ArrayToBytesCodecTraits;
 
 use crate::dtype::DType;
+use crate::errors::{corrupt, wrong_length};
 use crate::extension::unsupported;
-use crate::refuse::{corrupt, wrong_length};
 
 #[derive(Clone)]
 pub(crate) struct Foreign {

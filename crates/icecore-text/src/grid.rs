@@ -2,7 +2,7 @@
 
 use crate::column::{Column, Style};
 use crate::digits::Digits;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 
 /// Rows that are handled together: one bit each in a word, and their text fits the nearest cache.

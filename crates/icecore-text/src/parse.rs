@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::escapes::Gather;
 use crate::format::{Format, Layout};
-use crate::parsed::Parsed;
+use crate::parse_output::Parsed;
 use crate::part::part;
 use crate::values::Values;
 

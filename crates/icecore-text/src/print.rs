@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::cells::ends;
 use crate::escapes::Escapes;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_print::Printer;

@@ -1,7 +1,7 @@
 //! Text → rows and lines → cells.
 
 use crate::cells::ends;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 
 /// A row in quotes that goes on longer than this does not: its quotes are taken for text.

@@ -4,7 +4,6 @@
 //! `restore` stand on `read`.
 
 mod changes;
-mod crew;
 pub mod group;
 pub mod memory;
 mod pool;
@@ -15,6 +14,7 @@ pub mod session;
 mod settings;
 pub mod store;
 pub mod verify;
+mod worker_pool;
 pub mod write;
 
 pub use changes::{Change, changes};

@@ -21,10 +21,7 @@ def readers(codecs: Sequence[Mapping[str, Any]]) -> str:
     beyond = sorted(set(_names(codecs)) - _CORE)
     own = [name for name in beyond if name.startswith("icecore.")]
     if own:
-        named = ", ".join(own)
-        return (
-            f"icecore, and zarr-python where icecore is installed ({named}); pack with --portable for others"
-        )
+        return f"icecore, and zarr-python beside an installed icecore ({', '.join(own)})"
     if beyond:
         return f"icecore, and Zarr v3 readers that have {', '.join(beyond)} (zarr-python with numcodecs)"
     return "any Zarr v3 reader"

@@ -20,10 +20,20 @@ def size(nbytes: float) -> str:
     """A number of bytes in decimal units: ``1.3 MB``."""
     value = float(nbytes)
     for unit in ("B", "kB", "MB", "GB", "TB"):
-        if abs(value) < _STEP:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
+        # Compared after rounding: 999,600 bytes are 1 MB, not 1000 kB.
+        shown = f"{value:.0f}" if unit == "B" else f"{value:.3g}"
+        if abs(float(shown)) < _STEP:
+            return f"{shown} {unit}"
         value /= _STEP
-    return f"{value:.4g} PB"
+    return f"{significant(value)} PB"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number rounded to so many significant digits, without an exponent from 0.0001 upwards: ``0.52``,
+    ``3.14``, ``12,346``.
+    """
+    shown = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(float(shown)) >= 10**digits else shown
 
 
 def parse_size(text: str | int) -> int:
@@ -61,7 +71,7 @@ def parse_seconds(text: str | float) -> float:
 
 def ratio(raw: float, stored: float) -> str:
     """``raw / stored`` as ``3.1x``; a dash where nothing is stored."""
-    return f"{raw / stored:.3g}x" if stored else "-"
+    return f"{significant(raw / stored)}x" if stored else "-"
 
 
 def plural(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Arrays that can't be read, or can't be encoded, while they are written: left out, and the others stay."""
+"""Failures of single arrays while they are written: with ``keep_going`` only the failed array is left out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from icecore.sources.failure import Failure
 from icecore.sources.mapping.stitched_array import Stitched
 from icecore.writing.writer import Writer
 
-#: what may be wrong with one array alone; what links of a repository that is packed may have become
+#: error kinds of one array alone; of links in a packed repository whose files changed
 _OF_ONE, _LOST = ("corrupt", "unsupported", "codec"), ("source-changed", "source-missing")
 
 
-class Apart:
-    """The arrays of some steps: each is written whole, or (``keep_going``) left out where that may be."""
+class ArrayFailures:
+    """Writes each array whole or, with ``keep_going``, leaves it out and records why."""
 
     def __init__(self, writer: Writer, steps: Sequence[Step], keep_going: bool) -> None:
         self._writer = writer
@@ -26,7 +26,7 @@ class Apart:
 
     @property
     def failures(self) -> list[Failure]:
-        """What was left out and why, in the order of the steps: encoders fail in any order."""
+        """The arrays that were left out and why, in the order of the steps: encoders fail in any order."""
         return [self._failures[path] for path in self._steps if path in self._failures]
 
     @property
@@ -35,17 +35,15 @@ class Apart:
         return set(self._failures)
 
     @contextmanager
-    def one(self, step: Step) -> Iterator[None]:
-        """Around the writing of an array.
+    def guard(self, step: Step) -> Iterator[None]:
+        """Context in which an array is written.
 
         Raises:
-            DamagedSource: where files are joined to it, all but one of which may be.
-            Error: what goes wrong, where nothing may be left out, or where leaving it out would lose what was
-                there before.
+            DamagedSource: a file of several joined ones is damaged; the others can be joined without it.
+            Error: nothing may be left out, or leaving the array out would lose the stored one.
         """
-        # What is written to an array that exists is read and registered in between, which others that failed
-        # forbid.
-        self.look(wait=step.old is not None or step.replaced is not None)
+        # Writing to an existing array reads it first, which the writer rejects after another array's failure.
+        self.collect(wait=step.old is not None or step.replaced is not None)
         try:
             yield
         except errors.Error as error:
@@ -54,11 +52,11 @@ class Apart:
                 raise read.damaged(step.entry.shape) or error from error
             self._leave_out(step, error)
 
-    def look(self, wait: bool) -> None:
-        """Leave out the arrays whose encoding failed behind the scenes: those so far, or (``wait``) all.
+    def collect(self, wait: bool) -> None:
+        """Leave out the arrays that encoder threads failed on: those so far, or (``wait``) all.
 
         Raises:
-            Error: as :meth:`one`.
+            Error: as :meth:`guard`.
         """
         for path, error in self._writer._native.failed(wait):
             self._leave_out(self._steps[path], error)

@@ -16,12 +16,14 @@ from icecore.analyzer.extrapolate import Spread
 from icecore.analyzer.measure import KEPT, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, Sample, take, within
 from icecore.display.text import label
-from icecore.ingest import resolve_sources
 from icecore.ingest.linked_read import linked_readers
+from icecore.ingest.repository_source import is_repository, stored_entry
+from icecore.ingest.resolve_sources import gather
 from icecore.layout import layout
 from icecore.repository import address, zarr_dtypes
 from icecore.repository.array import Array
 from icecore.repository.nodes import dtype_label
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 Progress = Callable[[str, int, int], None]
@@ -86,11 +88,11 @@ def assay(
     goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
     if isinstance(source, Array):
         name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()
-        failures: list[resolve_sources.Failure] = []
-        chosen = [resolve_sources.stored_entry(source, source.path)]
+        failures: list[Failure] = []
+        chosen = [stored_entry(source, source.path)]
     else:
         name = address.named(source)
-        own = resolve_sources.is_repository(name)
+        own = is_repository(name)
         entries, failures = _entries(name, storage, array is not None)
         if not entries and array is None and Path(name).is_file():
             found = file_compressors.assay(Path(name), progress)
@@ -110,13 +112,12 @@ def assay(
 
 def _entries(
     name: str, storage: Mapping[str, str] | None, wanted: bool
-) -> tuple[list[ArrayEntry], list[resolve_sources.Failure]]:
+) -> tuple[list[ArrayEntry], list[Failure]]:
     """The arrays of a source, none where it is a file of another kind (an error where some are ``wanted``);
     and, where there are some, what else could not be read.
     """
-    indexed, failures = resolve_sources.gather(
-        name, repositories=True, storage=dict(storage or {}), tables=True
-    )
+    sources = gather(name, repositories=True, storage=dict(storage or {}), tables=True)
+    indexed, failures = sources.indexed, sources.failures
     entries = [entry for source in indexed for entry in source.arrays.arrays.values()]
     for failure in [] if entries else failures:
         if wanted or not Path(name).is_file() or failure.kind in _TOLD:

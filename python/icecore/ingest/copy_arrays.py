@@ -13,8 +13,9 @@ from icecore.analyzer.sample import Kind
 from icecore.codecs import spec
 from icecore.display.progress import Progress
 from icecore.ingest import replace
+from icecore.ingest.entry_attributes import ours
 from icecore.ingest.placement import Step
-from icecore.ingest.resolve_sources import held_of, ours
+from icecore.ingest.repository_source import held_of
 from icecore.layout import layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node

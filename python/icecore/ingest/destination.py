@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from icecore import errors
 from icecore.ingest.placement import Assembly
-from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
 from icecore.repository.open import create, open
 from icecore.repository.repo import Repo
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.array_map import DamagedSource
 from icecore.writing.writer import Writer
 
 
@@ -31,45 +30,61 @@ def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] 
         return None
 
 
-def begin(
+@dataclass(frozen=True)
+class Target:
+    """The repository to write to.
+
+    Attributes:
+        into: a repository or its address.
+        base: the version that a plan is made for; None where there is no repository yet.
+        writer: builds on ``base``; None where the repository is yet to be created, or nothing is written.
+        storage: credentials of the object store.
+        message: of the commit.
+        memory: bytes that the writer may hold.
+    """
+
+    into: Repo | str | os.PathLike[str]
+    base: Repo | None = None
+    writer: Writer | None = None
+    storage: Mapping[str, str] | None = None
+    message: str = ""
+    memory: int | None = None
+
+
+def open_target(
     into: Repo | str | os.PathLike[str],
     storage: Mapping[str, str] | None,
     message: str,
     memory: int | None = None,
-) -> tuple[Repo | None, Writer | None]:
-    """A writer, and the version that it builds on: neither where there is no repository yet.
+    dry_run: bool = False,
+) -> Target:
+    """Open the repository, and a writer on it unless this is a ``dry_run``.
 
-    What is planned for that version holds, however old ``into`` is: what others commit to the same arrays
-    from now on is a conflict.
+    A plan is made for the version that the writer builds on, however old ``into`` is: a later commit of
+    others to the same arrays is a conflict.
     """
     repo = destination(into, storage)
-    if repo is None:
-        return None, None
+    if repo is None or dry_run:
+        return Target(into, repo, None, storage, message, memory)
     writer = repo.writer(message, memory=memory)
-    return writer.base(), writer
+    return Target(into, writer.base(), writer, storage, message, memory)
 
 
 @contextmanager
-def writing(
-    writer: Writer | None,
-    into: Repo | str | os.PathLike[str],
-    storage: Mapping[str, str] | None,
-    message: str,
-    memory: int | None = None,
-) -> Iterator[Writer]:
-    """``writer``, which commits at the end; or else one of a new repository, of which nothing is left where
-    an error comes before its first commit.
+def writing(target: Target) -> Iterator[Writer]:
+    """The target's writer, or one of a new repository; it commits at the end of the block. An error before
+    the first commit of a new repository removes that repository.
 
     Raises:
-        Error: ``conflict`` where someone else made the repository since :func:`begin` saw none, and what is
-            written is there already.
-        KeyboardInterrupt: which says what became of what was written.
+        Error: ``conflict`` where someone else made the repository since :func:`open_target` found none, and
+            it holds already what is written.
+        KeyboardInterrupt: its message says whether anything was committed.
     """
-    made, is_ours = None, False
+    writer, made, is_ours = target.writer, None, False
     try:
         if writer is None:
-            made, is_ours = _make(into, storage)
-            writer = made.writer(message, memory=memory)
+            made, is_ours = _make(target.into, target.storage)
+            writer = made.writer(target.message, memory=target.memory)
         with writer:
             yield writer
     except BaseException as error:
@@ -97,73 +112,26 @@ def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None
 
 
 def _stopped(writer: Writer | None) -> KeyboardInterrupt:
-    """What became of what was written: a commit that has begun goes on to its end."""
+    """An interrupt whose message says whether a version was committed: a commit runs to its end."""
     if writer is None or writer.snapshot_id is None:
         return KeyboardInterrupt("stopped: nothing was committed")
     return KeyboardInterrupt(f"stopped, but version {writer.snapshot_id} was committed before")
 
 
 def _remove(made: Repo) -> None:
-    """Unless others committed to it meanwhile, or keep it locked."""
-    with suppress(errors.Error):  # the error that led here is the one to tell about
+    """Remove a repository, unless others committed to it meanwhile or hold its lock."""
+    with suppress(errors.Error):  # the error that led here is the one to report
         made._native.remove(only_if_bare=True)
 
 
-def without_damaged(
-    attempt: Callable[[list[Source], list[Failure]], Report],
-    sources: list[Source],
-    failures: list[Failure],
-    keep_going: bool,
-) -> Report:
-    """What ``attempt`` makes of sources; with ``keep_going`` again without those that are found to be damaged
-    while they are joined to others: rows of all its arrays, or of none.
-    """
-    while True:
-        try:
-            return attempt(sources, failures)
-        except DamagedSource as error:
-            damaged = {each.source: each for each in (error, *error.others)}
-            rest = [source for source in sources if not damaged.keys() & _places(source)]
-            if not keep_going or len(rest) == len(sources):
-                raise (errors.or_rest(error) if rest and not keep_going else error) from error
-            sources, failures = rest, [*failures, *(Failure.of(name, each) for name, each in damaged.items())]
-
-
-def _places(source: Source) -> set[str]:
-    """What a source is called in errors: of an archive's members each has its own name."""
-    return {source.name, *(table.place for table in source.arrays.tables.values())}
-
-
-def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
-    """Whether to commit.
-
-    Raises:
-        Error: the first failure, naming the others, where a failure forbids it or nothing is left to do.
-    """
-    if report.failures and (not keep_going or not anything):
-        first = report.failures[0]
-        rest = [item for item in report.failures[1:] if item.message != first.message]
-        more = "".join(f"\n  also {about(item)}" for item in rest[:4])
-        more += f"\n  and {len(rest) - 4:,} more" if len(rest) > 4 else ""
-        error = errors.make(first.kind, f"{about(first)}{more}", first.hint)
-        is_rest = anything and not keep_going and (first.kind == "corrupt" or not first.hint)
-        raise errors.or_rest(error) if is_rest else error
-    return anything
-
-
-def about(failure: Failure) -> str:
-    """A failure in one line that names the source."""
-    return failure.message if failure.name in failure.message else f"{failure.name}: {failure.message}"
-
-
-def summary(verb: str, sources: Sequence[Source]) -> str:
-    """A commit message: what was linked or packed."""
+def commit_message(verb: str, sources: Sequence[Source]) -> str:
+    """``pack a.nc, b.nc, c.nc and 4 more``."""
     names = [os.path.basename(source.name.rstrip("/")) for source in sources]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
     return f"{verb} {shown}"
 
 
-def groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
+def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
     """Make the groups of the sources; the attributes of those that exist stay unless they are replaced."""
     for path, attrs in sorted(assembly.groups.items()):
         blank_root = path == "/" and not writer.base().attrs
@@ -171,8 +139,8 @@ def groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
             writer.group(path, attrs)
 
 
-def notes(sources: Sequence[Source]) -> list[Failure]:
-    """What the sources have that was not taken over."""
+def source_notes(sources: Sequence[Source]) -> list[Failure]:
+    """Notes on parts of the sources that can't be taken over as they are."""
     return [
         Failure(f"{source.name}:{note.path}", note.kind, note.message)
         for source in sources

@@ -13,7 +13,8 @@ from icecore import errors
 from icecore.ingest import ledger
 from icecore.ingest.destination import destination
 from icecore.ingest.file_completion import Arrivals, Seen, has_changed, look
-from icecore.ingest.pack import checked, pack
+from icecore.ingest.options import PackOptions
+from icecore.ingest.pack import run as pack
 from icecore.ingest.report import Report
 from icecore.repository import address
 from icecore.sources.failure import Failure
@@ -114,7 +115,7 @@ class Follower:
             Error: ``not-found`` where there is no folder; ``invalid``, ``codec``, ``format`` for options that
                 no file could be packed with.
         """
-        checked(**options)
+        PackOptions((), into, **options).check()
         self._folder = address.local(folder)
         if not str(folder) or not self._folder.is_dir():
             raise errors.make(
@@ -269,7 +270,7 @@ class Follower:
                     raise errors.make("source-changed", message, "pack it when it is complete")
             ledger.take(writer, self._group, files, known)
 
-        return pack(
+        options = PackOptions(
             [self._folder / file.name for file in files],
             self._into,
             self._group if self._concat is not None else None,
@@ -281,6 +282,7 @@ class Follower:
             then=note,
             **self._options,
         )
+        return pack(options)
 
 
 def _together(files: list[Seen]) -> Iterator[list[Seen]]:

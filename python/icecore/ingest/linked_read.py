@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.ingest import write_references
-from icecore.ingest.link_plan import writable
+from icecore.ingest.link_choice import writable
 from icecore.repository.open import create
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 

@@ -1,4 +1,4 @@
-"""Sources → the arrays that will stand in the repository: where each goes, and what it meets there."""
+"""Place the arrays of sources in the repository: the path of each, and the stored array that it meets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.ingest.resolve_sources import Source, stored_entry
+from icecore.ingest.options import Existing
+from icecore.ingest.repository_source import stored_entry
+from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
 from icecore.repository.nodes import Node
 from icecore.sources.failure import Failure
@@ -17,26 +19,6 @@ from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSourc
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
-
-
-@dataclass(frozen=True)
-class Existing:
-    """What to do where an array exists already: refuse (the default), or exactly one of these."""
-
-    append: bool = False
-    replace: bool = False
-    skip: bool = False
-
-    def check(self, concat: str | None) -> None:
-        """Raise ``invalid`` for a contradiction."""
-        if self.append + self.replace + self.skip > 1:
-            raise errors.make(
-                "invalid", "append, replace and skip-existing exclude each other", "name one of them"
-            )
-        if self.append and concat is None:
-            raise errors.make(
-                "invalid", "append needs the dimension to append along", "name it: --concat time"
-            )
 
 
 @dataclass
@@ -80,7 +62,7 @@ class Step:
 
 @dataclass
 class Assembly:
-    """Everything that a set of sources becomes."""
+    """The groups and arrays that a set of sources becomes."""
 
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)

@@ -1,13 +1,17 @@
-"""What a link or a pack did, or would do."""
+"""Outcome of a ``link`` or a ``pack``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icecore.display import text
 from icecore.sources.failure import Failure
+
+if TYPE_CHECKING:
+    from icecore.ingest.link_plan import LinkPlan
+    from icecore.ingest.pack_plan import PackPlan
 
 #: arrays that its representation names
 _SHOWN = 20
@@ -32,7 +36,18 @@ class Row:
 
 @dataclass(repr=False)
 class Report:
-    """The outcome of ``link`` or ``pack``; ``str(report)`` is a table."""
+    """The outcome of ``link`` or ``pack``; ``str(report)`` is a table.
+
+    Attributes:
+        rows: one for each array.
+        failures: sources and arrays that could not be used.
+        notes: what a reader of the arrays should know.
+        snapshot: id of the new version; None where nothing was committed.
+        seconds: wall time.
+        dry_run: whether only a plan was made.
+        bytes_stored: bytes written to the repository.
+        plan: of a dry run: what would be written.
+    """
 
     rows: list[Row] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -41,6 +56,11 @@ class Report:
     seconds: float = 0.0
     dry_run: bool = False
     bytes_stored: int = 0
+    plan: PackPlan | LinkPlan | None = None
+
+    def sort(self) -> None:
+        """Order the rows by path."""
+        self.rows.sort(key=lambda row: row.path)
 
     @property
     def bytes_raw(self) -> int:
@@ -53,6 +73,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values, for ``--json``."""
+        planned = {} if self.plan is None else {"plan": self.plan.as_dict()}
         return {
             "snapshot": self.snapshot,
             "dry_run": self.dry_run,
@@ -62,6 +83,7 @@ class Report:
             "bytes_stored": self.bytes_stored,
             "failures": [asdict(item) for item in self.failures],
             "notes": [asdict(item) for item in self.notes],
+            **planned,
         }
 
     def table(self, limit: int | None = None) -> str:

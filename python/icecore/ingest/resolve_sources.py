@@ -1,79 +1,127 @@
-"""What is named on the command line or given to ``link`` and ``pack`` → array maps, bad ones named and set
-aside.
-"""
+"""Resolve and index sources: names, globs, lists, repositories and in-memory objects → array maps."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.display import text
+from icecore.ingest.options import LinkOptions, PackOptions
+from icecore.ingest.repository_source import is_repository, open_repository
+from icecore.ingest.select_variables import Selection
 from icecore.repository import address
-from icecore.repository.array import Array
-from icecore.repository.nodes import OURS
-from icecore.repository.typed_attributes import typed
-from icecore.sources import expand, listed
+from icecore.sources import expand, listed, memory
 from icecore.sources.failure import Failure
 from icecore.sources.files.identity import is_remote
 from icecore.sources.index_pool import open_sources
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.memory import kind_of
 
-#: Files whose indexing may take long enough to be told of.
+#: files from which on indexing reports progress
 _MANY = 16
-_TEXT = "its rows are taken, not how its text is printed: icecore restore works where it was packed first"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One source, indexed: its name, its arrays, the group it goes to when none is named."""
+    """One indexed source: its name, its arrays, the group it goes to when none is named."""
 
     name: str
     arrays: ArrayMap
     group: str
 
 
+@dataclass(frozen=True)
+class Sources:
+    """Sources that could be indexed, in order; failures of the others; notes on variables left out."""
+
+    indexed: list[Source] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[Failure] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rows = [
+            (source.name, source.group, len(source.arrays.arrays) + len(source.arrays.tables))
+            for source in self.indexed
+        ]
+        failed = [f"failed: {item.name}: {item.message}" for item in self.failures]
+        return "\n".join([text.table(["source", "group", "arrays"], rows, (2,)), *failed])
+
+
+def link_sources(options: LinkOptions) -> Sources:
+    """The sources of a ``link``: files and reference files."""
+    found = gather(options.sources, whole=options.concat is not None, progress=options.progress)
+    return _selected(found, options)
+
+
+def pack_sources(options: PackOptions) -> Sources:
+    """The sources of a ``pack``: files, text tables, repositories and in-memory objects."""
+    found = gather(
+        options.sources,
+        repositories=True,
+        storage=dict(options.storage or {}),
+        tables=True,
+        whole=options.concat is not None,
+        progress=options.progress,
+    )
+    indexed = found.indexed
+    if options.below is not None:
+        indexed = [replace(s, group=address.join(options.below, s.group)) for s in indexed]
+    if options.header is not None:
+        from icecore.sources.tables import headed
+
+        for arrays in (source.arrays for source in indexed):
+            arrays.tables = {path: headed(table, options.header) for path, table in arrays.tables.items()}
+    return _selected(replace(found, indexed=indexed), options)
+
+
+def _selected(sources: Sources, options: LinkOptions | PackOptions) -> Sources:
+    selection = Selection.of(options.variables, options.exclude)
+    if selection is None:
+        return sources
+    chosen = [replace(s, arrays=selection.apply(s.arrays)) for s in sources.indexed]
+    selection.check([source.arrays for source in sources.indexed])
+    notes = selection.notes([source.arrays for source in sources.indexed])
+    return Sources(chosen, sources.failures, [*sources.notes, *notes])
+
+
 def gather(
-    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    sources: Any,
     repositories: bool = False,
     storage: dict[str, str] | None = None,
     options: dict[str, Any] | None = None,
     tables: bool = False,
     whole: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
-) -> tuple[list[Source], list[Failure]]:
+) -> Sources:
     """Index every source.
 
     Args:
-        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO`` and
-            ``REPO:/path``.
-        repositories: whether repositories are accepted.
+        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO``,
+            ``REPO:/path`` and objects in memory.
+        repositories: whether repositories and in-memory objects are accepted.
         storage: credentials for repositories.
-        options: handed to the sources' modules.
-        tables: whether sources may hold tables of text, which have no arrays yet.
-        whole: whether a source in which something can't be read is set aside with all that it holds.
+        options: passed to the modules of the formats.
+        tables: whether sources may hold text tables, which have no arrays yet.
+        whole: whether a source with an unreadable part is set aside with all that it holds.
         progress: called with (file, bytes of the files indexed so far, bytes of all files on this machine).
 
     Returns:
-        The sources that could be indexed, in order, and the failures: files of no known format that labels
-        among the sources describe are none.
+        The sources that could be indexed, in order, and the failures. A file of unknown format that a label
+        among the sources describes is not a failure.
     """
-    named: list[Any] = [sources]
-    if isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray)):
-        named = list(sources)
     found: list[Source | Failure | str] = []
-    for name in _each([address.named(name) for name in named]):
-        if isinstance(name, Failure):
+    for name in _each(_named(sources, repositories)):
+        if isinstance(name, (Failure, Source)):
             found.append(name)
             continue
         try:
             if repositories and is_repository(name):
-                found.append(_from_repo(name, storage, keep_going=not whole))
+                found.append(Source(name, *open_repository(name, storage, keep_going=not whole)))
             else:
                 found += expand(name)
         except errors.Error as error:
@@ -90,12 +138,45 @@ def gather(
             bad += [Failure.of(source.name, error) for error in source.arrays.failed]
             good.append(source)
     described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
-    return good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described]
+    return Sources(good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described])
 
 
-def _each(named: Iterable[str]) -> Iterator[str | Failure]:
-    """The names, those in a list one by one: one that is bad there leaves the others."""
+def _named(sources: Any, in_memory: bool) -> list[str | Source]:
+    """Names of sources, and indexed objects in memory.
+
+    Raises:
+        Error: ``invalid`` for an object that is neither.
+    """
+    many = isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray))
+    # Iterating over a data frame gives the names of its columns.
+    many = many and kind_of(sources) is None and not hasattr(sources, "columns")
+    items = list(sources) if many else [sources]
+    return [_in_memory(item, i, in_memory) if kind_of(item) else _name(item) for i, item in enumerate(items)]
+
+
+def _name(item: Any) -> str:
+    try:
+        return address.named(item)
+    except errors.Error as error:
+        if isinstance(item, str):
+            raise
+        raise errors.make(error.kind, error.message, memory.ACCEPTED) from None
+
+
+def _in_memory(item: Any, number: int, accepted: bool) -> Source:
+    name = f"<{type(item).__name__} {number + 1}>"
+    if not accepted:
+        message = f"{type(item).__name__} is in memory: there is no file to link"
+        raise errors.make("invalid", message, "pack it: icecore.pack(x, into=…)")
+    return Source(name, memory.open(item, name), "/")
+
+
+def _each(named: Iterable[str | Source]) -> Iterator[str | Failure | Source]:
+    """The names, with those of lists one by one; an unreadable list is a failure of its own."""
     for name in named:
+        if isinstance(name, Source):
+            yield name
+            continue
         try:
             names = listed(name)
         except errors.Error as error:
@@ -132,110 +213,3 @@ def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: boo
 def _stem(file: str, arrays: ArrayMap) -> str:
     """The name of a source's group: that of the table where it is one (``x`` for ``x.tab.gz``)."""
     return address.stem(arrays.tables["/"].name if "/" in arrays.tables else file)
-
-
-def is_repository(name: str) -> bool:
-    """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
-    place, path = address.split_path(name)
-    place, _ = address.split_ref(place)
-    if address.is_url(place) and not place.startswith("file://"):
-        return (
-            path is not None
-            or not place.startswith(("http://", "https://"))
-            or place.rstrip("/").endswith(".icecore")
-        )
-    return address.holds_repository(address.local(place.removeprefix("file://")))
-
-
-def _from_repo(name: str, storage: dict[str, str] | None, keep_going: bool) -> Source:
-    from icecore.repository.open import open
-
-    place, path = address.split_path(name)
-    repo = open(place, storage=storage)
-    if path is None or path == "/":
-        root, group = "", "/"
-    else:
-        item = repo[path]
-        is_array = isinstance(item, Array)
-        root = item.path.rsplit("/", 1)[0] if is_array else item.path
-        group = "/" if is_array else "/" + item.name
-    only = address.absolute(path) if path else "/"
-    result = ArrayMap(name)
-    for node in repo._visible():
-        inside = only == "/" or node.path == only or node.path.startswith(only + "/")
-        if not inside:
-            continue
-        below = node.path[len(root) :] or "/"
-        try:
-            if node.is_array:
-                result.add(stored_entry(Array(repo, node), below))
-            else:
-                result.groups[below] = typed(node)
-                if "text" in node.ours.get("table", {}):
-                    result.dropped.append(Note(below, "unsupported", _TEXT))
-        except errors.Error as error:
-            if node.path == only or error.kind not in ("unsupported", "corrupt", "format"):
-                raise
-            if error.kind == "unsupported":
-                result.dropped.append(Note(below, "unsupported", error.message))
-            else:
-                result.failed.append(damage(f"{name}:{below}: {error.message}"))
-    if result.failed and not keep_going:
-        raise result.failed[0]
-    return Source(name, result, group)
-
-
-def stored_entry(array: Array, path: str) -> ArrayEntry:
-    """An array of a repository as a source's entry: read through the engine, nothing to link."""
-    node = array._node
-    return ArrayEntry(
-        path=path,
-        shape=array.shape,
-        dims=array.dims,
-        data_type=node.document["data_type"],
-        dtype=array._native.dtype,
-        chunks=array.chunks or tuple(max(n, 1) for n in array.shape),
-        codecs=array.codecs,
-        fill_value=node.document.get("fill_value"),
-        attrs=node.attrs,
-        read=partial(_read, array._native),
-        held=partial(held_of, array._native),
-        unlimited=tuple(node.ours.get("unlimited", ())),
-        note="already in a repository",
-        attr_types=node.ours.get("attr_types", {}),
-        enum=node.ours.get("enum", []),
-        subarrays=node.ours.get("subarrays", {}),
-        text_fill=node.ours.get("fill"),
-    )
-
-
-def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
-    return native.read(tuple(region), None, False, None)
-
-
-def held_of(native: Any) -> Held | None:
-    """The chunks of an array in a repository that are referred to; None where its grid is not regular."""
-    found = native.held()
-    return None if found is None else Held(tuple(native.shape), tuple(found[0]), found[1])
-
-
-def ours(entry: ArrayEntry) -> dict[str, Any]:
-    """What icecore keeps about an array beside its attributes."""
-    kept: dict[str, Any] = {}
-    if entry.attr_types:
-        kept["attr_types"] = dict(entry.attr_types)
-    if entry.enum:
-        kept["enum"] = list(entry.enum)
-    if entry.subarrays:
-        kept["subarrays"] = dict(entry.subarrays)
-    if entry.text_fill is not None:
-        kept["fill"] = entry.text_fill
-    if entry.unlimited:
-        kept["unlimited"] = list(entry.unlimited)
-    return kept
-
-
-def attributes(entry: ArrayEntry) -> dict[str, Any]:
-    """An entry's attributes as they are stored, what icecore keeps included."""
-    kept = ours(entry)
-    return {**entry.attrs, OURS: kept} if kept else dict(entry.attrs)

@@ -1,4 +1,4 @@
-"""How ``pack`` stores an array, as far as its caller says: chunk and shard, codecs."""
+"""Chunk, shard and codecs of a packed array, as chosen by the caller or planned."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind
 from icecore.codecs import spec
 from icecore.display import text
+from icecore.ingest.options import PackOptions, Shape
 from icecore.ingest.placement import Step
 from icecore.layout import layout
 from icecore.layout.access_pattern import Pattern, queries
@@ -23,13 +24,11 @@ from icecore.tables.text.column_codecs import CHUNK
 
 #: how much more than 32 MiB of data a shard of compressed chunks may hold; what is worth a second plan
 _MOST_GATHERED, _WORTH_GATHERING = 4.0, 1.5
-#: lengths per axis, or dimension name → length
-Shape = Sequence[int] | Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How arrays shall be stored, as far as the caller cares."""
+class StorageChoice:
+    """Constraints on the storage of arrays; None or ``auto`` where they are planned or measured."""
 
     chunk: Shape | None
     shard: Shape | None
@@ -42,15 +41,37 @@ class Wanted:
     tables: bool = False
     sources: int = 1
 
-    def layout(self, entry: ArrayEntry, read: Reader, budget: int) -> Layout:
-        """Chunk and shard of an array."""
+    @classmethod
+    def of(cls, options: PackOptions, sources: int) -> StorageChoice:
+        """The constraints in ``options``, for so many sources."""
+        return cls(
+            options.chunk,
+            options.shard,
+            options.codec,
+            options.portable,
+            options.codec_goal,
+            options.patterns,
+            options.measure,
+            options.grows,
+            options.summaries,
+            sources,
+        )
+
+    def measures_layout(self, entry: ArrayEntry) -> bool:
+        """Whether layouts are compared by reading the array, and none is planned beforehand."""
+        given = _shape_for(self.chunk, entry) or _shape_for(self.shard, entry)
+        reads = queries(self.access, to_be(entry, self.grows), entry.dims)
+        return bool(self.measure and reads and given is None)
+
+    def layout(self, entry: ArrayEntry, read: Reader | None, budget: int) -> Layout:
+        """Chunk and shard of an array; layouts are compared only where there is a reader."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
         shape = to_be(entry, self.grows)
         # The next commits may bring one source each.
         rows = max(entry.shape[0] // self.sources, 1) if shape != tuple(entry.shape) else None
         reads = queries(self.access, shape, entry.dims)
-        if self.measure and reads and chunk is None and shard is None:
+        if self.measure and read is not None and reads and chunk is None and shard is None:
             from icecore.layout import layout_benchmark
 
             codec = "default" if self.codec == "auto" else self.codec
@@ -99,13 +120,17 @@ class Wanted:
 
 
 def to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:
-    """Its shape, with 0 along a first axis that others' rows go on ``longer``."""
+    """The shape of an array; 0 along its first axis where that is ``longer``, which will be appended to."""
     shape = tuple(entry.shape)
     return (0, *shape[1:]) if shape and longer is not None and entry.dims[0] == longer else shape
 
 
 def check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
-    """Whether some array has each of the dimensions that lengths are given for, or as many of them."""
+    """Reject lengths for dimensions that no array has, and shapes of a rank that no array has.
+
+    Raises:
+        Error: ``invalid``.
+    """
     axes = sorted({len(entry.shape) for entry in entries})
     known = {dim for entry in entries for dim in entry.dims if dim is not None}
     for what, shape in given.items():
@@ -122,15 +147,15 @@ def check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]
             )
 
 
-def _shape_for(wanted: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:
-    """The chunk or shard shape that was asked for, where it is about this array."""
-    if wanted is None or not entry.shape:
+def _shape_for(given: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:
+    """The chunk or shard shape that the caller gave, where it applies to this array."""
+    if given is None or not entry.shape:
         return None
-    if isinstance(wanted, Mapping):
-        if not any(dim in wanted for dim in entry.dims):
+    if isinstance(given, Mapping):
+        if not any(dim in given for dim in entry.dims):
             return None
         return tuple(
-            min(int(wanted[dim]), max(n, 1)) if dim is not None and dim in wanted else max(n, 1)
+            min(int(given[dim]), max(n, 1)) if dim is not None and dim in given else max(n, 1)
             for dim, n in zip(entry.dims, entry.shape, strict=True)
         )
-    return tuple(wanted) if len(wanted) == len(entry.shape) else None
+    return tuple(given) if len(given) == len(entry.shape) else None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.display.progress import counted
-from icecore.ingest.destination import may_commit
-from icecore.ingest.placement import Existing
+from icecore.ingest.failure_policy import may_commit
+from icecore.ingest.options import Existing
 from icecore.ingest.report import Report, Row
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address

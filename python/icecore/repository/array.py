@@ -219,7 +219,7 @@ class Array:
             >>> import asyncio, icecore
             >>> repo = icecore.create("memory://")
             >>> with repo.writer() as w:
-            ...     _ = w.array("/a", data=[1, 2, 3])
+            ...     w.array("/a", "i4", (3,))[...] = [1, 2, 3]
             >>> asyncio.run(repo.at("main")["/a"].aread(slice(0, 2))).tolist()
             [1, 2]
         """

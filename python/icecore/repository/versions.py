@@ -45,7 +45,7 @@ class Versions:
             >>> import icecore
             >>> repo = icecore.create("memory://")
             >>> with repo.writer(message="first") as w:
-            ...     _ = w.array("/a", data=[1, 2, 3])
+            ...     w.array("/a", "i4", (3,))[...] = [1, 2, 3]
             >>> [commit.message for commit in repo.at("main").log(1)]
             ['first']
         """
@@ -73,7 +73,7 @@ class Versions:
             >>> import icecore
             >>> repo = icecore.create("memory://")
             >>> with repo.writer() as w:
-            ...     _ = w.array("/a", data=[1, 2, 3])
+            ...     w.array("/a", "i4", (3,))[...] = [1, 2, 3]
             >>> first = repo.at("main")
             >>> with first.writer() as w:
             ...     w["/a"][0] = 7

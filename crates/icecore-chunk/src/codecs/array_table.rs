@@ -5,10 +5,10 @@ use std::sync::Arc;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::array_codec::ArrayCodec;
-use super::byteplanes::BytePlanes;
-use super::choice::Choice;
-use super::fpc::Fpc;
-use super::predict::Predict;
+use crate::codecs::own::byteplanes::BytePlanes;
+use crate::codecs::own::choice::Choice;
+use crate::codecs::own::fpc::Fpc;
+use crate::codecs::own::predict::Predict;
 use crate::dtype::DType;
 use crate::extension::Extension;
 

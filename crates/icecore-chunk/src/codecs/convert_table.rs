@@ -6,10 +6,10 @@ use icecore_grid::Result;
 use serde_json::Value;
 
 use super::array_codec::ArrayCodec;
-use super::converted::Converted;
-use super::decimal::Decimal;
-use super::packbits::PackBits;
-use super::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
+use crate::codecs::array::conversion::Converted;
+use crate::codecs::array::packbits::PackBits;
+use crate::codecs::array::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
+use crate::codecs::own::decimal::Decimal;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
