@@ -19,7 +19,9 @@ import pytest
 h5pyd = pytest.importorskip("h5pyd")
 
 NUMBERS = "i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16 >i2 >i4 >u8 >f4 >f8".split()
-RECORD = np.dtype([("a", "<i4"), ("b", "<f8"), ("s", "S3"), ("m", "<f4", (2, 3)), ("n", [("x", "<i2"), ("y", "<f4")])])
+RECORD = np.dtype(
+    [("a", "<i4"), ("b", "<f8"), ("s", "S3"), ("m", "<f4", (2, 3)), ("n", [("x", "<i2"), ("y", "<f4")])]
+)
 
 
 def numbers(file: h5py.File) -> None:
@@ -44,7 +46,9 @@ def others(file: h5py.File) -> None:
     file["fixed"] = np.array([b"ab", b"cde", b""], "S5")
     file.create_dataset("texts", data=["ab", "", "é"], dtype=text)
     file["bool"] = np.array([[True, False], [False, True]])
-    file.create_dataset("enum", data=[0, 2, 1], dtype=h5py.enum_dtype({"RED": 0, "GREEN": 1, "BLUE": 2}, "u1"))
+    file.create_dataset(
+        "enum", data=[0, 2, 1], dtype=h5py.enum_dtype({"RED": 0, "GREEN": 1, "BLUE": 2}, "u1")
+    )
     file["records"] = records
     named = np.array([(1, "one"), (2, "two!")], [("i", "i4"), ("t", text)])
     file.create_dataset("named", data=named, dtype=named.dtype)
@@ -52,7 +56,9 @@ def others(file: h5py.File) -> None:
     file["opaque"] = np.array([b"abcd", b"efgh"], "V4")
     file.create_dataset("empty", (0, 3), maxshape=(None, 3), dtype="i4")
     file.create_dataset("unwritten", (10,), chunks=(5,), dtype="f4", fillvalue=-1)
-    file.create_dataset("filters", data=np.arange(100).reshape(10, 10), chunks=(5, 5), shuffle=True, fletcher32=True)
+    file.create_dataset(
+        "filters", data=np.arange(100).reshape(10, 10), chunks=(5, 5), shuffle=True, fletcher32=True
+    )
     file.attrs["title"], file.attrs["list"], file.attrs["flag"] = "t", [1.5, 2.5], True
 
 
@@ -90,7 +96,9 @@ def same(ours: Any, theirs: Any) -> None:
         for name in theirs.dtype.names:
             same(ours[name], theirs[name])
     elif theirs.dtype.kind == "O":
-        plain = [[x.decode() if isinstance(x, bytes) else x for x in each.reshape(-1)] for each in (ours, theirs)]
+        plain = [
+            [x.decode() if isinstance(x, bytes) else x for x in each.reshape(-1)] for each in (ours, theirs)
+        ]
         assert plain[0] == plain[1]
     elif theirs.dtype.kind == "V":
         assert ours.tobytes() == theirs.tobytes()
@@ -130,7 +138,15 @@ def test_selections(served: tuple[str, Path]) -> None:
         for name in (f"numbers/{each}" for each in NUMBERS):
             mask = np.zeros((7, 5), bool)
             mask[[1, 5], [2, 4]] = True
-            for sel in (np.s_[1:], np.s_[2], np.s_[::2, 1], np.s_[1:6:2, 2:4], np.s_[[1, 3], :], np.s_[:, [0, 4]], mask):
+            for sel in (
+                np.s_[1:],
+                np.s_[2],
+                np.s_[::2, 1],
+                np.s_[1:6:2, 2:4],
+                np.s_[[1, 3], :],
+                np.s_[:, [0, 4]],
+                mask,
+            ):
                 same(ours[name][sel], file[name][sel])
         same(ours["records"]["a"], file["records"]["a"])
         same(ours["records"][1:3], file["records"][1:3])
@@ -145,7 +161,9 @@ def test_a_granule_opens_in_two_requests(served: tuple[str, Path], monkeypatch: 
     monkeypatch.setattr(requests.Session, "request", lambda *a, **k: asked.append(a) or original(*a, **k))
     with h5pyd.File("/all.repo/all", "r", endpoint=served[0]) as ours:
         seen: list[Any] = []
-        ours.visititems(lambda name, item: seen.append((name, getattr(item, "shape", None), dict(item.attrs))))
+        ours.visititems(
+            lambda name, item: seen.append((name, getattr(item, "shape", None), dict(item.attrs)))
+        )
         assert len(seen) > 30
     assert len(asked) == 2
 

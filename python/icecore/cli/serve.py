@@ -12,12 +12,17 @@ from icecore.cli.console import AllowLinks, StorageOption, examples, settings, t
 def serve(
     repos: Annotated[
         list[str],
-        typer.Argument(metavar="REPO…", help="Repositories, or directories of them; NAME=PATH to choose a name."),
+        typer.Argument(
+            metavar="REPO…", help="Repositories, or directories of them; NAME=PATH to choose a name."
+        ),
     ],
     host: Annotated[str, typer.Option("--host", help="The IP address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 5101,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")
+    ] = 5101,
     requests: Annotated[
-        int | None, typer.Option("--requests", min=1, help="Requests answered at once; others get status 503.")
+        int | None,
+        typer.Option("--requests", min=1, help="Requests answered at once; others get status 503."),
     ] = None,
     seconds: Annotated[
         int | None, typer.Option("--seconds", min=1, help="Seconds until an answer must begin.")
@@ -55,4 +60,6 @@ def serve(
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(epilog=examples("icecore serve icecore-demo/demo.icecore", "icecore serve icecore-demo --port 0"))(serve)
+    app.command(
+        epilog=examples("icecore serve icecore-demo/demo.icecore", "icecore serve icecore-demo --port 0")
+    )(serve)
