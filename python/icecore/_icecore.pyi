@@ -280,3 +280,15 @@ class Scan:
     def next_bytes(self) -> tuple[int, list[npt.NDArray[np.uint8]]] | None: ...
     def whole(self) -> list[tuple[int, int]]: ...
     def report(self) -> dict[str, Any]: ...
+
+def serve(
+    paths: list[str],
+    host: str = "127.0.0.1",
+    port: int = 5101,
+    ready: Callable[[str, int], None] | None = None,
+    storage: dict[str, str] | None = None,
+    allow_links: list[str] | None = None,
+    compress_values: bool = False,
+    requests: int | None = None,
+    seconds: int | None = None,
+) -> None: ...

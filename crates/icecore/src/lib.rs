@@ -10,6 +10,7 @@ mod pool;
 pub mod read;
 pub mod restore;
 pub mod scan;
+pub mod session;
 mod settings;
 pub mod store;
 pub mod verify;
