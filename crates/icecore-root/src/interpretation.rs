@@ -111,7 +111,7 @@ fn element(branch: &Branch, leaf: &Leaf, shape: &[u64], all: &[Branch], streamer
         _ => branch.class_name.clone(),
     };
     // A member counted by another (`T* x; //[n]`) has one byte before its values.
-    if POINTER.contains(&leaf.code) && leaf.counter.is_none() {
+    if POINTER.contains(&leaf.code) && DType::of_streamer(leaf.code - 40).is_some() {
         return match DType::of_streamer(leaf.code - 40) {
             Some(dtype) => Interpretation::Jagged { dtype, inner_shape: Vec::new(), skip: 1, counter: None },
             None => Interpretation::Unsupported(type_name),

@@ -88,7 +88,7 @@ impl Leaf {
             }
             rest = rest.get(open + close + 1..).unwrap_or_default();
         }
-        if fixed.is_empty() && !named && self.len > 1 {
+        if fixed.is_empty() && self.len > 1 {
             fixed.push(self.len as u64);
         }
         (fixed, named)

@@ -117,6 +117,9 @@ fn element<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<StreamerElement
     if object.class != "TStreamerElement" {
         header(&mut cursor)?;
     }
+    if object.class == "TStreamerSTLstring" {
+        header(&mut cursor)?; // Its base is TStreamerSTL.
+    }
     let head = header(&mut cursor)?;
     let (name, title) = t_named(&mut cursor)?;
     let code = cursor.i32()?;

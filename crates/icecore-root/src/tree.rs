@@ -45,7 +45,7 @@ impl Tree {
         .within(|| format!("tree {name:?}"))?;
         interpret(&mut tree.branches, streamers);
         for branch in &mut tree.branches {
-            branch.check(tree.entries);
+            branch.check();
         }
         Ok(tree)
     }
