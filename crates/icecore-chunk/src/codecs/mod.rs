@@ -48,6 +48,8 @@ mod pco_table;
 mod planes;
 mod predict;
 mod real;
+mod root_basket;
+mod root_page;
 mod scale_offset;
 mod scan;
 mod shuffle;
