@@ -7,6 +7,8 @@ mod frame;
 mod page;
 mod page_list;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
