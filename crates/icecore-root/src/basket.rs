@@ -72,7 +72,11 @@ impl Basket {
     /// Copies values of fixed size to `out`, in native byte order; `out` has exactly their length.
     pub fn numbers(&self, dtype: DType, out: &mut [u8]) -> Result<()> {
         if self.content.len() != out.len() {
-            return Err(corrupt(format!("basket holds {} bytes of values, expected {}", self.content.len(), out.len())));
+            return Err(corrupt(format!(
+                "basket holds {} bytes of values, expected {}",
+                self.content.len(),
+                out.len()
+            )));
         }
         from_big_endian(&self.content, dtype.size(), out);
         Ok(())
@@ -80,8 +84,15 @@ impl Basket {
 
     /// One member of a record of `size` bytes per entry: `len` bytes from `start`.
     pub fn member(&self, dtype: DType, size: usize, start: usize, len: usize, out: &mut [u8]) -> Result<()> {
-        if size == 0 || start + len > size || self.entries.checked_mul(size) != Some(self.content.len()) {
-            return Err(corrupt(format!("basket holds {} bytes, {} records of {size}", self.content.len(), self.entries)));
+        if size == 0
+            || start.checked_add(len).is_none_or(|end| end > size)
+            || self.entries.checked_mul(size) != Some(self.content.len())
+        {
+            return Err(corrupt(format!(
+                "basket holds {} bytes, {} records of {size}",
+                self.content.len(),
+                self.entries
+            )));
         }
         if self.entries.checked_mul(len) != Some(out.len()) {
             return Err(corrupt(format!("{} values of {len} bytes into {} bytes", self.entries, out.len())));
@@ -102,7 +113,7 @@ impl Basket {
 
     /// Checks the counter's values against the basket's length.
     pub fn counts_from(&self, counter: &[u32], element: usize) -> Result<Counts> {
-        let total = counter.iter().map(|n| *n as usize).sum::<usize>();
+        let total = counter.iter().fold(0usize, |sum, n| sum.saturating_add(*n as usize));
         if counter.len() != self.entries || total.checked_mul(element) != Some(self.content.len()) {
             return Err(Error::new(
                 ErrorKind::Mismatch,
@@ -235,7 +246,8 @@ fn read_offsets(data: &[u8], entries: usize, key_len: usize, border: usize) -> R
     let mut cursor = Cursor::at(data, border);
     let count = cursor.i32()?;
     let count = usize::try_from(count).ok().filter(|n| *n <= cursor.left() / 4);
-    let count = count.ok_or_else(|| corrupt(format!("the list of offsets is shorter than its count ({entries} entries)")))?;
+    let count =
+        count.ok_or_else(|| corrupt(format!("the list of offsets is shorter than its count ({entries} entries)")))?;
     relative(cursor.i32s(count)?, entries, key_len, border).map(Some)
 }
 

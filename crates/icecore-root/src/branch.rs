@@ -81,7 +81,8 @@ impl Collector {
             let counter = branch.leaves.iter().find_map(|leaf| leaf.counter);
             let Some(id) = counter else { continue };
             let name = names.get(&id).cloned();
-            let name = name.ok_or_else(|| corrupt(format!("branch {:?}: its counter is not in the tree", branch.path)))?;
+            let name =
+                name.ok_or_else(|| corrupt(format!("branch {:?}: its counter is not in the tree", branch.path)))?;
             branch.interpretation = Interpretation::CountedBy(name);
         }
         Ok(self.branches)
@@ -236,11 +237,13 @@ fn read_head(cursor: &mut Cursor, version: u16) -> Result<Head> {
     cursor.take(16)?; // total and compressed bytes
     let counts = (usize::try_from(write_basket), usize::try_from(max_baskets));
     match (counts, u64::try_from(entries), u64::try_from(first_entry)) {
-        ((Ok(write_basket), Ok(max_baskets)), Ok(entries), Ok(first_entry)) => {
+        ((Ok(write_basket), Ok(max_baskets)), Ok(entries), Ok(first_entry))
+            if entries.checked_add(first_entry).is_some_and(|end| i64::try_from(end).is_ok()) =>
+        {
             Ok(Head { version, write_basket, max_baskets, entries, first_entry })
         }
         _ => Err(corrupt(format!(
-            "basket {write_basket} of {max_baskets}, {entries} entries from {first_entry}: none may be negative"
+            "basket {write_basket} of {max_baskets}, {entries} entries from {first_entry}: none may be negative or overflow"
         ))),
     }
 }
@@ -300,25 +303,28 @@ fn ranges(lists: &Lists, head: &Head) -> Result<Vec<BasketRange>> {
 impl Branch {
     /// Records as damage what the baskets and the tree disagree on.
     pub(crate) fn check(&mut self) {
-        if self.damage.is_some() || matches!(self.interpretation, Interpretation::Group | Interpretation::Unsupported(_)) {
+        if self.damage.is_some()
+            || matches!(self.interpretation, Interpretation::Group | Interpretation::Unsupported(_))
+        {
             return;
         }
         let mut next = self.first_entry;
         let own = self.baskets.iter().map(|b| (b.first_entry, b.end_entry));
-        let embedded = self.embedded.iter().map(|b| (b.first_entry, b.first_entry + b.entries));
+        let embedded = self.embedded.iter().map(|b| (b.first_entry, b.first_entry.saturating_add(b.entries)));
         for (number, (first, end)) in own.chain(embedded).enumerate() {
             if first != next {
-                self.damage = Some(corrupt(format!("branch {:?}: basket {number} begins with entry {first}, not {next}", self.path)));
+                self.damage = Some(corrupt(format!(
+                    "branch {:?}: basket {number} begins with entry {first}, not {next}",
+                    self.path
+                )));
                 return;
             }
             next = end;
         }
         let end = self.first_entry + self.entries;
         if next != end {
-            self.damage = Some(corrupt(format!(
-                "branch {:?}: its baskets end at entry {next}, the branch at {end}",
-                self.path
-            )));
+            self.damage =
+                Some(corrupt(format!("branch {:?}: its baskets end at entry {next}, the branch at {end}", self.path)));
         }
     }
 

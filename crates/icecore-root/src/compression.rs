@@ -98,7 +98,9 @@ impl Expander {
     fn block(&mut self, block: &Block, out: &mut [u8]) -> Result<()> {
         let written = match &block.tag {
             b"ZL" => self.deflate().zlib_decompress(block.stored, out).map_err(|e| corrupt(format!("zlib: {e}")))?,
-            b"CS" => self.deflate().deflate_decompress(block.stored, out).map_err(|e| corrupt(format!("deflate: {e}")))?,
+            b"CS" => {
+                self.deflate().deflate_decompress(block.stored, out).map_err(|e| corrupt(format!("deflate: {e}")))?
+            }
             b"L4" => lz4(block.stored, out)?,
             b"ZS" => self.zstd()?.decompress_to_buffer(block.stored, out).map_err(|e| corrupt(format!("zstd: {e}")))?,
             b"XZ" => xz(block.stored, out)?,

@@ -108,7 +108,8 @@ pub(crate) fn corrupt(message: impl Into<String>) -> Error {
 }
 
 pub(crate) fn unsupported(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unsupported, message).hint("uproot may read it: pack the object through uproot, or leave it out")
+    Error::new(ErrorKind::Unsupported, message)
+        .hint("uproot may read it: pack the object through uproot, or leave it out")
 }
 
 /// Puts the name of the enclosing object before an error's message.

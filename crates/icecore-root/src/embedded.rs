@@ -61,7 +61,8 @@ fn read<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<Option<Embedded>> 
     };
     let generated = flag >= GENERATED_OFFSETS;
     let flag = if generated { flag - GENERATED_OFFSETS } else { flag };
-    let border = last.checked_sub(key_len).ok_or_else(|| corrupt(format!("ends at byte {last} of a key of {key_len}")))?;
+    let border =
+        last.checked_sub(key_len).ok_or_else(|| corrupt(format!("ends at byte {last} of a key of {key_len}")))?;
     let mut offsets = None;
     if !generated && flag != 0 && flag % 10 != 2 && count > 0 {
         offsets = Some(relative(list(&mut cursor)?, count, key_len, border)?);

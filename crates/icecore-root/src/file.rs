@@ -124,7 +124,8 @@ impl<S: ByteSource> File<S> {
             return Err(damage.clone());
         }
         if !branch.file_name.is_empty() {
-            return Err(unsupported(format!("its baskets are in another file, {:?}", branch.file_name))).within(|| name(&""));
+            return Err(unsupported(format!("its baskets are in another file, {:?}", branch.file_name)))
+                .within(|| name(&""));
         }
         let Some(range) = branch.baskets.get(number) else {
             let embedded = branch.embedded.get(number - branch.baskets.len());

@@ -72,7 +72,13 @@ const DOUBLE32: i32 = 9;
 const FLOAT16: i32 = 19;
 const T_STRING: i32 = 65;
 
-fn single(branch: &Branch, leaf: &Leaf, counter: Option<String>, all: &[Branch], streamers: &Streamers) -> Interpretation {
+fn single(
+    branch: &Branch,
+    leaf: &Leaf,
+    counter: Option<String>,
+    all: &[Branch],
+    streamers: &Streamers,
+) -> Interpretation {
     let (shape, _) = leaf.dimensions();
     if let Some(dtype) = leaf.dtype() {
         return match counter {

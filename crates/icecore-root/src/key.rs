@@ -53,7 +53,8 @@ impl Key {
                 "key at byte {start}: lengths {stored_len}, {object_len}, {key_len} must not be negative"
             )));
         };
-        let offset = u64::try_from(offset).map_err(|_| corrupt(format!("key {name:?}: offset {offset} is negative")))?;
+        let offset =
+            u64::try_from(offset).map_err(|_| corrupt(format!("key {name:?}: offset {offset} is negative")))?;
         if key_len > stored_len {
             return Err(corrupt(format!("key {name:?}: its header of {key_len} bytes exceeds its {stored_len} bytes")));
         }

@@ -21,6 +21,9 @@ mod tree;
 
 pub mod ntuple;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
 pub use basket::{Basket, Counts};
 pub use branch::{BasketRange, Branch};
 pub use compression::Expander;

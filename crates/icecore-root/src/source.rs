@@ -90,8 +90,8 @@ impl ByteSource for LocalFile {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.file
-            .read_exact_at(out, offset)
-            .map_err(|e| Error::new(ErrorKind::Io, format!("{}: {} bytes at offset {offset}: {e}", self.name, out.len())))
+        self.file.read_exact_at(out, offset).map_err(|e| {
+            Error::new(ErrorKind::Io, format!("{}: {} bytes at offset {offset}: {e}", self.name, out.len()))
+        })
     }
 }

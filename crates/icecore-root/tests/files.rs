@@ -1,7 +1,7 @@
 //! Small files written by uproot (`tests/data/make.py`): their values, and thousands of damaged copies of them.
 
-use icecore_grid::{ErrorKind, Result};
-use icecore_root::{Branch, DType, Expander, File, Interpretation};
+use icecore_grid::ErrorKind;
+use icecore_root::{Branch, DType, Expander, File, Interpretation, fuzzing};
 
 fn tree() -> Vec<u8> {
     zstd::decode_all(&include_bytes!("data/tree.root.zst")[..]).unwrap()
@@ -57,33 +57,9 @@ fn reads_every_cluster_group_of_an_ntuple() {
     assert!(found == expected);
 }
 
-/// Reads everything that a file has; errors are fine, panics are not.
-fn read_all(bytes: Vec<u8>) -> Result<()> {
-    let file = File::open(bytes)?;
-    let mut expander = Expander::default();
-    for key in file.keys().iter().take(100) {
-        if let Ok(tree) = file.tree(key) {
-            for branch in &tree.branches {
-                for number in 0..branch.baskets.len() + branch.embedded.len() {
-                    let Ok(basket) = file.basket(branch, number, &mut expander) else { continue };
-                    let _ = basket.counts(10, 8);
-                    let _ = basket.elements(DType::Float64, 10, 8, &mut Vec::new());
-                    let _ = basket.strings(0, &mut Vec::new(), &mut Vec::new());
-                }
-            }
-        }
-        if let Ok(ntuple) = file.ntuple(key) {
-            for cluster in 0..ntuple.clusters.len() {
-                for column in 0..ntuple.columns.len() {
-                    let _ = ntuple.read_column(file.source(), cluster, column);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn mutated(original: &[u8], rounds: u64) {
+/// Damages copies of `original` and lets `read` see them; returns how many were read without an error.
+fn mutated(original: &[u8], rounds: u64, read: impl Fn(Vec<u8>) -> bool) -> usize {
+    let mut sound = 0;
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = |below: usize| {
         state ^= state << 13;
@@ -107,18 +83,19 @@ fn mutated(original: &[u8], rounds: u64) {
                 };
             }
         }
-        let _ = read_all(bytes);
+        sound += usize::from(read(bytes));
     }
+    sound
 }
 
 #[test]
 fn damaged_trees_give_errors_not_panics() {
-    mutated(&tree(), 4000);
+    mutated(&tree(), 4000, |bytes| fuzzing::file(bytes).is_ok());
 }
 
 #[test]
 fn damaged_ntuples_give_errors_not_panics() {
-    mutated(&ntuple(), 4000);
+    mutated(&ntuple(), 4000, |bytes| fuzzing::file(bytes).is_ok());
 }
 
 #[test]
@@ -130,7 +107,8 @@ fn damaged_pages_and_envelopes_are_noticed() {
     bytes[page.offset as usize + 3] ^= 1;
     let damaged = File::open(bytes).unwrap();
     let same = damaged.ntuple(damaged.key("events").unwrap()).unwrap();
-    let (column, _) = (0..whole.columns.len()).map(|c| (c, whole.pages_of(0, c))).find(|(_, p)| p.first() == Some(&page)).unwrap();
+    let (column, _) =
+        (0..whole.columns.len()).map(|c| (c, whole.pages_of(0, c))).find(|(_, p)| p.first() == Some(&page)).unwrap();
     let error = same.read_column(damaged.source(), 0, column).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Corrupt);
     assert!(error.message.contains("page 0 at offset"), "{error}");
@@ -140,7 +118,7 @@ fn damaged_pages_and_envelopes_are_noticed() {
 fn every_truncation_of_a_tree_is_an_error_or_reads_what_is_left() {
     let bytes = tree();
     for len in (0..bytes.len()).step_by(97) {
-        let _ = read_all(bytes[..len].to_vec());
+        let _ = fuzzing::file(bytes[..len].to_vec());
     }
     assert_eq!(File::open(bytes[..100].to_vec()).err().unwrap().kind, ErrorKind::Corrupt);
     assert_eq!(File::open(b"PK\x03\x04 no ROOT file".to_vec()).err().unwrap().kind, ErrorKind::Format);
@@ -181,4 +159,21 @@ fn a_directory_that_contains_itself_is_an_error() {
     let error = File::open(bytes).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Corrupt);
     assert!(error.message.contains("contains itself"), "{error}");
+}
+
+#[test]
+fn damaged_tree_objects_and_baskets_give_errors_not_panics() {
+    let file = File::open(tree()).unwrap();
+    let key = file.key("folder/events").unwrap();
+    let object = file.object(key, &mut Expander::default()).unwrap();
+    let key_len = key.key_len as usize;
+    assert!(fuzzing::tree(&object, key_len).is_ok());
+    let sound = mutated(&object, 20_000, |bytes| fuzzing::tree(&bytes, key_len).is_ok());
+    assert!((1..20_000).contains(&sound), "{sound} read");
+    let bytes = tree();
+    for branch in &fuzzing::tree(&object, key_len).unwrap().branches {
+        let range = branch.baskets[0];
+        let stored = &bytes[range.offset as usize..(range.offset + range.len) as usize];
+        mutated(stored, 4000, |bytes| fuzzing::basket(&bytes).is_ok());
+    }
 }

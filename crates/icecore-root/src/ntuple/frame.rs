@@ -35,10 +35,7 @@ pub(super) fn list_of<'a, T>(
     Ok((items, inner))
 }
 
-pub(super) fn list<'a, T>(
-    cursor: &mut Cursor<'a>,
-    read: impl FnMut(&mut Cursor<'a>) -> Result<T>,
-) -> Result<Vec<T>> {
+pub(super) fn list<'a, T>(cursor: &mut Cursor<'a>, read: impl FnMut(&mut Cursor<'a>) -> Result<T>) -> Result<Vec<T>> {
     list_of(cursor, read).map(|(items, _)| items)
 }
 

@@ -111,11 +111,15 @@ impl NTuple {
     /// Elements of a deferred column before its first page are zero. A suppressed column is `Unsupported` here: another
     /// representation of its field has the values.
     pub fn read_column(&self, source: &dyn ByteSource, cluster: usize, column: usize) -> Result<Vec<u8>> {
-        let kind = self.columns.get(column).ok_or_else(|| Error::new(ErrorKind::Invalid, format!("no column {column}")))?;
+        let kind =
+            self.columns.get(column).ok_or_else(|| Error::new(ErrorKind::Invalid, format!("no column {column}")))?;
         let listed = self.clusters.get(cluster).and_then(|c| c.columns.get(column));
         if listed.is_some_and(|listed| listed.first_element.is_none()) {
-            return Err(Error::new(ErrorKind::Unsupported, format!("column {column} is suppressed in cluster {cluster}"))
-                .hint("read the representation of its field that is not suppressed"));
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("column {column} is suppressed in cluster {cluster}"),
+            )
+            .hint("read the representation of its field that is not suppressed"));
         }
         let (mut expander, mut out, mut stored) = (Expander::default(), Vec::new(), Vec::new());
         for (number, page) in self.pages_of(cluster, column).iter().enumerate() {
@@ -132,6 +136,32 @@ impl NTuple {
         }
         Ok(out)
     }
+}
+
+/// Reads a header, a footer and a page list whose checksums are made right first.
+pub(crate) fn read_envelopes(parts: [&[u8]; 3]) -> Result<()> {
+    let [header, footer, list] = parts.map(envelope::sealed);
+    let mut schema = schema::Schema::default();
+    let names = read_header(&header, &mut schema)?;
+    let sum = envelope::checksum(&header)?;
+    let groups = read_footer(&footer, envelope::checksum(&footer).map(|_| sum)?, &mut schema);
+    let schema = schema.finish()?;
+    let (name, description, writer) = names;
+    let mut out = NTuple {
+        name,
+        description,
+        writer,
+        entries: 0,
+        fields: schema.fields,
+        columns: schema.columns,
+        aliases: schema.aliases,
+        clusters: Vec::new(),
+        pages: Vec::new(),
+    };
+    for group in groups? {
+        page_list::read(&list, sum, &group, &mut out)?;
+    }
+    out.check(u64::MAX)
 }
 
 fn read_page(source: &dyn ByteSource, page: &Page, mut stored: Vec<u8>) -> Result<Vec<u8>> {

@@ -103,7 +103,8 @@ fn reals(packed: &[u8], column: &Column, out: &mut [u8]) {
         }
         let code = word & ((1 << width) - 1);
         (word, held) = (word >> width, held - width);
-        let real = if truncated { f32::from_bits((code as u32) << (32 - width)) } else { (code as f64 * scale + low) as f32 };
+        let real =
+            if truncated { f32::from_bits((code as u32) << (32 - width)) } else { (code as f64 * scale + low) as f32 };
         value.copy_from_slice(&real.to_ne_bytes());
     }
 }
