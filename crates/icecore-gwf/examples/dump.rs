@@ -15,7 +15,8 @@ fn main() {
     for (i, channel) in found.channels.iter().enumerate() {
         for piece in &channel.pieces {
             let v = &piece.vect;
-            let text = format!("{}\t{:?}\t{}\t{}\t{}", channel.name, channel.kind, piece.frame, piece.start_ns, piece.dt);
+            let text =
+                format!("{}\t{:?}\t{}\t{}\t{}", channel.name, channel.kind, piece.frame, piece.start_ns, piece.dt);
             println!("{i}\t{text}\t{}\t{}\t{}\t{}", v.dtype.name(), v.n_data, v.compress, piece.unit);
             if let Some(to) = &to {
                 write(&file, piece, &format!("{to}/{i}_{}.bin", piece.frame));

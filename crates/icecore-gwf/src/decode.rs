@@ -22,13 +22,16 @@ pub fn vect_shape(bytes: &[u8]) -> Result<VectShape> {
     open(bytes).map(|(shape, ..)| shape)
 }
 
+/// Decodes a zlib stream (the first slice) that fills its output (the second) exactly.
+pub type Inflate<'a> = dyn FnMut(&[u8], &mut [u8]) -> Result<()> + 'a;
+
 /// Decodes the FrVect structure in `bytes` into `out`, in native byte order. `out` must have exactly the length of the
 /// elements, which must be of type `dtype`. `inflate` decodes a zlib stream that fills its output exactly.
 pub fn decode_vect(
     bytes: &[u8],
     dtype: VectType,
     out: &mut [u8],
-    inflate: &mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>,
+    inflate: &mut Inflate<'_>,
 ) -> Result<()> {
     let (shape, data, order) = open(bytes)?;
     let expected = usize::try_from(shape.n_data).ok().and_then(|n| n.checked_mul(shape.dtype.size()));
@@ -70,7 +73,7 @@ pub fn decode_vect(
 }
 
 /// An empty vector may have no stream at all.
-fn fill(data: &[u8], out: &mut [u8], inflate: &mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>) -> Result<()> {
+fn fill(data: &[u8], out: &mut [u8], inflate: &mut Inflate<'_>) -> Result<()> {
     if out.is_empty() { Ok(()) } else { inflate(data, out) }
 }
 

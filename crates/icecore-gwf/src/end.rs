@@ -23,7 +23,9 @@ pub(crate) fn read_end<S: ReadAt + ?Sized>(window: &mut Window<S>, format: Forma
     let mut cursor = Cursor::new(window.get(offset, len)?, format);
     let head = Head::parse(&mut cursor)?;
     if head.len != len {
-        return Err(corrupt(format!("no FrEndOfFile at offset {offset}: the file is truncated or still being written")));
+        return Err(corrupt(format!(
+            "no FrEndOfFile at offset {offset}: the file is truncated or still being written"
+        )));
     }
     let n_frames = cursor.u32()?;
     let n_bytes = cursor.long()?;

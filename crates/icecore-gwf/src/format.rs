@@ -35,7 +35,8 @@ impl Format {
     /// Reads the 40 bytes at the start of the file.
     pub fn parse(header: &[u8]) -> Result<Format> {
         let not = |what: &str| {
-            Error::new(ErrorKind::Format, format!("not a readable frame file: {what}")).hint("GWF versions 4, 6 and 8 are read")
+            Error::new(ErrorKind::Format, format!("not a readable frame file: {what}"))
+                .hint("GWF versions 4, 6 and 8 are read")
         };
         if header.get(..5) != Some(b"IGWD\0") {
             return Err(not("it does not begin with IGWD"));

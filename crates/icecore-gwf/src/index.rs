@@ -123,7 +123,8 @@ fn wanted(contents: &Contents, per_channel: usize, problems: &mut Vec<Problem>) 
     for (index, entry) in contents.entries.iter().enumerate() {
         let present = || entry.positions.iter().enumerate().filter(|(_, p)| **p != 0);
         if !names.insert(entry.name.as_str()) {
-            let error = Error::new(ErrorKind::Exists, format!("channel {} appears twice; the first is kept", entry.name));
+            let error =
+                Error::new(ErrorKind::Exists, format!("channel {} appears twice; the first is kept", entry.name));
             problems.push(Problem::new(&error, &entry.name, present().next().map_or(0, |(_, p)| *p)));
             continue;
         }

@@ -16,7 +16,11 @@ use crate::window::Window;
 const MAX_STRUCTURE: u64 = 1 << 22;
 
 /// Walks all structures. What cannot be read is reported in `problems`; the scan ends at the first length that lies.
-pub(crate) fn scan<S: ReadAt + ?Sized>(window: &mut Window<S>, format: Format, problems: &mut Vec<Problem>) -> Contents {
+pub(crate) fn scan<S: ReadAt + ?Sized>(
+    window: &mut Window<S>,
+    format: Format,
+    problems: &mut Vec<Problem>,
+) -> Contents {
     let mut contents = Contents::default();
     let mut at = FILE_HEADER;
     let mut seen = HashMap::new();
@@ -47,7 +51,10 @@ fn step<S: ReadAt + ?Sized>(
 ) -> Result<(u64, Option<Problem>)> {
     let head = Head::parse(&mut Cursor::new(window.get(at, format.head_len())?, format))?;
     if at.checked_add(head.len).is_none_or(|end| end > window.size) {
-        return Err(corrupt(format!("a structure of {} bytes at offset {at} exceeds the file of {}", head.len, window.size)));
+        return Err(corrupt(format!(
+            "a structure of {} bytes at offset {at} exceeds the file of {}",
+            head.len, window.size
+        )));
     }
     let known = contents.classes.iter().find(|(id, _)| *id == head.class).map(|(_, name)| name.as_str());
     let wanted = match (head.class, known) {

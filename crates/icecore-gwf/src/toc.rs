@@ -84,7 +84,9 @@ pub(crate) fn read_toc<S: ReadAt + ?Sized>(window: &mut Window<S>, format: Forma
     let contents = parse(&mut cursor, size)?;
     if contents.class("FrTOC") != Some(head.class) || contents.frames.len() != end.n_frames as usize {
         let (found, expected) = (contents.frames.len(), end.n_frames);
-        return Err(corrupt(format!("the structure at {offset} is not the table of {expected} frames (it lists {found})")));
+        return Err(corrupt(format!(
+            "the structure at {offset} is not the table of {expected} frames (it lists {found})"
+        )));
     }
     Ok(contents)
 }
@@ -102,7 +104,9 @@ fn parse(cursor: &mut Cursor, size: u64) -> Result<Contents> {
     for kind in [Kind::Adc, Kind::Proc, Kind::Sim] {
         channels(cursor, kind, frames.len(), &mut entries)?;
     }
-    if let Some(entry) = entries.iter().find(|e| e.positions.iter().any(|p| *p != 0 && (*p < FILE_HEADER || *p >= size))) {
+    if let Some(entry) =
+        entries.iter().find(|e| e.positions.iter().any(|p| *p != 0 && (*p < FILE_HEADER || *p >= size)))
+    {
         return Err(corrupt(format!("the position of {} lies outside the file", entry.name)));
     }
     for _ in 0..2 {

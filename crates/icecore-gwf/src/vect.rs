@@ -69,9 +69,8 @@ pub(crate) fn read_vect<S: ReadAt + ?Sized>(
     };
     let dtype = VectType::parse(fields.code)?;
     let behind = data_at.checked_add(fields.n_bytes).filter(|end| *end < head.len);
-    let behind = behind.ok_or_else(|| {
-        corrupt(format!("FrVect: {} bytes of data in a structure of {}", fields.n_bytes, head.len))
-    })?;
+    let behind = behind
+        .ok_or_else(|| corrupt(format!("FrVect: {} bytes of data in a structure of {}", fields.n_bytes, head.len)))?;
     let tail = window.get(offset.saturating_add(behind), head.len - behind)?;
     let mut vect = read_tail(Cursor::new(tail, format), fields, dtype)?;
     (vect.offset, vect.len) = (offset, head.len);

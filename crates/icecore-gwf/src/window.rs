@@ -23,7 +23,8 @@ impl<'a, S: ReadAt + ?Sized> Window<'a, S> {
     /// The `len` bytes at `offset`.
     pub fn get(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
         let end = offset.checked_add(len).filter(|end| *end <= self.size && len <= MAX_READ);
-        let end = end.ok_or_else(|| corrupt(format!("{len} bytes at offset {offset} exceed the file of {}", self.size)))?;
+        let end =
+            end.ok_or_else(|| corrupt(format!("{len} bytes at offset {offset} exceed the file of {}", self.size)))?;
         if offset < self.start || end > self.start + self.bytes.len() as u64 {
             self.fill(offset, len.max(self.source.read_ahead() as u64).min(self.size - offset))?;
         }

@@ -47,7 +47,12 @@ pub(crate) fn expand(packed: &[u8], word: usize, out: &mut [u8]) -> Result<()> {
     }
 }
 
-fn expand_words<const N: usize>(packed: &[u8], field: usize, out: &mut [u8], to: impl Fn(u64) -> [u8; N]) -> Result<()> {
+fn expand_words<const N: usize>(
+    packed: &[u8],
+    field: usize,
+    out: &mut [u8],
+    to: impl Fn(u64) -> [u8; N],
+) -> Result<()> {
     let mut bits = Bits { bytes: packed, at: 0 };
     let (words, _) = out.as_chunks_mut::<N>();
     if words.is_empty() {

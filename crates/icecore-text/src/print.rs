@@ -248,7 +248,9 @@ impl<'a> Job<'a> {
             let special = cells.get(from..escaped).unwrap_or_default();
             before.note(special, changed);
             match &self.format.layout {
-                Layout::Fixed { template, cells, .. } => self.fixed(template, cells, row, special, changed, before, out)?,
+                Layout::Fixed { template, cells, .. } => {
+                    self.fixed(template, cells, row, special, changed, before, out)?
+                }
                 Layout::Delimited { separator, .. } => {
                     self.delimited(*separator as u8, row, special, changed, before, out)?
                 }

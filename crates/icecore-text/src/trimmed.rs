@@ -10,7 +10,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::escapes::Escapes;
 use crate::format::{Format, Layout};
 use crate::parse::parse_full;
-use crate::parsed::Parsed;
+use crate::parse_output::Parsed;
 use crate::print::print_full;
 use crate::values::{Values, View};
 
@@ -90,12 +90,7 @@ pub fn pad_rows(template: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// Parses rows that may lack spaces at their ends. `format`: that of the padded ones.
-pub(crate) fn parse(
-    format: &Format,
-    text: &[u8],
-    last: bool,
-    checked: bool,
-) -> Result<(Parsed, Vec<Vec<Values>>)> {
+pub(crate) fn parse(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
     let Layout::Fixed { template, cells, .. } = &format.layout else { return parse_full(format, text, last, checked) };
     let padded = Padded::of(template, text, last);
     let (mut parsed, behind) = parse_full(format, &padded.text, last, checked)?;

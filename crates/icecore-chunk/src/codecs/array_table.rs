@@ -9,12 +9,15 @@ use crate::codecs::own::byteplanes::BytePlanes;
 use crate::codecs::own::choice::Choice;
 use crate::codecs::own::fpc::Fpc;
 use crate::codecs::own::predict::Predict;
+use crate::codecs::own::root_basket::RootBasket;
+use crate::codecs::own::root_page::RootPage;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
     matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
+        || matches!(name, "icecore.root_basket" | "icecore.root_page")
 }
 
 /// The codec of this name for elements of `dtype` in an array of this fill value (one element, native order); `None` for a
@@ -29,6 +32,8 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
         "icecore.fpc" => Arc::new(Fpc::parse(ext, dtype)?),
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
+        "icecore.root_basket" => Arc::new(RootBasket::parse(ext, dtype)?),
+        "icecore.root_page" => Arc::new(RootPage::parse(ext, dtype)?),
         _ => return Ok(None),
     };
     Ok(Some(codec))
