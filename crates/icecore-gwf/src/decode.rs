@@ -27,12 +27,7 @@ pub type Inflate<'a> = dyn FnMut(&[u8], &mut [u8]) -> Result<()> + 'a;
 
 /// Decodes the FrVect structure in `bytes` into `out`, in native byte order. `out` must have exactly the length of the
 /// elements, which must be of type `dtype`. `inflate` decodes a zlib stream that fills its output exactly.
-pub fn decode_vect(
-    bytes: &[u8],
-    dtype: VectType,
-    out: &mut [u8],
-    inflate: &mut Inflate<'_>,
-) -> Result<()> {
+pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut Inflate<'_>) -> Result<()> {
     let (shape, data, order) = open(bytes)?;
     let expected = usize::try_from(shape.n_data).ok().and_then(|n| n.checked_mul(shape.dtype.size()));
     if shape.dtype != dtype || expected != Some(out.len()) {
