@@ -72,6 +72,7 @@ impl TextFormat {
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
         result.set_item("lost", misfits(py, &parsed.lost)?)?;
         result.set_item("junk", misfits(py, &parsed.junk)?)?;
+        result.set_item("words", parsed.junk.iter().map(|misfits| misfits.words).collect::<Vec<_>>())?;
         result.set_item("columns", Py::new(py, Columns::new(parsed.columns, behind))?)?;
         Ok(result)
     }

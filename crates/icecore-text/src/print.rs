@@ -29,7 +29,7 @@ const MANY: usize = 512;
 /// `Corrupt` where columns, escapes and format don't belong together.
 pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
     match trimmed::plain(format) {
-        Some(plain) => trimmed::print(&plain, columns, escapes),
+        Some(plain) => trimmed::print(&plain, columns, escapes, print_full),
         None => print_full(format, columns, escapes),
     }
 }
@@ -248,7 +248,9 @@ impl<'a> Job<'a> {
             let special = cells.get(from..escaped).unwrap_or_default();
             before.note(special, changed);
             match &self.format.layout {
-                Layout::Fixed { template, cells, .. } => self.fixed(template, cells, row, special, changed, before, out)?,
+                Layout::Fixed { template, cells, .. } => {
+                    self.fixed(template, cells, row, special, changed, before, out)?
+                }
                 Layout::Delimited { separator, .. } => {
                     self.delimited(*separator as u8, row, special, changed, before, out)?
                 }
