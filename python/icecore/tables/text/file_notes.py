@@ -21,7 +21,7 @@ def told(state: FileState) -> Iterator[tuple[str, str]]:
     if state.outside is not None:
         count, row, cell = state.outside
         shown = decoded(cell).strip()[:_SHOWN]
-        yield name, f"{plural(count, 'row')} with bytes in no column, from row {row} on: {shown!r}"
+        yield name, f"bytes in no column vary in {plural(count, 'row')}, from row {row} on: {shown!r}"
     for column, (count, cell) in [*state.junk.items(), *state.lost.items()]:
         title, shown = state.columns[column]["name"], decoded(cell).strip()[:_SHOWN]
         yield name, f"{plural(count, 'cell')} of column {title} kept as text, no values: {shown!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class FileState:
         self.most = BLOCK
         self.escaped = self.lines = self.odd = 0
         self.shown = ""
+        #: column → how many of its cells are words where it holds numbers or times
+        self.words: Counter[int] = Counter()
         #: rows with bytes in no column, the first of them, and those bytes
         self.outside: tuple[int, int, bytes] | None = None
         self._counted: Counted | None = None
@@ -99,6 +102,7 @@ class FileState:
             self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
         for column, count, _, cell in parsed["junk"]:
             more(self.junk, column, count, cell)
+        self.words.update(dict(enumerate(parsed.get("words", ()))))
         if (found := parsed.get("outside")) is not None:
             count, row, cell = found
             before, first, shown = self.outside or (0, start + row, cell)
@@ -111,7 +115,7 @@ class FileState:
         rows = self.source["rows"][1] - self.source["rows"][0]
         return [
             column
-            for column, (count, _) in self.junk.items()
+            for column, count in self.words.items()
             if self.spec.fields[column].kind == "any" and count * _WORDS > rows
         ]
 
