@@ -44,7 +44,7 @@ def wrong(ours: dict[str, Any], branch: Any, folder: Path) -> str | None:
     if ours["kind"] == "record":
         table = branch.array(library="np")
         for (name, dtype, shape), raw in zip(ours["fields"], parts, strict=True):
-            field = table[name] if isinstance(table, dict) else table[name]
+            field = table[name]
             if not same(np.frombuffer(raw, dtype).reshape(-1, *shape), field):
                 return f"member {name}"
         return None
@@ -57,7 +57,8 @@ def wrong(ours: dict[str, Any], branch: Any, folder: Path) -> str | None:
     if not np.array_equal(np.frombuffer(parts[1], "u4"), ak.to_numpy(ak.num(array, axis=1))):
         return "counts"
     expected = ak.to_numpy(ak.flatten(array, axis=1))
-    return None if same(content, expected.reshape(content.shape) if not len(content) else expected) else "content"
+    expected = expected if len(content) else expected.reshape(content.shape)
+    return None if same(content, expected) else "content"
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
@@ -134,7 +135,8 @@ def compare_ntuple(ours: dict[str, Any], ntuple: Any, folder: Path, label: str, 
                 counts["equal column in a cluster"] += 1
             else:
                 counts["WRONG column"] += 1
-                print(f"{name}: {len(raw)} bytes {raw[:16].hex()}, uproot {expected.dtype}{expected.shape} {expected[:4]}")
+                theirs = f"{expected.dtype}{expected.shape} {expected[:4]}"
+                print(f"{name}: {len(raw)} bytes {raw[:16].hex()}, uproot {theirs}")
 
 
 def same_column(raw: bytes, column: dict[str, Any], expected: np.ndarray) -> bool:

@@ -3,7 +3,8 @@
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::cursor::Cursor;
-use crate::format::{ByteOrder, Format, Head};
+use crate::format::{ByteOrder, Format};
+use crate::head::Head;
 use crate::problem::corrupt;
 use crate::vect::VectHead;
 use crate::vect_type::VectType;

@@ -3,7 +3,8 @@
 use icecore_grid::Result;
 
 use crate::cursor::Cursor;
-use crate::format::{Format, Head};
+use crate::format::Format;
+use crate::head::Head;
 use crate::problem::corrupt;
 use crate::source::ReadAt;
 use crate::window::Window;

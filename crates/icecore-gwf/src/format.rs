@@ -1,9 +1,6 @@
-//! File header and structure headers.
+//! File header: version and byte order.
 
 use icecore_grid::{Error, ErrorKind, Result};
-
-use crate::cursor::Cursor;
-use crate::problem::corrupt;
 
 /// Bytes before the first structure.
 pub(crate) const FILE_HEADER: u64 = 40;
@@ -19,16 +16,6 @@ pub enum ByteOrder {
 pub struct Format {
     pub version: u8,
     pub order: ByteOrder,
-}
-
-/// The header of a structure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub len: u64,
-    /// 1 if the structure ends with a checksum (version 8).
-    pub check: u8,
-    pub class: u16,
-    pub instance: u32,
 }
 
 impl Format {
@@ -68,18 +55,5 @@ impl Format {
             6 => 42,
             _ => 46,
         }
-    }
-}
-
-impl Head {
-    pub fn parse(cursor: &mut Cursor) -> Result<Head> {
-        let version = cursor.format.version;
-        let len = cursor.long()?;
-        let (check, class) = if version >= 8 { (cursor.u8()?, u16::from(cursor.u8()?)) } else { (0, cursor.u16()?) };
-        let instance = if version < 6 { u32::from(cursor.u16()?) } else { cursor.u32()? };
-        if len < cursor.format.head_len() {
-            return Err(corrupt(format!("a structure of {len} bytes is shorter than its header")));
-        }
-        Ok(Head { len, check, class, instance })
     }
 }

@@ -9,6 +9,7 @@ mod cursor;
 mod decode;
 mod end;
 mod format;
+mod head;
 mod index;
 mod problem;
 mod scan;

@@ -6,7 +6,8 @@ use icecore_grid::Result;
 
 use crate::channel;
 use crate::cursor::Cursor;
-use crate::format::{FILE_HEADER, Format, Head};
+use crate::format::{FILE_HEADER, Format};
+use crate::head::Head;
 use crate::problem::{Problem, corrupt};
 use crate::source::ReadAt;
 use crate::toc::{Contents, Entry, Frame, Kind, frame_times};

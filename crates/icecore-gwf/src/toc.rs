@@ -4,7 +4,8 @@ use icecore_grid::Result;
 
 use crate::cursor::Cursor;
 use crate::end::End;
-use crate::format::{FILE_HEADER, Format, Head};
+use crate::format::{FILE_HEADER, Format};
+use crate::head::Head;
 use crate::problem::corrupt;
 use crate::source::ReadAt;
 use crate::toc_events::events;

@@ -3,7 +3,7 @@
 use icecore_grid::Result;
 
 use crate::cursor::Cursor;
-use crate::format::Head;
+use crate::head::Head;
 use crate::problem::corrupt;
 use crate::source::ReadAt;
 use crate::vect_type::VectType;

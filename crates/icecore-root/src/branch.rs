@@ -8,8 +8,7 @@ use crate::cursor::{Cursor, Within, corrupt, unsupported};
 use crate::embedded::{self, Embedded};
 use crate::interpretation::Interpretation;
 use crate::leaf::{self, Leaf};
-use crate::object::{Buffer, Object, Pointer, finish, header, skip, t_named, t_obj_array};
-use crate::tree::whole;
+use crate::object::{Buffer, Object, Pointer, finish, header, skip, t_named, t_obj_array, whole};
 
 /// Branches within branches.
 const MAX_DEPTH: usize = 64;

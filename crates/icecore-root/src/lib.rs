@@ -11,6 +11,7 @@ mod directory;
 mod dtype;
 mod embedded;
 mod file;
+mod interpret;
 mod interpretation;
 mod key;
 mod leaf;

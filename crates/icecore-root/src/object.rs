@@ -176,3 +176,11 @@ pub(crate) fn t_obj_array<'a>(
     }
     finish(cursor, head)
 }
+
+/// A count that old versions store as a double.
+pub(crate) fn whole(value: f64) -> Result<u64> {
+    if value >= 0.0 && value.fract() == 0.0 && value < 9e15 {
+        return Ok(value as u64);
+    }
+    Err(corrupt(format!("{value} entries")))
+}

@@ -4,8 +4,8 @@ use icecore_grid::Result;
 
 use crate::branch::{Branch, Collector, read_branches, skip_io_features};
 use crate::cursor::{Cursor, Within, corrupt, unsupported};
-use crate::interpretation::interpret;
-use crate::object::{Buffer, Header, header, skip, t_named};
+use crate::interpret::interpret;
+use crate::object::{Buffer, Header, header, skip, t_named, whole};
 use crate::streamer::Streamers;
 
 /// A tree.
@@ -83,12 +83,4 @@ fn counts(cursor: &mut Cursor, head: Header) -> Result<u64> {
         skip_io_features(cursor)?;
     }
     Ok(entries)
-}
-
-/// A count that old versions store as a double.
-pub(crate) fn whole(value: f64) -> Result<u64> {
-    if value >= 0.0 && value.fract() == 0.0 && value < 9e15 {
-        return Ok(value as u64);
-    }
-    Err(corrupt(format!("{value} entries")))
 }

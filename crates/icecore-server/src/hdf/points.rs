@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::nest::Nest;
 use super::object::opened;
 use super::select::{Reading, wants_bytes};
-use super::{query, reply, value};
+use super::{body, elements, query, reply};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
@@ -62,15 +62,15 @@ fn read(reading: &Reading, coordinates: &[u64], rank: usize, as_bytes: bool) -> 
     let selection = Selection::points(&reading.dataset.view.meta().shape, &columns)?;
     let values = reading.narrowed(reading.whole(&selection)?)?;
     if as_bytes {
-        return Ok(value::binary(reading.encoded(values)?));
+        return Ok(body::binary(reading.encoded(values)?));
     }
     let mut out = String::from("{\"value\":");
     if values.is_empty() {
         out.push_str("[]");
     }
-    value::elements(reading, &values, &mut Nest::new(&[values.len() as u64]), &mut out)?;
+    elements::elements(reading, &values, &mut Nest::new(&[values.len() as u64]), &mut out)?;
     out.push_str(",\"hrefs\":[]}");
-    Ok(value::json(out))
+    Ok(body::json(out))
 }
 
 fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {

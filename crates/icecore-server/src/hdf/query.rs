@@ -19,7 +19,7 @@ use super::nest::Nest;
 use super::object::opened;
 use super::reply::plain;
 use super::select::{Reading, wants_bytes};
-use super::value;
+use super::{body, elements};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
@@ -63,7 +63,7 @@ pub(super) async fn elements(
             for part in hits.parts {
                 out.extend_from_slice(&reading.encoded(reading.narrowed(part)?)?);
             }
-            return Ok(value::binary(out));
+            return Ok(body::binary(out));
         }
         let mut nest = Nest::new(&[hits.indices.len() as u64]);
         let mut out = String::from("{\"value\":");
@@ -71,10 +71,10 @@ pub(super) async fn elements(
             out.push_str("[]");
         }
         for part in hits.parts {
-            value::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
+            elements::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
         }
         out.push_str(&format!(",\"index\":{},\"hrefs\":[]}}", json!(hits.indices)));
-        Ok(value::json(out))
+        Ok(body::json(out))
     })
     .await
 }

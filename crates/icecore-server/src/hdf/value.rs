@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
 use bytes::Bytes;
 use icecore::grid::Result;
-use icecore::session::{Picks, Values};
+use icecore::session::Picks;
 
 use super::nest::{Nest, empty};
 use super::object::opened;
 use super::query;
 use super::select::{Reading, wants_bytes};
-use super::text;
+use super::{body, elements};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
@@ -47,7 +46,7 @@ pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, 
     let app = Arc::clone(&reading.app);
     if wants_bytes(headers) {
         let length = reading.length(picks.len());
-        return Ok(binary(stream::body(&app, bytes(reading, picks), length).await?));
+        return Ok(body::binary(stream::body(&app, bytes(reading, picks), length).await?));
     }
     let limit = app.config.limits.json_elements;
     if picks.len() > limit {
@@ -57,21 +56,7 @@ pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, 
         ));
     }
     let reduce = params.flag("reduce_dim");
-    Ok(json(stream::body(&app, texts(reading, picks, reduce), None).await?))
-}
-
-pub(super) fn binary(body: impl IntoResponse) -> Response {
-    typed(body, "application/octet-stream")
-}
-
-pub(super) fn json(body: impl IntoResponse) -> Response {
-    typed(body, "application/json")
-}
-
-fn typed(body: impl IntoResponse, kind: &'static str) -> Response {
-    let mut answer = body.into_response();
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
+    Ok(body::json(stream::body(&app, texts(reading, picks, reduce), None).await?))
 }
 
 /// The blocks of a selection.
@@ -102,20 +87,9 @@ fn texts(reading: Reading, picks: Picks, reduce: bool) -> Blocks {
     let middle = parts.map(move |part| {
         let values = reading.narrowed(reading.whole(&part.selection()?)?)?;
         let mut out = String::with_capacity(TEXT_BLOCK.min(8 * values.bytes.len() + 2));
-        elements(&reading, &values, &mut nest, &mut out)?;
+        elements::elements(&reading, &values, &mut nest, &mut out)?;
         Ok(Bytes::from(out))
     });
     let (begun, ended) = (Bytes::from(begun), Bytes::from_static(b",\"hrefs\":[]}"));
     Box::new(std::iter::once(Ok(begun)).chain(middle).chain(std::iter::once(Ok(ended))))
-}
-
-/// Elements at their places in nested lists.
-pub(super) fn elements(reading: &Reading, values: &Values, nest: &mut Nest, out: &mut String) -> Result<()> {
-    let h5 = reading.h5();
-    for element in values.bytes.chunks_exact(h5.size().max(1)) {
-        nest.open(out);
-        text::one(element, &h5, values, reading.not_finite, out)?;
-        nest.close(out);
-    }
-    Ok(())
 }

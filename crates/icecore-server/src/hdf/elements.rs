@@ -1,0 +1,19 @@
+//! Elements as JSON, at their places in nested lists.
+
+use icecore::grid::Result;
+use icecore::session::Values;
+
+use super::nest::Nest;
+use super::select::Reading;
+use super::text;
+
+/// Elements at their places in nested lists.
+pub(super) fn elements(reading: &Reading, values: &Values, nest: &mut Nest, out: &mut String) -> Result<()> {
+    let h5 = reading.h5();
+    for element in values.bytes.chunks_exact(h5.size().max(1)) {
+        nest.open(out);
+        text::one(element, &h5, values, reading.not_finite, out)?;
+        nest.close(out);
+    }
+    Ok(())
+}
