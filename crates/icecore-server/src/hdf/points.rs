@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::nest::Nest;
 use super::object::opened;
 use super::select::{Reading, wants_bytes};
-use super::{body, elements, query, reply};
+use super::{body, elements, query, reply, value};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
