@@ -1,4 +1,4 @@
-//! The table of our own array→bytes codecs. A new one is a file and a row here.
+//! The table of array→bytes codecs. A new one is a file and a row here.
 
 use std::sync::Arc;
 
@@ -8,13 +8,18 @@ use super::array_codec::ArrayCodec;
 use super::byteplanes::BytePlanes;
 use super::choice::Choice;
 use super::fpc::Fpc;
+use super::nested_shard::NestedShard;
+use super::packed_bits::PackedBits;
 use super::predict::Predict;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
-    matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
+    matches!(
+        name,
+        "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict" | "packbits" | "sharding_indexed"
+    )
 }
 
 /// The codec of this name for elements of `dtype` in an array of this fill value (one element, native order); `None` for a
@@ -29,6 +34,8 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
         "icecore.fpc" => Arc::new(Fpc::parse(ext, dtype)?),
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
+        "packbits" => Arc::new(PackedBits::parse(ext, dtype)?),
+        "sharding_indexed" => Arc::new(NestedShard::parse(ext, dtype, fill)?),
         _ => return Ok(None),
     };
     Ok(Some(codec))

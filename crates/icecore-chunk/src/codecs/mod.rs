@@ -38,8 +38,10 @@ mod lz4;
 mod lz4_runs;
 mod lzf;
 mod lzma;
+mod nested_shard;
 mod numpy_cast;
 mod packbits;
+mod packed_bits;
 mod pco;
 #[cfg(target_arch = "x86_64")]
 mod pco_page;
@@ -48,6 +50,7 @@ mod pco_table;
 mod planes;
 mod predict;
 mod real;
+mod reshape;
 mod scale_offset;
 mod scan;
 mod shuffle;
