@@ -10,7 +10,7 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python lint bench fuzz docs build clean
+.PHONY: help demo test test-rust test-python lint bench fuzz docs docs-rust build clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -48,6 +48,8 @@ lint: build  ## formatters, linters, types, module cycles
 	$(BIN)/ruff format --check python tests bench tools
 	$(BIN)/mypy
 	$(BIN)/python tools/cycles.py
+	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/docs/charts.py --check
 
 bench: build  ## every measured claim beside its peers, as a table in bench/RESULTS.md
 	$(BIN)/python bench/run.py all
@@ -56,7 +58,14 @@ bench: build  ## every measured claim beside its peers, as a table in bench/RESU
 fuzz:  ## libFuzzer on everything that parses untrusted bytes (needs a nightly toolchain and cargo-fuzz)
 	export ASAN_OPTIONS=detect_odr_violation=0; cd fuzz && for t in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; done
 
-docs: build  ## the Rust API's pages
+docs: build  ## the documentation site in site/, strictly: a warning is an error
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group docs
+	$(BIN)/python tools/docs/charts.py
+	$(BIN)/python tools/docs/pages.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+	@echo "open site/index.html"
+
+docs-rust:  ## the Rust API's pages
 	cargo doc --workspace --no-deps --exclude icecore-python
 
 clean:  ## forget every build

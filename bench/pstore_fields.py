@@ -54,10 +54,10 @@ def _write(path: Path, quick: bool) -> dict[str, Any]:
 
 
 def _of(path: Path, source: Path) -> list[dict[str, Any]]:
-    from icecore.linkedread import linked_readers
-    from icecore.sourcing import gather
+    from icecore.ingest.linked_read import linked_readers
+    from icecore.ingest.resolve_sources import gather
 
-    good, _ = gather(str(source))
+    good = gather(str(source)).indexed
     entries = [e for s in good for e in s.arrays.arrays.values() if e.dtype.kind == "f" and e.nbytes >= LEAST]
     found = []
     for entry, read in zip(entries, linked_readers(entries), strict=True):
@@ -79,7 +79,7 @@ def _keep(
     """A file of the field. `simulated`: a quantity of a simulation; `lattice`: the step of one whose values
     are multiples of it; `unpacked`: made from 16-bit integers; `strain`: of a detector.
     """
-    from icecore import layout
+    from icecore.layout import layout
 
     row = values[:1].nbytes
     values = values[: max(MOST // max(row, 1), 1)]

@@ -73,18 +73,18 @@ def figures(array: Any) -> dict[str, float]:
     """Times of one array, and what they bought."""
     wall: dict[int | None, list[float]] = {k: [] for k in BYTES}
     cpu = dict.fromkeys(BYTES, 0.0)
-    exact, part = array.read(), array.read(bytes=2)
+    exact, part = array.read(), array.read(leading_bytes=2)
     for _ in range(int(min(max(VOLUME // array.nbytes, LEAST), MOST))):
         for k in BYTES:
             began, used = time.perf_counter(), cpu_seconds()
-            values = array.read(bytes=k)
+            values = array.read(leading_bytes=k)
             wall[k].append(time.perf_counter() - began)
             cpu[k] += cpu_seconds() - used
             del values
     error = largest(exact, part)
-    assert error <= array.bound(bytes=2), (array.path, error, array.bound(bytes=2))
+    assert error <= array.bound(leading_bytes=2), (array.path, error, array.bound(leading_bytes=2))
     every, two = (statistics.median(wall[k]) for k in BYTES)
-    fetched = [array.plan(bytes=k).bytes_fetched for k in BYTES]
+    fetched = [array.plan(leading_bytes=k).bytes_fetched for k in BYTES]
     found = (
         array.nbytes / 1e6,
         every * 1e3,

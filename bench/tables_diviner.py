@@ -1,7 +1,7 @@
 """18 Diviner tables, the rows of 0.1° of longitude with all 33 columns: beside zstd | awk, DuckDB, Polars.
 
 `python bench/tables_diviner.py [SAMPLES] [FOLDER]`: SAMPLES of each table (189 rows each; ten minutes of the
-instrument are 4688, 500 the default), made by `icecore.demo.rdr`, ten minutes apart, and packed from what
+instrument are 4688, 500 the default), made by `icecore.samples.rdr`, ten minutes apart, and packed from what
 zstd made of them; files that are there are used again. Parquet (zstd, one file a table, pyarrow's row groups)
 has the same columns and types. Files lie in the page cache; the best of five runs counts, in wall and CPU
 time (all threads and children). "text" is bytes of text over the time: what a filter of the text would have
@@ -21,8 +21,8 @@ from pathlib import Path
 
 import icecore
 import numpy as np
-from icecore.demo import rdr
-from icecore.tables.restore import sources
+from icecore.samples import rdr
+from icecore.tables.text.restore import sources
 
 FILES = 18
 REPEAT = 5

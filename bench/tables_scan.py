@@ -117,7 +117,7 @@ def main() -> int:
             walls, cpus = best["polars"][0] / wall, best["polars"][1] / cpu
             figures = f"{wall * 1e3:9.2f} ms {walls:7.2f} x polars   CPU {cpu * 1e3:9.2f} ms {cpus:7.2f} x"
             print(f"  {name.ljust(20)} {figures}")
-    scan = icecore.open(repo).table("/t").scanning(OUT, WHERE)
+    scan = icecore.open(repo).table("/t").scan(OUT, WHERE)
     scan.count()
     print(scan.report())
     return 0

@@ -112,7 +112,7 @@ def chain(arrays: Any) -> dict[str, int]:
 def icecore(params: dict[str, Any], meter: Meter) -> dict[str, int]:
     import icecore
     import icecore._icecore
-    import icecore.repo
+    import icecore.repository.repo
 
     names = ["/" + name for name in tracks.names()]
     touch(params["raw_mb"])

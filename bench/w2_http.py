@@ -183,7 +183,7 @@ def everything(
 def icecore_reader(params: dict[str, Any]) -> Callable[[list[str], slice], list[Any]]:
     import icecore
     import icecore._icecore
-    import icecore.repo
+    import icecore.repository.repo
 
     if not params["icecore"]:
         raise Absent("icecore was not there when the file was linked")

@@ -22,7 +22,11 @@ LABELS = {"import": "import"}
 PACKAGES = ["numpy", "h5py", "zarr", "icechunk", "tensorstore", "virtualizarr", "hidefix"]
 SIDES = [
     Side("icecore", "load", args={"modules": ["icecore"]}),
-    Side("icecore, ready to open", "load", args={"modules": ["icecore", "icecore.repo", "icecore._icecore"]}),
+    Side(
+        "icecore, ready to open",
+        "load",
+        args={"modules": ["icecore", "icecore.repository.repo", "icecore._icecore"]},
+    ),
     *(Side(name, "load", 5, args={"modules": [name]}) for name in PACKAGES),
 ]
 GOALS = [
@@ -33,7 +37,7 @@ GOALS = [
 
 def prepare(params: dict[str, Any], meter: Meter) -> dict[str, Any]:
     """Imports everything once, so that compiled modules are on disk and in the page cache."""
-    for name in ["icecore.repo", "icecore._icecore", *PACKAGES]:
+    for name in ["icecore.repository.repo", "icecore._icecore", *PACKAGES]:
         with contextlib.suppress(ImportError):
             import_module(name)
     return {}

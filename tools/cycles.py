@@ -1,4 +1,5 @@
-"""Fails when modules import each other in a circle, in a Rust crate or in the Python package.
+"""Fails when modules import each other in a circle, in a Rust crate or in the Python package, or when a room
+of the Python package imports from a room above it (`ROOMS`).
 
 Rust: `use` lines are resolved through `pub use` re-exports, so `use super::Query` counts as an edge to the
 file that defines `Query`. Python: every import counts, also those inside functions; `if TYPE_CHECKING:`
@@ -14,6 +15,30 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 Graph = dict[str, set[str]]
+
+#: rooms of the Python package, from the ground up: a room imports only from itself and from those before it
+ROOMS = (
+    "errors",
+    "samples",
+    "filesystem",
+    "display",
+    "repository",
+    "sources",
+    "codecs",
+    "layout",
+    "analyzer",
+    "writing",
+    "export",
+    "tables",
+    "timeseries",
+    "ingest",
+    "integrations",
+    "demo",
+    "studies",
+    "cli",
+)
+#: modules at the root that any room may import, or that import any room
+ROOT_MODULES = ("__init__", "__main__", "_icecore")
 
 
 def rust_graph(src: Path) -> Graph:
@@ -137,6 +162,41 @@ def cycles(graph: Graph) -> list[list[str]]:
     return found
 
 
+def room(module: str) -> str:
+    """The folder of a module of the package, or the module at its root."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def upward(graph: Graph) -> list[str]:
+    """Imports from a higher room, and modules in rooms that `ROOMS` lacks."""
+    found = []
+    for module, targets in sorted(graph.items()):
+        here = room(module)
+        if here in ROOT_MODULES:
+            continue
+        if here not in ROOMS:
+            found.append(f"{module} is in a room that tools/cycles.py does not list")
+            continue
+        above = set(ROOMS[ROOMS.index(here) + 1 :])
+        found += [f"{module} imports {t}, which is above it" for t in sorted(targets) if room(t) in above]
+    return found
+
+
+def floors(graph: Graph) -> tuple[int, int]:
+    """(rooms, floors): the longest chain of rooms that import each other."""
+    below: Graph = {}
+    for module, targets in graph.items():
+        if room(module) not in ROOT_MODULES:
+            others = {room(t) for t in targets} - {room(module), *ROOT_MODULES}
+            below.setdefault(room(module), set()).update(others)
+    height: dict[str, int] = {}
+    for name in ROOMS:
+        if name in below:
+            height[name] = 1 + max((height.get(other, 0) for other in below[name]), default=0)
+    return len(below), max(height.values(), default=0)
+
+
 def main() -> int:
     graphs = {f"crates/{src.parent.name}": rust_graph(src) for src in sorted(ROOT.glob("crates/*/src"))}
     graphs["python/src"] = rust_graph(ROOT / "python" / "src")
@@ -144,9 +204,14 @@ def main() -> int:
     bad = [(place, cycle) for place, graph in graphs.items() for cycle in cycles(graph)]
     for place, cycle in bad:
         print(f"{place}: modules import each other in a circle: {', '.join(sorted(cycle))}", file=sys.stderr)
-    if not bad:
-        print(f"no cycles in {sum(len(g) for g in graphs.values())} modules")
-    return bool(bad)
+    wrong = upward(graphs["python/icecore"])
+    for line in wrong:
+        print(f"python/icecore: {line}", file=sys.stderr)
+    if not bad and not wrong:
+        rooms, high = floors(graphs["python/icecore"])
+        modules = sum(len(g) for g in graphs.values())
+        print(f"no cycles in {modules} modules; {rooms} rooms on {high} floors, no import runs upward")
+    return bool(bad or wrong)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 
 use std::sync::LazyLock;
 
-use icecore_chunk::{Chain, Class, DType, Scratch, candidates};
+use icecore_chunk::{Chain, CostClass, DType, Scratch, candidates};
 use libfuzzer_sys::fuzz_target;
 
 fn chains() -> Vec<Chain> {
     let mut chains = Vec::new();
     for dtype in [DType::Float32, DType::Float64, DType::Int16, DType::UInt8] {
-        for candidate in candidates(&dtype, 2, false).iter().filter(|c| c.class != Class::Slow) {
+        for candidate in candidates(&dtype, 2, false).iter().filter(|c| c.class != CostClass::Slow) {
             let fill = vec![0; dtype.size()];
             chains.push(Chain::parse(&candidate.codecs, &dtype, &fill).expect("candidates are right"));
         }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use flate2::{Decompress, FlushDecompress, Status};
-use icecore_chunk::{Chain, DType, Job, Scratch, decode_two};
+use icecore_chunk::{Chain, DType, Job, Scratch, decode_pair};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fuzz_target!(|input: (&[u8], &[u8])| {
     let shapes = [[out.len() as u64], [other.len() as u64]];
     let job = |stored, shape, out| Job { chain: &chain, stored, planes: usize::MAX, shape, wanted: (0, u64::MAX), out };
     let jobs = [job(&first.0, &shapes[0], &mut out), job(&second.0, &shapes[1], &mut other)];
-    let [done, next] = decode_two(jobs, &mut Scratch::new());
+    let [done, next] = decode_pair(jobs, &mut Scratch::new());
     for ((_, text, ended), done, out) in [(first, done, out), (second, next, other)] {
         // A stream that isn't there has no chunk.
         if !text.is_empty() {

@@ -42,7 +42,7 @@ fn inferred(choices: u8, sample: &[u8]) -> Option<Format> {
         if choices & 128 != 0 {
             cells.extend(between);
         }
-        Layout::Fixed { template: sample[..=sample.iter().position(|b| *b == b'\n')?].to_vec(), cells }
+        Layout::Fixed { template: sample[..=sample.iter().position(|b| *b == b'\n')?].to_vec(), cells, trimmed: false }
     } else {
         Layout::Delimited { separator: char::from(separator), quotes: true, multiline }
     };

@@ -22,16 +22,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from icecore.analyzer.assay import assay
-    from icecore.analyzer.outcome import Assay
-    from icecore.array import Array
-    from icecore.group import Group
-    from icecore.linking import link
-    from icecore.packing import pack
-    from icecore.plan import Plan
-    from icecore.repo import Repo, create, open
-    from icecore.tables.table import Table
-    from icecore.writer import Writer
+    from icecore.analyzer.assay_result import Assay
+    from icecore.ingest.assay import assay
+    from icecore.ingest.link import link
+    from icecore.ingest.pack import pack
+    from icecore.repository.array import Array
+    from icecore.repository.group import Group
+    from icecore.repository.open import create, open
+    from icecore.repository.read_plan import Plan
+    from icecore.repository.repo import Repo
+    from icecore.tables.query.table import Table
+    from icecore.writing.writer import Writer
 
 __all__ = [
     "Array",
@@ -50,18 +51,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Array": "icecore.array",
-    "Assay": "icecore.analyzer.outcome",
-    "Group": "icecore.group",
-    "Plan": "icecore.plan",
-    "Repo": "icecore.repo",
-    "Table": "icecore.tables.table",
-    "Writer": "icecore.writer",
-    "assay": "icecore.analyzer.assay",
-    "create": "icecore.repo",
-    "link": "icecore.linking",
-    "open": "icecore.repo",
-    "pack": "icecore.packing",
+    "Array": "icecore.repository.array",
+    "Assay": "icecore.analyzer.assay_result",
+    "Group": "icecore.repository.group",
+    "Plan": "icecore.repository.read_plan",
+    "Repo": "icecore.repository.repo",
+    "Table": "icecore.tables.query.table",
+    "Writer": "icecore.writing.writer",
+    "assay": "icecore.ingest.assay",
+    "create": "icecore.repository.open",
+    "link": "icecore.ingest.link",
+    "open": "icecore.repository.open",
+    "pack": "icecore.ingest.pack",
 }
 
 

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use icecore::chunk::{
-    Block, Candidate, Choice, Class, DType, Elements, Goal, Measured, Options, State, candidates, choose, frontier,
-    measure, parse_fill, rivals,
+    Block, Candidate, Choice, CostClass, DType, Elements, Goal, Measurement, Options, State, candidates, choose,
+    frontier, measure, parse_fill, rivals,
 };
 use icecore::write::Data;
 use pyo3::prelude::*;
@@ -105,7 +105,7 @@ fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
         let named = |item: &Value| Candidate {
             label: item["label"].as_str().unwrap_or_default().to_owned(),
             codecs: item["codecs"].clone(),
-            class: Class::Usual,
+            class: CostClass::Usual,
             short: true,
             kin: None,
         };
@@ -114,14 +114,14 @@ fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
     let mut list = candidates(dtype, rank, wanted["portable"].as_bool().unwrap_or(false));
     match wanted["effort"].as_str() {
         Some("short") => list.retain(|c| c.short),
-        Some("fast") => list.retain(|c| c.class == Class::Fast),
-        Some("usual") => list.retain(|c| c.class != Class::Slow),
+        Some("fast") => list.retain(|c| c.class == CostClass::Fast),
+        Some("usual") => list.retain(|c| c.class != CostClass::Slow),
         _ => {}
     }
     list
 }
 
-fn figures(measured: &Measured) -> Value {
+fn figures(measured: &Measurement) -> Value {
     let (state, why) = match &measured.state {
         State::Measured => ("measured", ""),
         State::Pruned => ("pruned", ""),

@@ -16,6 +16,7 @@ mod repo;
 mod restore;
 mod rows;
 mod scan;
+mod serve;
 mod table;
 mod text;
 mod writer;
@@ -34,6 +35,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<inflate::Inflate>()?;
     restore::register(module)?;
     rows::register(module)?;
+    serve::register(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
     group::register(module)?;

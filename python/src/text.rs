@@ -5,7 +5,8 @@ use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
 use icecore::write::Data;
 use icecore_text::{
-    Column, Escapes, Format, Hint, Misfits, Style, Values, View, best_lag, cells_of, infer_style, valueless,
+    Column, Escapes, Format, Hint, Layout, LineShape, Misfits, Style, Values, View, best_lag, cells_of, infer_style,
+    pad_rows as padded, valueless,
 };
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -22,6 +23,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(valued, module)?)?;
     module.add_function(wrap_pyfunction!(find_lag, module)?)?;
     module.add_function(wrap_pyfunction!(raw_escapes, module)?)?;
+    module.add_function(wrap_pyfunction!(pad_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(line_shape, module)?)?;
     module.add_function(wrap_pyfunction!(checksum, module)?)?;
     module.add_function(wrap_pyfunction!(read_escapes, module)?)
 }
@@ -44,7 +47,7 @@ impl TextFormat {
         self.format.to_json()
     }
 
-    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "lost", "junk"}` of a block of text (u1); `checked`: all of it
+    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "outside", "lost", "junk"}` of a block of text (u1); `checked`: all of it
     /// is printed again and compared.
     #[pyo3(signature = (text, last, checked=false))]
     fn parse<'py>(
@@ -63,6 +66,7 @@ impl TextFormat {
         result.set_item("used", parsed.used)?;
         result.set_item("escaped", parsed.escapes.cells.len())?;
         result.set_item("lines", parsed.escapes.lines.len())?;
+        result.set_item("outside", outside(py, &self.format, &parsed.escapes))?;
         let first = parsed.escapes.lines.first().map(|(row, line)| (*row, PyBytes::new(py, line)));
         result.set_item("line", first)?;
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
@@ -129,6 +133,38 @@ impl<'py> Lent<'py> {
 fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>> {
     let found = all.iter().enumerate().filter(|(_, m)| m.count > 0);
     PyList::new(py, found.map(|(i, m)| (i, m.count, m.row, PyBytes::new(py, &m.longest))))
+}
+
+/// (rows, the first of them, its bytes) where rows have bytes that belong to no column and are no spaces; else None.
+fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(usize, u32, Bound<'py, PyBytes>)> {
+    let Layout::Fixed { cells, .. } = &format.layout else { return None };
+    let free = format.columns.len()..cells.len();
+    let bytes = |text: u32| escapes.texts.get(text as usize).map_or(&[][..], Vec::as_slice);
+    let inked = |text: u32| bytes(text).iter().any(|b| !b.is_ascii_whitespace());
+    let mut found = escapes.cells.iter().filter(|cell| free.contains(&usize::from(cell.1)) && inked(cell.2));
+    let (first, _, text) = found.next()?;
+    let mut rows: Vec<u32> = found.map(|cell| cell.0).filter(|row| row != first).collect();
+    rows.dedup();
+    Some((rows.len() + 1, *first, PyBytes::new(py, bytes(*text))))
+}
+
+/// Lines with spaces up to the length of a row, as rows without those at their ends are parsed.
+#[pyfunction]
+fn pad_rows<'py>(py: Python<'py>, template: &[u8], text: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &padded(template, text))
+}
+
+/// ({length: lines}, by column the lines that have something else than a space or a tab there) of the lines that are neither
+/// blank nor comments and have spaces in the columns `like`.
+#[pyfunction]
+fn line_shape(
+    py: Python<'_>,
+    text: PyReadonlyArray1<'_, u8>,
+    like: Vec<usize>,
+) -> PyResult<(std::collections::BTreeMap<usize, u64>, Vec<u64>)> {
+    let text = text.as_slice()?;
+    let shape = py.detach(|| LineShape::of(text, &like));
+    Ok((shape.lengths, shape.occupied))
 }
 
 /// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (words that are no times) or

@@ -94,6 +94,7 @@ struct Held {
 
 // SAFETY: the memory belongs to `_array`, which is alive as long as this; it is only read.
 unsafe impl Send for Held {}
+// SAFETY: as above; no method changes what `start` points at.
 unsafe impl Sync for Held {}
 
 impl AsRef<[u8]> for Held {

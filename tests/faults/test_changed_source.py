@@ -82,7 +82,7 @@ def test_a_changed_file_is_never_read(
         assert "x.h5" in caught.value.message
         assert caught.value.hint
     problems = icecore.open(repo_path).verify()
-    assert {(item["kind"], item["path"]) for item in problems} == {
+    assert {(item.kind, item.path) for item in problems} == {
         ("source-changed", "/x/chunked"),
         ("source-changed", "/x/contiguous"),
     }
@@ -94,7 +94,7 @@ def test_a_removed_file(linked: Path, repo_path: str) -> None:
         icecore.open(repo_path)["/x/chunked"].read()
     assert caught.value.kind == "source-missing"
     assert isinstance(caught.value, FileNotFoundError)
-    assert {item["kind"] for item in icecore.open(repo_path).verify()} == {"source-missing"}
+    assert {item.kind for item in icecore.open(repo_path).verify()} == {"source-missing"}
 
 
 def test_a_folder_in_its_place(linked: Path, repo_path: str) -> None:

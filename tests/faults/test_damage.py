@@ -105,7 +105,7 @@ def test_the_repositorys_own_files(repo_path: str, folder: str) -> None:
         writer.group("/g", attrs={"title": "a group", "numbers": [1, 2, 3]})
     if not folder:
         repo = icecore.open(repo_path)
-        repo.tag("v1", repo.log()[1]["id"])
+        repo.tag("v1", repo.log()[1].id)
         repo.branch("side", "v1")
     folders = Path(repo_path) / folder
     files = [path for path in folders.iterdir() if path.is_file() and path.stat().st_size]
@@ -150,10 +150,10 @@ def test_a_root_object_that_is_not_as_it_was_written(repo_path: str) -> None:
     kept.rename(Path(repo_path) / "repo")
     (Path(repo_path) / "seals" / "repo").unlink()
     repo = icecore.open(repo_path)
-    assert repo.log()[0]["message"] == "Xylophone?"
+    assert repo.log()[0].message == "Xylophone?"
     (problem,) = repo.verify()
-    assert problem["where"] == "repo"
-    assert "Xylophone!" in problem["message"]
+    assert problem.where == "repo"
+    assert "Xylophone!" in problem.message
     (Path(repo_path) / "repo").write_bytes(before)
     assert icecore.open(repo_path).verify(history=True) == []
 
@@ -165,14 +165,14 @@ def test_objects_that_are_gone(repo_path: str) -> None:
     with pytest.raises(icecore.Error) as caught:
         icecore.open(repo_path)["/a"].read()
     assert caught.value.kind == "corrupt"
-    assert [(p["kind"], p["path"]) for p in icecore.open(repo_path).verify()] == [("corrupt", "/a")]
+    assert [(p.kind, p.path) for p in icecore.open(repo_path).verify()] == [("corrupt", "/a")]
     file.write_bytes(content)
     manifest = only(repo_path, "manifests")
     manifest.unlink()
     with pytest.raises(icecore.Error) as caught:
         icecore.open(repo_path)["/a"].read()
     assert caught.value.kind == "corrupt"
-    assert [p["path"] for p in icecore.open(repo_path).verify()] == ["/a"]
+    assert [p.path for p in icecore.open(repo_path).verify()] == ["/a"]
 
 
 def test_verify_names_the_chunk(repo_path: str) -> None:
@@ -186,10 +186,10 @@ def test_verify_names_the_chunk(repo_path: str) -> None:
     repo = icecore.open(repo_path)
     assert repo.verify() == []
     (problem,) = repo.verify(deep=True)
-    assert problem["path"] == "/a"
-    assert tuple(problem["chunk"]) in ((0, 0), (1, 0))
-    assert problem["kind"] in ("corrupt", "codec")
-    assert problem["message"]
+    assert problem.path == "/a"
+    assert tuple(problem.chunk) in ((0, 0), (1, 0))
+    assert problem.kind in ("corrupt", "codec")
+    assert problem.message
 
 
 def packed(path: Path, repo: str, group: str) -> str:

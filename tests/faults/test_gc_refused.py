@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import icecore
 import numpy as np
 import pytest
 from icecore import cli
+
+#: an age that every object has, whatever the clock of its store says
+EVERYTHING = timedelta(minutes=-1)
 
 
 @pytest.fixture
@@ -43,11 +47,11 @@ def test_copies_that_cannot_be_deleted(
     tmp_path: Path, copies: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo = tmp_path / "r.icecore"
-    wished = icecore.open(repo).gc(2**60, dry_run=True)["remains"]
+    wished = icecore.open(repo).gc(EVERYTHING, dry_run=True).remains
     assert wished == len(copies) - 1
-    report = icecore.open(repo).gc(2**60)
-    assert (report["failed"], report["remains"]) == (wished, 0)
-    assert len(report["errors"]) == wished
+    report = icecore.open(repo).gc(EVERYTHING)
+    assert (report.failed, report.remains) == (wished, 0)
+    assert len(report.errors) == wished
     assert all(path.exists() for path in copies)
     assert cli.run(["gc", str(repo), "--older-than", "0s"]) == 1
     out, err = capsys.readouterr()
@@ -64,6 +68,6 @@ def test_a_dry_run_needs_no_lock(tmp_path: Path) -> None:
     repo = icecore.create(tmp_path / "r.icecore", storage={"lock_timeout": "0"})
     with (tmp_path / "r.icecore" / ".icecore.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert repo.gc(dry_run=True)["dry_run"]
+        assert repo.gc(dry_run=True).dry_run
         with pytest.raises(icecore.Error, match="held by another writer"):
             repo.gc()

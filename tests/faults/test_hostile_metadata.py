@@ -202,7 +202,7 @@ def test_what_is_not_understood_is_named(tmp_path: Any, name: str) -> None:
     assert caught.value.kind in ("unsupported", "format", "codec", "dtype", "invalid")
     assert "/a" in caught.value.message
     problems = icecore.open(path).verify()
-    assert [problem["path"] for problem in problems] == ["/a"]
+    assert [problem.path for problem in problems] == ["/a"]
 
 
 def with_a_bad_array(path: str, name: str) -> str:

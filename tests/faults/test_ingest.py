@@ -14,7 +14,7 @@ import icecore
 import numpy as np
 import pytest
 from child import step_of
-from icecore.arraywriter import ArrayWriter
+from icecore.writing.array_writer import ArrayWriter
 
 CHILD = str(Path(__file__).with_name("child.py"))
 TRIALS = int(os.environ.get("ICECORE_KILLS", "12"))
@@ -69,7 +69,7 @@ def test_killed_at_any_point_only_the_uncommitted_is_lost(repo: str) -> None:
     assert last.verify(deep=True) == []
     assert certain > 0, "the kills came too early to test anything"
     for commit in last.log()[:-2:5]:
-        check(last.at(commit["id"]))
+        check(last.at(commit.id))
     # it goes on from there, over what the killed ones left behind
     process = start(repo, 50)
     process.communicate(timeout=60)

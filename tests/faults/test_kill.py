@@ -8,13 +8,14 @@ import random
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.tables.restore import restore
+from icecore.tables.text.restore import restore
 
 CHILD = str(Path(__file__).with_name("child.py"))
 TRIALS = int(os.environ.get("ICECORE_KILLS", "30"))
@@ -93,7 +94,7 @@ def inspect(path: str, group: str, tip: str, committed: bool, made: dict[str, np
         assert not committed
         assert group not in repo
         return "before the commit"
-    assert [entry["id"] for entry in repo.log()][1] == tip
+    assert [entry.id for entry in repo.log()][1] == tip
     for name, data in made.items():
         np.testing.assert_array_equal(repo[f"{group}/{name}"].read(), data)
     return "after the commit"
@@ -147,7 +148,7 @@ def test_killed_collections(repo_path: str) -> None:
             seconds *= 0.8
         assert icecore.open(repo_path).verify(deep=True, history=True) == []
     assert max(sizes) > 2
-    icecore.open(repo_path).gc(time.time_ns() // 1000)
+    icecore.open(repo_path).gc(timedelta(0))
     repo = icecore.open(repo_path)
     assert repo.verify(deep=True, history=True) == []
     assert repo["/kept"].read().tolist() == [1] * 300

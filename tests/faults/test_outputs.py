@@ -18,7 +18,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli
-from icecore.landing import landing
+from icecore.filesystem.atomic_output import landing
 
 ROWS = 20_000
 Say: TypeAlias = Callable[[list[str]], tuple[int, str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import icecore
 import pytest
 from icecore import errors
-from icecore.into import writing
+from icecore.ingest.destination import Target, writing
 
 COMMIT = """
 import sys, icecore
@@ -23,7 +23,7 @@ with icecore.open(sys.argv[1] + "@side").writer() as writer:
 
 def failing(place: Path, meanwhile: Callable[[Path], object]) -> None:
     def work() -> None:
-        with writing(None, place, None, "made"):
+        with writing(Target(place, message="made")):
             meanwhile(place)
             raise errors.make("corrupt", "the source is bad", "")
 

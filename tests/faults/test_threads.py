@@ -15,7 +15,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.arraywriter import ArrayWriter
+from icecore.writing.array_writer import ArrayWriter
 from latsrv import LatencyServer
 
 DATA = np.random.default_rng(2).normal(size=(300, 400))

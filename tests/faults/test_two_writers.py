@@ -44,7 +44,7 @@ def test_no_commit_is_lost(repo_path: str) -> None:
     assert sorted(repo.arrays) == sorted(f"/{name}/{i}" for name in names for i in range(count))
     for path, array in repo.arrays.items():
         np.testing.assert_array_equal(array.read(), np.arange(200) + int(path.rsplit("/", 1)[1]))
-    messages = [entry["message"] for entry in repo.log()]
+    messages = [entry.message for entry in repo.log()]
     assert sorted(messages[:-1]) == sorted(f"{name} {i}" for name in names for i in range(count))
     assert repo.verify(deep=True) == []
 

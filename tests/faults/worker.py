@@ -40,7 +40,7 @@ def everything(path: str) -> dict[str, Any]:
     """Names, log, attributes and data of a repository."""
     repo = icecore.open(path)
     found: dict[str, Any] = {"names": [repo.branches, repo.tags]}
-    found["log"] = [entry["message"] for entry in repo.log()]
+    found["log"] = [entry.message for entry in repo.log()]
     found["tree"] = repr(repo).split("\n", 1)[-1] + repo._repr_html_()[:0]
     for name, group in repo.groups.items():
         found[f"{name} attrs"] = group.attrs

@@ -113,7 +113,7 @@ def test_tiny_chunks_kept_in_the_references(repo_path: str) -> None:
     data = np.arange(100, dtype="i4")
     with icecore.create(repo_path).writer() as writer:
         writer.array("/a", dtype="i4", shape=(100,), chunks=(10,), shards=(10,), codec="none")[...] = data
-    assert icecore.open(repo_path)["/a"].storage["inline"] == 10
+    assert icecore.open(repo_path)["/a"].storage.inline == 10
     check(repo_path, "a", data)
 
 

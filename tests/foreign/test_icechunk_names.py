@@ -87,7 +87,7 @@ class Life:
         assert ours.tags == {name: self.repo.lookup_tag(name) for name in self.repo.list_tags()}
         for branch in ours.branches:
             theirs = [(entry.id, entry.message) for entry in self.repo.ancestry(branch=branch)]
-            assert [(entry["id"], entry["message"]) for entry in ours.at(branch).log()] == theirs
+            assert [(entry.id, entry.message) for entry in ours.at(branch).log()] == theirs
         for ref in [*ours.branches, *ours.tags]:
             for name, array in ours.at(ref).arrays.items():
                 assert set(array.read().tolist()) == {int(name.removeprefix("/a"))}

@@ -284,7 +284,7 @@ def test_fill_values(repo_path: str, dtype: str, fill: Any) -> None:
         array = root.create_array("a", shape=(6,), chunks=(2,), dtype=zarr_dtype(dtype), fill_value=fill)
         array[2:4] = zoo.values(dtype, (2,))
     compare(repo_path)
-    ours = icecore.open(repo_path)["/a"].fill
+    ours = icecore.open(repo_path)["/a"].fill_value
     expected = fill if dtype == "str" else np.dtype(dtype).type(fill)
     assert ours == expected or (ours != ours and expected != expected)
 
@@ -308,7 +308,7 @@ def test_attributes_names_and_versions(repo_path: str) -> None:
     assert now["/deep/er/a"][:].tolist() == [-1.0] * 8
     assert then["/deep/er/a"][:].tolist() == [0, 1, 2, 3, 4, 5]
     assert icecore.open(f"{repo_path}@{first}").snapshot_id == first
-    assert [entry["message"] for entry in now.log()][:2] == ["two", "one"]
+    assert [entry.message for entry in now.log()][:2] == ["two", "one"]
 
 
 @pytest.mark.parametrize("shards", [None, (6, 4)])

@@ -9,8 +9,8 @@ import icecore
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icecore.tables import summaries
-from icecore.tables.restore import restore
+from icecore.tables.summaries import write
+from icecore.tables.text.restore import restore
 
 COUNT = 40
 #: kinds of cells: how the value number n is written
@@ -109,8 +109,8 @@ def test_summaries_of_what_was_written_again(seed: int, kinds: list[str]) -> Non
             icecore.pack(folder / f"{i}.csv", into=folder / "r", group="/t", concat="rows", append=i > 0)
         repo = icecore.open(folder / "r")
         values = repo["/t/a"][...]
-        found = summaries.read(repo["/t/a"])
-        assert {summaries.state(repo[f"/t/{name}"]) for name in "na"} == {"fresh"} or values.dtype.kind == "S"
+        found = write.read(repo["/t/a"])
+        assert {write.state(repo[f"/t/{name}"]) for name in "na"} == {"fresh"} or values.dtype.kind == "S"
         if values.dtype.kind != "S":
             zones = np.split(values, range(4096, len(values), 4096))
             np.testing.assert_array_equal(found["max"], [zone.max() for zone in zones])

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import _icecore
-from icecore.sources.tablefile import Field, TableFile, TableSpec
+from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
 from icecore.sources.tables.binary import binary
 from icecore.sources.tables.delimited import sniff
-from icecore.tables import codecs, format
+from icecore.tables.text import column_types, print_format
 
 COUNT = 80
 
@@ -21,20 +21,22 @@ def read(text: bytes, spec: TableSpec) -> tuple[dict[str, Any], list[np.ndarray]
     """What the parser makes of a text whose print format is taken from its beginning, and the text again."""
     table = TableFile("t", "t", lambda: io.BytesIO(text), spec)
     body = text[spec.offset :]
-    fmt, _ = format.infer(table, body[: max(len(body) // 2, 200)], "data", {})
-    native = format.native(fmt)
+    fmt, _ = print_format.infer(table, body[: max(len(body) // 2, 200)], "data", {})
+    native = print_format.native(fmt)
     block = np.frombuffer(body, "u1")
     parsed = native.parse(block, True)
     assert parsed["used"] == len(body)
     # what a pack does: the same, printed again and compared on the way
     assert native.parse(block, True, True)["escapes"] == parsed["escapes"]
-    values = [codecs.values(raw, c) for raw, c in zip(parsed["columns"], fmt["columns"], strict=True)]
+    values = [column_types.values(raw, c) for raw, c in zip(parsed["columns"], fmt["columns"], strict=True)]
     assert all(len(v) == parsed["rows"] for v in values)
     both = list(zip(values, fmt["columns"], strict=True))
     again, row, rest = text[: spec.offset], 0, parsed["escapes"]
     while rest:
         rows, used = _icecore.read_escapes(rest)
-        again += b"".join(native.print([codecs.raw(v[row : row + rows], c) for v, c in both], rest[:used]))
+        again += b"".join(
+            native.print([column_types.raw(v[row : row + rows], c) for v, c in both], rest[:used])
+        )
         row, rest = row + rows, rest[used:]
     return parsed, values, again
 

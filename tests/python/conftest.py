@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
 import pytest
-from icecore.sources import http as sources_http
+from icecore.sources.files import http as sources_http
 
 
 class Handler(BaseHTTPRequestHandler):

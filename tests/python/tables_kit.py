@@ -6,8 +6,8 @@ from pathlib import Path
 
 import icecore
 import numpy as np
-from icecore.report import Report
-from icecore.tables.restore import restore
+from icecore.ingest.report import Report
+from icecore.tables.text.restore import restore
 
 PDS3 = """PDS_VERSION_ID = PDS3\r
 RECORD_TYPE = FIXED_LENGTH\r

@@ -10,9 +10,9 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import access, layout, trial
 from icecore.cli import table
-from icecore.follow import Follower
+from icecore.ingest.follow import Follower
+from icecore.layout import access_pattern, layout, layout_benchmark
 from typer.testing import CliRunner
 
 RNG = np.random.default_rng(23)
@@ -32,16 +32,16 @@ def cube(tmp_path: Path) -> str:
 
 
 def test_what_is_understood() -> None:
-    maps, series = access.parse(f"{MAPS}:0.7; {SERIES}:0.3")
+    maps, series = access_pattern.parse(f"{MAPS}:0.7; {SERIES}:0.3")
     assert (maps.lengths, maps.probability) == ({"time": 1, "y": None, "x": None}, 0.7)
     assert series.extent((96, 80, 100), DIMS) == [96, 1, 1]
     assert series.extent((80, 96), ("y", "time")) == [1, 96], "by name, whatever the order"
-    assert access.parse("1,all,all")[0].extent((96, 80, 100), DIMS) == [1, 80, 100]
-    assert [p.probability for p in access.parse(f"{MAPS}; {SERIES}")] == [0.5, 0.5]
-    same = access.parse([({"time": 1, "y": None, "x": None}, 0.7), ((None, 1, 1), 0.3)])
+    assert access_pattern.parse("1,all,all")[0].extent((96, 80, 100), DIMS) == [1, 80, 100]
+    assert [p.probability for p in access_pattern.parse(f"{MAPS}; {SERIES}")] == [0.5, 0.5]
+    same = access_pattern.parse([({"time": 1, "y": None, "x": None}, 0.7), ((None, 1, 1), 0.3)])
     assert same[0] == maps
     assert same[1].extent((96, 80, 100), DIMS) == [96, 1, 1]
-    assert access.parse(None) == ()
+    assert access_pattern.parse(None) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,17 +118,17 @@ def test_measured(cube: str, tmp_path: Path) -> None:
     spec = f"{MAPS}:0.5; {SERIES}:0.5"
     icecore.pack(cube, tmp_path / "r", access=spec, measure=True)
     array = icecore.open(tmp_path / "r")["/t2m"]
-    reads = access.queries(access.parse(spec), array.shape, DIMS)
+    reads = access_pattern.queries(access_pattern.parse(spec), array.shape, DIMS)
     source = icecore.open(cube)["/t2m"].chunks
     candidates = [
         layout.plan(array.shape, 4, source_chunk=source, reads=reads, inner_bytes=bounds)
-        for bounds in trial._BOUNDS
+        for bounds in layout_benchmark._BOUNDS
     ]
     assert layout.Layout(array.chunks or (), array.shards) in candidates
     np.testing.assert_array_equal(array.read(), icecore.open(cube)["/t2m"].read())
     with pytest.raises(icecore.Error, match="measure"):
         icecore.pack(cube, tmp_path / "s", measure=True)
-    assert trial.part((1000, 1000, 1000), 4) == [250, 250, 250]
+    assert layout_benchmark.part((1000, 1000, 1000), 4) == [250, 250, 250]
 
 
 @pytest.fixture
@@ -179,13 +179,13 @@ def test_more_rows_for_the_same_reads(steps: list[Path], repo_path: str) -> None
 
 def test_a_trial_keeps_to_the_memory(cube: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    expected = trial.expected
+    expected = layout_benchmark.expected
 
     def seen(entry: Any, data: np.ndarray, *others: Any) -> float:
         sizes.append(data.nbytes)
         return expected(entry, data, *others)
 
-    monkeypatch.setattr(trial, "expected", seen)
+    monkeypatch.setattr(layout_benchmark, "expected", seen)
     icecore.pack(cube, tmp_path / "r", access=SERIES, measure=True, memory="1MB", codec="lz4")
     assert sizes
     assert max(sizes) <= 1_000_000
@@ -200,12 +200,12 @@ def test_a_trial_minds_no_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def read(self, sel: Any) -> None:
             self.reads += 1
-            now[0] += 1.0 if self.reads <= trial._READS else 0.001
+            now[0] += 1.0 if self.reads <= layout_benchmark._READS else 0.001
 
     now = [0.0]
-    monkeypatch.setattr(trial.time, "perf_counter", lambda: now[0])
-    query = access.Query((10,), 1.0, "ten")
-    assert trial._seconds(Slow(), query, np.random.default_rng(0), 1e9) == pytest.approx(0.001)  # type: ignore[arg-type]
+    monkeypatch.setattr(layout_benchmark.time, "perf_counter", lambda: now[0])
+    query = access_pattern.Query((10,), 1.0, "ten")
+    assert layout_benchmark._seconds(Slow(), query, np.random.default_rng(0), 1e9) == pytest.approx(0.001)  # type: ignore[arg-type]
 
 
 def test_explain(cube: str, tmp_path: Path) -> None:

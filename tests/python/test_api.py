@@ -58,7 +58,7 @@ def test_properties(repo: icecore.Repo) -> None:
     assert a.nbytes_stored > 0
     assert not a.linked
     assert a.codecs[0]["name"] == "bytes"
-    assert a.fill == 0
+    assert a.fill_value == 0
     assert len(a) == 50
     assert a.name == "t2m"
 
@@ -335,10 +335,10 @@ def test_versions(tmp_path: Path) -> None:
     assert icecore.open(f"{path}@v1")["/x"][...].tolist() == [1, 1, 1, 1]
     assert second.at("v1")["/x"][...].tolist() == [1, 1, 1, 1]
     assert icecore.open(f"{path}@{first.snapshot_id}").snapshot_id == first.snapshot_id
-    assert [commit["message"] for commit in second.log(2)] == ["two", "one"]
+    assert [commit.message for commit in second.log(2)] == ["two", "one"]
     changes = second.diff("v1")
-    assert changes["new_arrays"] == ["/y"]
-    assert "/x" in changes["chunks"]
+    assert changes.new_arrays == ["/y"]
+    assert "/x" in changes.chunks
     assert second.tags == {"v1": first.snapshot_id}
     second.branch("side", "v1")
     side = icecore.open(f"{path}@side")
@@ -350,7 +350,7 @@ def test_versions(tmp_path: Path) -> None:
     second.delete_tag("v1")
     assert set(second.branches) == {"main"}
     assert second.verify(deep=True) == []
-    assert second.gc(dry_run=True)["dry_run"] is True
+    assert second.gc(dry_run=True).dry_run is True
 
 
 def test_writing_to_a_tag_is_refused(tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_fields_that_are_arrays_keep_their_shape(tmp_path: Path, verb: Any, form
     for place in (into, tmp_path / "again.icecore"):
         array = icecore.open(place)["/r"]
         assert array.dtype == RECORD.newbyteorder("=")
-        assert array.fill["b"].shape == (2, 3)
+        assert array.fill_value["b"].shape == (2, 3)
         out = np.empty(7, array.dtype)
         assert array.read(out=out) is out
         for found, wanted in [
@@ -446,7 +446,7 @@ def test_fields_that_are_arrays_keep_their_shape(tmp_path: Path, verb: Any, form
 
 
 def test_split_references(tmp_path: Path) -> None:
-    from icecore.reference import split_path, split_ref, stem
+    from icecore.repository.address import split_path, split_ref, stem
 
     assert split_ref("moon.icecore@v1") == ("moon.icecore", "v1")
     assert split_ref("moon.icecore") == ("moon.icecore", None)

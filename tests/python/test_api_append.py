@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icecore.rounds import Rounds
+from icecore.writing.commit_schedule import Rounds
 
 RNG = np.random.default_rng(5)
 
@@ -103,7 +103,7 @@ def test_arrays_of_a_step_are_committed_together(repo_path: str) -> None:
     repo = icecore.open(repo_path)
     lengths = []
     for commit in repo.log():
-        version = repo.at(commit["id"])
+        version = repo.at(commit.id)
         if version.arrays:
             lengths.append([version[name].shape[0] for name in names])
     assert lengths == [[10] * 3, [9] * 3, [6] * 3, [3] * 3]
@@ -155,7 +155,7 @@ def test_a_run_that_goes_on_commits_whole_steps(repo_path: str, how: dict[str, f
         kept = session * 3 // how.get("commit_every", 1) * how.get("commit_every", 1)
         assert repo["/t"].shape[0] - before == kept
         for commit in repo.log()[:-1]:
-            version = repo.at(commit["id"])
+            version = repo.at(commit.id)
             assert len({version[name].shape[0] for name in names}) == 1
 
 

@@ -176,7 +176,7 @@ def test_append(tmp_path: Path, first: int, linked: bool) -> None:
     np.testing.assert_array_equal(repo["/series/t"][...], np.concatenate(data))
     np.testing.assert_array_equal(repo["/series/time"][...], np.arange(first + 9))
     assert repo.verify(deep=True) == []
-    np.testing.assert_array_equal(repo.at(repo.log()[1]["id"])["/series/t"][...], data[0])
+    np.testing.assert_array_equal(repo.at(repo.log()[1].id)["/series/t"][...], data[0])
 
 
 def test_append_converts_times_to_the_stored_units(tmp_path: Path) -> None:

@@ -161,8 +161,8 @@ def test_linked_arrays_can_be_continued_by_packing(tmp_path: Path) -> None:
     icecore.pack(tmp_path / "1.nc", tmp_path / "r.icecore", "/s", concat="time", append=True)
     a = icecore.open(tmp_path / "r.icecore")["/s/v"]
     np.testing.assert_array_equal(a[...], np.concatenate(data))
-    assert a.storage["linked"] == 2
-    assert a.storage["native"] + a.storage["inline"] == 2
+    assert a.storage.linked == 2
+    assert a.storage.native + a.storage.inline == 2
 
 
 def test_existing(tmp_path: Path, source: Path) -> None:
@@ -188,7 +188,7 @@ def test_portable(tmp_path: Path, source: Path, portable: bool) -> None:
 
 
 def test_sizes() -> None:
-    from icecore.text import parse_size, size
+    from icecore.display.text import parse_size, size
 
     assert parse_size("1GB") == 10**9
     assert parse_size("64 MiB") == 64 << 20

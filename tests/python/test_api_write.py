@@ -78,7 +78,7 @@ def test_fill_and_attributes(tmp_path: Path) -> None:
         w.array("/t", "M8[s]", (2,), fill=np.datetime64("2020-01-01", "s"))
     repo = icecore.open(tmp_path / "d.icecore")
     assert np.isnan(repo["/x"][...]).all()
-    assert np.isnan(repo["/x"].fill)
+    assert np.isnan(repo["/x"].fill_value)
     assert repo["/x"].attrs["flags"] == [1, 2]
     assert repo["/s"][...].tolist() == ["none", "none"]
     assert repo["/t"][0] == np.datetime64("2020-01-01", "s")
@@ -246,7 +246,7 @@ def test_masked_elements_become_the_fill_value(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "a.icecore").writer() as w:
         w.array("/short", "i2", (0,), fill=-9).append(data)
         w.array("/double", "f8", (3,), fill=np.nan)[...] = data
-        attrs = {"_FillValue": icecore.sources.attributes.fill_attribute(-1.0, np.dtype("f4"))}
+        attrs = {"_FillValue": icecore.repository.json_attributes.fill_attribute(-1.0, np.dtype("f4"))}
         w.array("/attribute", "f4", (0,), attrs=attrs).append(data)
         w.array("/text", "S1", (0,), fill=b"-").append(np.ma.masked_array([b"a", b"b"], [0, 1]))
         none = w.array("/none", "i2", (0,))
@@ -385,7 +385,7 @@ def test_one_commit(tmp_path: Path) -> None:
         w.array("/d", "i4", (3,))
     after = icecore.open(repo.url)
     assert w.snapshot_id == after.snapshot_id
-    assert after.log(1)[0]["message"] == "spin-up"
+    assert after.log(1)[0].message == "spin-up"
     assert len(after.log()) == len(repo.log()) + 1
     assert after["/a"].attrs == {"title": "x"}
     assert sorted(after.groups) == ["/", "/a", "/a/b"]

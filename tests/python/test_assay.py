@@ -12,8 +12,8 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore import cli, utilities
-from icecore.analyzer import spread
+from icecore import cli
+from icecore.analyzer import external_compressors, extrapolate
 from icecore.analyzer.measure import Candidate, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, take
 
@@ -108,17 +108,17 @@ def test_a_pack_chooses_alike(found: icecore.Assay, field: Path, tmp_path: Path)
 
 
 def test_what_stays_as_it_is_gains_nothing() -> None:
-    assert spread._scaled(1.0, 1.5, 1.8) == 1.0
-    assert spread._scaled(3.0, 1.5, 1.8) == pytest.approx(3.6)
-    assert 1.2 < spread._scaled(1.2, 1.5, 1.8) < 1.2 * 1.8 / 1.5
-    assert spread._scaled(1.5, 1.5, 1.8) == pytest.approx(1.8)
-    assert spread._scaled(2.0, 0.0, 1.8) == 2.0
+    assert extrapolate._scaled(1.0, 1.5, 1.8) == 1.0
+    assert extrapolate._scaled(3.0, 1.5, 1.8) == pytest.approx(3.6)
+    assert 1.2 < extrapolate._scaled(1.2, 1.5, 1.8) < 1.2 * 1.8 / 1.5
+    assert extrapolate._scaled(1.5, 1.5, 1.8) == pytest.approx(1.8)
+    assert extrapolate._scaled(2.0, 0.0, 1.8) == 2.0
 
 
 def test_what_is_too_slow_for_all_is_told_by_what_is_quick() -> None:
     data = smooth((24, 60, 70))
     kind = Kind("float32", data.dtype, 0)
-    whole = spread.Spread(kind, data.shape, (24, 30, 35), data.__getitem__)
+    whole = extrapolate.Spread(kind, data.shape, (24, 30, 35), data.__getitem__)
     part = take(kind, data.shape, (6, 15, 18), data.__getitem__, 1 << 14, 1 << 14)
     codecs = [{"name": "icecore.predict", "configuration": {"modes": ["lorenzo"]}}]
 
@@ -135,8 +135,8 @@ def test_what_is_too_slow_for_all_is_told_by_what_is_quick() -> None:
 def test_what_was_seen_is_not_measured_again() -> None:
     data = smooth((24, 60, 70))
     kind = Kind("float32", data.dtype, 0)
-    whole = spread.Spread(kind, data.shape, (6, 30, 35), data.__getitem__)
-    seen = spread._first(whole._wide, 3)
+    whole = extrapolate.Spread(kind, data.shape, (6, 30, 35), data.__getitem__)
+    seen = extrapolate._first(whole._wide, 3)
     only = [
         {"label": "quick", "codecs": [{"name": "icecore.predict", "configuration": {"modes": ["lorenzo"]}}]}
     ]
@@ -145,7 +145,7 @@ def test_what_was_seen_is_not_measured_again() -> None:
     assert [len(part.blocks) for part in (seen, rest)] == [3, 13]
     wider = whole._chosen(choice, seen, rest, seconds=0)
     assert wider.blocks in (6, 7), "three at least, two at once where there are two cores"
-    both = spread._first(whole._wide, wider.blocks)
+    both = extrapolate._first(whole._wide, wider.blocks)
     assert wider.ratio == pytest.approx(whole._ratio(both, choice.codecs) * whole._factor(both))
     other = take(kind, data.shape, (6, 15, 18), data.__getitem__, 1 << 14, 1 << 14)
     assert whole._behind(other) is whole._wide
@@ -270,11 +270,11 @@ def test_measured_only_is_never_chosen(line: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = [u for u in utilities.UTILITIES if u.name in ("gzip", "zip", "zstd") and u.present]
+    quick = [u for u in external_compressors.UTILITIES if u.name in ("gzip", "zip", "zstd") and u.present]
     if not quick:
         pytest.skip("none of gzip, zip and zstd is installed")
-    absent = utilities.Utility("squeeze", ("icecore-has-no-such-program",), ("cat",), ("1",))
-    monkeypatch.setattr(utilities, "UTILITIES", (*quick, absent))
+    absent = external_compressors.Utility("squeeze", ("icecore-has-no-such-program",), ("cat",), ("1",))
+    monkeypatch.setattr(external_compressors, "UTILITIES", (*quick, absent))
     path = tmp_path / "notes.bin"
     path.write_bytes(b"\x00some words, again and again\xff" * 3000)
     found = icecore.assay(path)

@@ -9,9 +9,8 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore import adapting
-from icecore.analyzer import plan, watch
-from icecore.analyzer.plan import Planned
+from icecore.analyzer import adaptive_codec, choose_codec, drift_monitor
+from icecore.analyzer.choose_codec import Planned
 
 RNG = np.random.default_rng(31)
 
@@ -48,7 +47,7 @@ def test_the_first_shard_decides(tmp_path: Path) -> None:
             array.append(row)
     stored = same(tmp_path / "r.icecore", data)
     assert kept(stored)["goal"] == "archive"
-    assert watch.is_choice(stored.codecs), "the list may grow"
+    assert drift_monitor.is_choice(stored.codecs), "the list may grow"
     with icecore.open(tmp_path / "r.icecore").writer() as w:
         w.array("/d", "f4", data.shape, chunks=(8, 40, 50), shards=(32, 40, 50), codec="default")[...] = data
     default = same(tmp_path / "r.icecore", data, "/d")
@@ -79,7 +78,7 @@ def test_regions_of_an_array_of_known_shape(tmp_path: Path) -> None:
         array[:40] = data[:40]
         array[3:] = data[3:]
     stored = same(tmp_path / "r.icecore", data)
-    assert not watch.is_choice(stored.codecs), "it doesn't grow"
+    assert not drift_monitor.is_choice(stored.codecs), "it doesn't grow"
 
 
 def test_written_twice_as_a_whole(tmp_path: Path) -> None:
@@ -102,8 +101,8 @@ def only_pco(*_: Any, **__: Any) -> Planned:
 
 
 def test_the_list_grows_with_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_SHARE", 1.0)
-    monkeypatch.setattr(adapting, "plan", only_pco)
+    monkeypatch.setattr(drift_monitor, "_SHARE", 1.0)
+    monkeypatch.setattr(adaptive_codec, "plan", only_pco)
     data = np.concatenate([waves(32), phrases(160)])
     with icecore.create(tmp_path / "r.icecore").writer() as w:
         array = w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50), shards=(16, 40, 50), goal="archive")
@@ -123,8 +122,8 @@ def test_the_list_grows_with_the_data(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_pack_notes_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_SHARE", 1.0)
-    monkeypatch.setattr(plan, "plan", only_pco)
+    monkeypatch.setattr(drift_monitor, "_SHARE", 1.0)
+    monkeypatch.setattr(choose_codec, "plan", only_pco)
     data = np.concatenate([waves(64), phrases(192)])
     np.save(tmp_path / "x.npy", data)
     options: dict[str, Any] = {

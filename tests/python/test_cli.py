@@ -14,7 +14,8 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import export, selection
+from icecore.export import save
+from icecore.repository import selection
 
 RNG = np.random.default_rng(17)
 T = RNG.normal(280, 5, (20, 6, 8)).astype("f4")
@@ -199,12 +200,12 @@ def test_read_to_a_file_block_by_block(
     pytest.importorskip("pyarrow")
     array = icecore.open(repo)["/g/t"]
     index = selection.parse(sel, array.dims)
-    export.save(array, index, str(tmp_path / f"one.{suffix}"))
-    monkeypatch.setattr(export, "_ROWS", 7)
-    blocks = [len(block["t"]) for block in export.columns(array, index, array.read(index))]
+    save.save(array, index, str(tmp_path / f"one.{suffix}"))
+    monkeypatch.setattr(save, "_ROWS", 7)
+    blocks = [len(block["t"]) for block in save.columns(array, index, array.read(index))]
     assert sum(blocks) == array.read(index).size
     assert max(blocks) <= 7
-    export.save(array, index, str(tmp_path / f"many.{suffix}"))
+    save.save(array, index, str(tmp_path / f"many.{suffix}"))
     if suffix == "csv":
         assert (tmp_path / "many.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
     else:
@@ -304,7 +305,7 @@ def test_gc(run: Any, repo: str) -> None:
     assert run("gc", repo)[0] == 0
     assert run("gc", repo, "--older-than", "1.5d")[0] == run("gc", repo, "--older-than", "2w")[0] == 0
     assert "error[invalid]" in run("gc", repo, "--older-than", "soon")[2]
-    assert "--poll are about a folder" in run("pack", "x.npy", "--into", repo, "--poll", "5m")[2]
+    assert "--poll need a directory to watch" in run("pack", "x.npy", "--into", repo, "--poll", "5m")[2]
 
 
 def granule(path: Path) -> None:
@@ -323,7 +324,7 @@ def test_link(run: Any, tmp_path: Path) -> None:
     assert "dry run" in out
     assert not into.exists()
     assert run("link", tmp_path / "g.h5", "--into", into, "--group", "/p", "-m", "mine")[0] == 0
-    assert icecore.open(into).log(1)[0]["message"] == "mine"
+    assert icecore.open(into).log(1)[0].message == "mine"
     status, _, err = run("link", tmp_path / "g.h5", "--into", into, "--group", "/p")
     assert status == 2
     assert err.startswith("icecore: error[exists]: ")

@@ -13,7 +13,7 @@ import icecore
 import pytest
 from icecore import cli
 from icecore.demo import run as demo_run
-from icecore.demo import samples
+from icecore.samples import files as samples
 
 VERBS = [
     "demo",
@@ -141,33 +141,3 @@ def test_examples_work_as_they_stand(folder: Path, verb: str) -> None:
         command = [sys.executable, "-m", "icecore", *words[1:]]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, f"{example}\n{done.stderr}"
-
-
-def test_the_readme_runs_as_printed(folder: Path) -> None:
-    """Its program and its commands, one after another in one folder, as a newcomer copies them."""
-    pytest.importorskip("pyarrow")
-    root = Path(__file__).parents[2]
-    readme = (root / "README.md").read_text()
-    program = next(iter(re.findall(r"```python\n(.*?)```", readme, re.DOTALL)))
-    assert program == (root / "examples" / "twenty_lines.py").read_text()
-    commands = [
-        shlex.split(line, comments=True)[1:]
-        for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
-        for line in block.partition("# with data of your own")[0].splitlines()
-        if line.startswith("icecore ")
-    ]
-    assert len(commands) >= 7
-    for run in (["-c", program], *(["-m", "icecore", *words] for words in commands)):
-        done = subprocess.run([sys.executable, *run], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, f"{run}\n{done.stderr}"
-    expected = icecore.open(folder / "icecore-demo/demo.icecore").table("/diviner")
-    pq = pytest.importorskip("pyarrow.parquet")
-    hot = pq.read_table(folder / "hot.parquet")
-    assert hot.column_names == ["clat", "clon", "tb"]
-    assert 0 < hot.num_rows < len(expected)
-    xarray = pytest.importorskip("xarray")
-    call = re.search(r"`xarray\.open_dataset\(\"moon.icecore\", (.*?)\)`", readme)
-    assert call is not None
-    options = eval(f"dict({call[1]})")
-    with xarray.open_dataset(folder / "moon.icecore", **options) as data:
-        assert data["h_ph"].shape == (1_000_000,)

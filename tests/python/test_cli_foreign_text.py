@@ -13,7 +13,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore import text, tree
+from icecore.display import text, tree
 
 EVIL = "\x1b[31mred\x07\r\x9b2J\u202e"
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
@@ -59,7 +59,7 @@ def test_it_is_made_visible(repo: str, run: Any, arguments: list[str]) -> None:
 
 
 def test_a_query_on_a_terminal(repo: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     with monkeypatch.context() as patched:
         patched.setattr(export.sys.stdout, "isatty", lambda: True, raising=False)
@@ -86,7 +86,7 @@ def test_one_long_name_moves_nothing_out_of_sight(tmp_path: Path) -> None:
 def test_a_table_shows_whole_numbers_or_none(
     tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     with icecore.create(tmp_path / "r").writer() as w:
         for i in range(30):

@@ -11,7 +11,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pa = pytest.importorskip("pyarrow")
 N = 10_000
@@ -31,7 +31,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
             attrs = {"_FillValue": 6} if name == "c" else {}
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=(4096,), attrs=attrs)[...] = values
         w.array("/a", "f8", (3,))[...] = 1
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return str(path)
 
 
@@ -85,7 +85,7 @@ def test_arrays_that_are_no_columns_are_named(tmp_path: Path, run: Any) -> None:
 
 
 def test_a_terminal_gets_a_table(repo: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     monkeypatch.setattr(export.sys.stdout, "isatty", lambda: True, raising=False)
     status, out, _ = query(run, repo, "--where", "name = 'n1'", "--columns", "name,lon")

@@ -11,7 +11,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pa = pytest.importorskip("pyarrow")
 N = 10_000
@@ -36,7 +36,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
         for name, values in DATA.items():
             chunks = (2048, *values.shape[1:])
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=chunks)[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return str(path)
 
 
@@ -150,7 +150,7 @@ def test_errors(repo: str, run: Any, arguments: list[str], words: list[str]) -> 
 
 
 def test_a_terminal_shows_data_as_they_are(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     with icecore.create(tmp_path / "m.icecore").writer() as w:
         w.array("/t/x", "i4", (3,))[...] = np.arange(3)
@@ -164,7 +164,7 @@ def test_a_terminal_shows_data_as_they_are(tmp_path: Path, run: Any, monkeypatch
 def test_a_terminal_shows_all_columns_beside_histograms(
     repo: str, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from icecore.tables import export
+    from icecore.tables.query import export
 
     monkeypatch.setattr(export.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "120")
@@ -198,8 +198,8 @@ def test_texts_that_are_not_null_are_counted(tmp_path: Path, run: Any) -> None:
 def test_nan_is_one_key_and_null(repo: str, run: Any) -> None:
     """Also where it comes in several batches."""
     table = icecore.open(repo).table("/t")
-    small, scanning = table.scanning, []
-    table.scanning = lambda *a, **o: scanning.append(small(*a, **o, memory=1 << 16)) or scanning[-1]  # type: ignore[method-assign]
+    small, scanning = table._scan, []
+    table._scan = lambda *a, **o: scanning.append(small(*a, **o, memory=1 << 16)) or scanning[-1]  # type: ignore[method-assign]
     rows = table.reduce("count by nan")
     assert [(row["nan"], row["count"]) for row in rows] == [(k, 2500) for k in (1.0, 2.0, 3.0, None)]
     assert len(list(small(["nan"], memory=1 << 16).batches())) > 1

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icecore import text
+from icecore.display import text
 from strategies import examples
 
 WORDS = st.lists(st.text("abcdefgh│├/:", min_size=1, max_size=12), min_size=1, max_size=40)

@@ -8,8 +8,8 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore import export
-from icecore.selection import parse, per_axis
+from icecore.export import save
+from icecore.repository.selection import parse, per_axis
 
 netCDF4 = pytest.importorskip("netCDF4")
 xr = pytest.importorskip("xarray")
@@ -42,7 +42,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> icecore.Repo:
 def written(repo: icecore.Repo, path: str, sel: str, target: Path, engine: str) -> Any:
     array = repo[path]
     assert isinstance(array, icecore.Array)
-    export.save(array, parse(sel, array.dims), str(target))
+    save.save(array, parse(sel, array.dims), str(target))
     return xr.open_dataset(target, engine=engine, decode_coords="all")
 
 

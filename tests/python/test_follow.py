@@ -16,10 +16,11 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import follow, ledger
-from icecore import report as icecore_report
-from icecore.arriving import Arrivals, Seen, look
-from icecore.follow import Event, Follower
+from icecore.ingest import follow, ledger
+from icecore.ingest import report as icecore_report
+from icecore.ingest.file_completion import Arrivals, Seen, look
+from icecore.ingest.follow import Event, Follower
+from icecore.ingest.options import PackOptions
 
 RNG = np.random.default_rng(29)
 
@@ -103,7 +104,7 @@ def test_a_file_may_vanish_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: 
     with os.scandir(tmp_path) as found:
         listed = [Entry(entry) for entry in found]
     (tmp_path / "a.nc").unlink()
-    monkeypatch.setattr("icecore.arriving.os.scandir", lambda _: nullcontext(listed))
+    monkeypatch.setattr("icecore.ingest.file_completion.os.scandir", lambda _: nullcontext(listed))
     assert [seen.name for seen in look(tmp_path, "*.nc")] == ["b.nc"]
 
 
@@ -126,7 +127,7 @@ def test_a_run_is_followed_and_resumed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(repo["/run/t2m"].read(), field(0, 6))
     np.testing.assert_array_equal(repo["/run/time"].read(), np.arange(6))
     assert repo["/run/y"].shape == (40,)
-    assert [c["message"] for c in repo.log()][:3] == ["pack 005.h5", "pack 002.h5", "pack 000.h5, 001.h5"]
+    assert [c.message for c in repo.log()][:3] == ["pack 005.h5", "pack 002.h5", "pack 000.h5, 001.h5"]
     chunks = repo["/run/t2m"].chunks
     assert chunks is not None
     assert chunks[0] > 100, "planned for an axis that grows"
@@ -194,10 +195,10 @@ def test_a_file_whose_writer_only_paused(
     pauses = [len(whole) * 3 // 4, len(whole)]
     before = follow.pack
 
-    def meanwhile(*args: Any, **options: Any) -> Any:
-        if pauses and any(Path(path).name == "1.h5" for path in args[0]):
+    def meanwhile(options: PackOptions) -> Any:
+        if pauses and any(Path(path).name == "1.h5" for path in options.sources):
             (run / "1.h5").write_bytes(whole[: pauses.pop(0)])
-        return before(*args, **options)
+        return before(options)
 
     monkeypatch.setattr(follow, "pack", meanwhile)
     follower = Follower(run, into, concat=concat, keep_going=keep_going)
@@ -225,12 +226,12 @@ def test_files_that_are_there_share_a_commit(tmp_path: Path, monkeypatch: pytest
     assert next(event.name for event in events if event.is_last and event.report is not None) == "29.h5"
     np.testing.assert_array_equal(repo["/run/time"].read(), [n for n in range(60) if n != 41])
     chunks = repo["/run/t2m"].chunks
-    monkeypatch.setattr("icecore.follow._FILES", 1)
+    monkeypatch.setattr("icecore.ingest.follow._FILES", 1)
     single = Follower(run, tmp_path / "single.icecore", concat="time", keep_going=True)
     assert len(both(single)) == 60
     assert icecore.open(tmp_path / "single.icecore")["/run/t2m"].chunks == chunks, "the next come one by one"
-    monkeypatch.setattr("icecore.follow._FILES", 256)
-    monkeypatch.setattr("icecore.follow._BYTES", 3 * (run / "00.h5").stat().st_size)
+    monkeypatch.setattr("icecore.ingest.follow._FILES", 256)
+    monkeypatch.setattr("icecore.ingest.follow._BYTES", 3 * (run / "00.h5").stat().st_size)
     apart = Follower(run, tmp_path / "apart.icecore", group="/a")
     events = [*apart.step(), *apart.step()]
     assert max(len(event.together) for event in events) == 3
@@ -449,7 +450,7 @@ def test_ctrl_c_ends_it_and_it_goes_on(tmp_path: Path) -> None:
 
 
 #: the command line with commits of three files at most
-_IN_THREES = "from icecore import follow; from icecore.cli import main; follow._FILES = 3; main()"
+_IN_THREES = "from icecore.ingest import follow; from icecore.cli import main; follow._FILES = 3; main()"
 
 
 def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:

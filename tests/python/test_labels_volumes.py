@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables.restore import restore
+from icecore.tables.text.restore import restore
 from tables_kit import column, round_trip
 
 pytest.importorskip("pvl")

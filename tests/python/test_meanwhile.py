@@ -12,7 +12,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore import linking, packing
+from icecore.ingest import link_plan, pack_plan
 
 VERBS = [icecore.pack, icecore.link]
 
@@ -71,7 +71,7 @@ def test_somebody_is_quicker(
     """Between the plan and the commit, on a repository that is there and on one that is yet to be made."""
     if not first:
         verb(files[0], repo_path, "/run", "time")
-    plan = packing.assemble
+    plan = pack_plan.assemble
 
     def slow(*given: Any, **options: Any) -> Any:
         planned = plan(*given, **options)
@@ -79,7 +79,7 @@ def test_somebody_is_quicker(
         verb(files[2], repo_path, "/run", "time", append=not first)
         return planned
 
-    for module in (packing, linking):
+    for module in (pack_plan, link_plan):
         monkeypatch.setattr(module, "assemble", slow)
     with pytest.raises(icecore.Error) as caught:
         verb(files[1], repo_path, "/run", "time", append=not first)
@@ -90,14 +90,14 @@ def test_somebody_is_quicker(
 def test_two_make_a_repository_for_different_groups(
     repo_path: str, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = packing.assemble
+    plan = pack_plan.assemble
 
     def slow(*given: Any, **options: Any) -> Any:
         monkeypatch.undo()
         icecore.pack(files[2], repo_path, "/other")
         return plan(*given, **options)
 
-    monkeypatch.setattr(packing, "assemble", slow)
+    monkeypatch.setattr(pack_plan, "assemble", slow)
     icecore.pack(files[1], repo_path, "/run")
     assert rows(repo_path) == [4, 5, 6, 7]
     assert icecore.open(repo_path)["/other/t"].shape == (4,)

@@ -9,9 +9,9 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli
-from icecore.missing import missing
-from icecore.picture import _axis, _least, _measured, _most, draw, physical
-from icecore.selection import kept_axes, per_axis
+from icecore.export.picture import _axis, _least, _measured, _most, draw, physical
+from icecore.repository.missing_values import missing
+from icecore.repository.selection import kept_axes, per_axis
 
 pytest.importorskip("matplotlib")
 

@@ -86,7 +86,7 @@ def test_within_the_bound(path: str, name: str, rtol: float) -> None:
 def test_boxes_are_parts_of_the_whole(path: str, name: str, bytes_: int) -> None:
     """Any part of the chunks, decoded for this read alone."""
     array = icecore.open(path)[f"/g/{name}"]
-    whole = array.read(bytes=bytes_)
+    whole = array.read(leading_bytes=bytes_)
     rng = np.random.default_rng(bytes_)
     for _ in range(25):
         starts = [int(rng.integers(0, n)) for n in array.shape]
@@ -100,19 +100,25 @@ def test_boxes_are_parts_of_the_whole(path: str, name: str, bytes_: int) -> None
 
 def test_bounds(path: str) -> None:
     group = icecore.open(path)["/g"]
-    assert [group["smooth"].bound(bytes=n) for n in (1, 2, 3, 4)] == [2**-8, 2**-8, 2**-16, 0.0]
-    assert [group["double"].bound(bytes=n) for n in (2, 3, 4, 5, 8)] == [2**-5, 2**-13, 2**-21, 0.0, 0.0]
+    assert [group["smooth"].bound(leading_bytes=n) for n in (1, 2, 3, 4)] == [2**-8, 2**-8, 2**-16, 0.0]
+    assert [group["double"].bound(leading_bytes=n) for n in (2, 3, 4, 5, 8)] == [
+        2**-5,
+        2**-13,
+        2**-21,
+        0.0,
+        0.0,
+    ]
     assert group["complex"].bound(rtol=0.01) == 2**-8
     assert group["plain"].bound(rtol=0.01) == group["smooth"].bound() == 0.0
     for name, count in {"double": (2, 3, 4), "complex": (2, 3)}.items():
         for n in count:
             array = group[name]
-            check(array.read(bytes=n), array.read(), array.bound(bytes=n))
+            check(array.read(leading_bytes=n), array.read(), array.bound(leading_bytes=n))
 
 
 def test_fewer_bytes_are_fetched(path: str) -> None:
     array = icecore.open(path)["/g/smooth"]
-    top, third, whole = (array.plan(bytes=n).bytes_fetched for n in (2, 3, 4))
+    top, third, whole = (array.plan(leading_bytes=n).bytes_fetched for n in (2, 3, 4))
     assert top < third < whole
     assert top < 0.35 * whole
 
@@ -121,11 +127,11 @@ def test_fewer_bytes_are_fetched(path: str) -> None:
     ("name", "asked", "kind"),
     [
         ("whole", {"rtol": 0.1}, "unsupported"),
-        ("whole", {"bytes": 2}, "unsupported"),
+        ("whole", {"leading_bytes": 2}, "unsupported"),
         ("smooth", {"rtol": -1.0}, "invalid"),
         ("smooth", {"rtol": float("nan")}, "invalid"),
-        ("smooth", {"bytes": 0}, "invalid"),
-        ("smooth", {"rtol": 0.1, "bytes": 2}, "invalid"),
+        ("smooth", {"leading_bytes": 0}, "invalid"),
+        ("smooth", {"rtol": 0.1, "leading_bytes": 2}, "invalid"),
     ],
 )
 def test_refused(path: str, name: str, asked: dict[str, Any], kind: str) -> None:
@@ -271,9 +277,9 @@ def test_the_short_name(dtype: str, bounds: list[float]) -> None:
     with repo.writer() as w:
         w.array("/x", dtype, data.shape, chunks=(100, 200), shards=(300, 200), codec="planes")[...] = data
     array = icecore.open(repo.url)["/x"]
-    assert [array.bound(bytes=n) for n in range(1, len(bounds) + 1)] == bounds
+    assert [array.bound(leading_bytes=n) for n in range(1, len(bounds) + 1)] == bounds
     for n, bound in enumerate(bounds, 1):
-        check(array.read(bytes=n), data, bound)
+        check(array.read(leading_bytes=n), data, bound)
 
 
 def test_packed_with_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,7 +301,7 @@ def test_packed_with_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_many_arrays_in_one_plan(path: str) -> None:
     repo = icecore.open(path)
     items = {"/g/smooth": np.s_[1:3, ::5], "g/mixed": None, "/g/plain": np.s_[0]}
-    for asked, bound in (({"rtol": 0.01}, 2**-8), ({"bytes": 3}, 2**-16), ({}, 0.0)):
+    for asked, bound in (({"rtol": 0.01}, 2**-8), ({"leading_bytes": 3}, 2**-16), ({}, 0.0)):
         found = repo.read(items, **asked)
         assert list(found) == list(items)
         check(found["/g/smooth"], SMOOTH[1:3, ::5], bound)
@@ -304,7 +310,7 @@ def test_many_arrays_in_one_plan(path: str) -> None:
         assert repo.plan(items, **asked).rtol_bound == bound
     out = {"g/mixed": np.empty(SHAPE, "f4")}
     assert repo.read(items, out, rtol=0.01)["g/mixed"] is out["g/mixed"]
-    assert repo.plan(items, bytes=2).bytes_fetched < repo.plan(items).bytes_fetched
+    assert repo.plan(items, leading_bytes=2).bytes_fetched < repo.plan(items).bytes_fetched
     with pytest.raises(icecore.Error) as caught:
         repo.read({"/g/smooth": None, "/g/whole": None}, rtol=0.1)
     assert caught.value.kind == "unsupported"
@@ -331,11 +337,11 @@ def test_fill_values_are_exact(fill: float, writer: str, tmp_path: Path) -> None
     assert np.array_equal(array[...], data)
     missing = data == np.float32(fill)
     for count in (1, 2, 3):
-        found = array.read(bytes=count)
-        check(found, data, array.bound(bytes=count))
-        assert np.all(found[missing] == array.fill)
-        part = array.read(np.s_[10:120:7, 5:90], bytes=count)
-        assert np.all(part[missing[10:120:7, 5:90]] == array.fill)
+        found = array.read(leading_bytes=count)
+        check(found, data, array.bound(leading_bytes=count))
+        assert np.all(found[missing] == array.fill_value)
+        part = array.read(np.s_[10:120:7, 5:90], leading_bytes=count)
+        assert np.all(part[missing[10:120:7, 5:90]] == array.fill_value)
 
 
 @pytest.mark.parametrize("via", ["icecore", "icechunk"])
@@ -399,7 +405,14 @@ def test_xarray_masks_nothing_else(dtype: str, how: str, mark: float) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [{"bytes": "2"}, {"bytes": 2.0}, {"bytes": True}, {"bytes": 10**30}, {"rtol": "0.1"}, {"rtol": [1]}],
+    [
+        {"leading_bytes": "2"},
+        {"leading_bytes": 2.0},
+        {"leading_bytes": True},
+        {"leading_bytes": 10**30},
+        {"rtol": "0.1"},
+        {"rtol": [1]},
+    ],
 )
 def test_what_is_no_precision(path: str, asked: dict[str, Any]) -> None:
     array = icecore.open(path)["/g/smooth"]
@@ -418,6 +431,6 @@ def test_more_bytes_than_a_number_has(path: str) -> None:
     """Of a complex number each part is one."""
     group = icecore.open(path)["/g"]
     with pytest.raises(icecore.Error, match='whose type "complex64" has 4 in each of its two parts'):
-        group["complex"].read(bytes=8)
+        group["complex"].read(leading_bytes=8)
     with pytest.raises(icecore.Error, match=r'whose type "float32" has 4\n'):
-        group["smooth"].read(bytes=5)
+        group["smooth"].read(leading_bytes=5)

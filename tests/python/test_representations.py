@@ -65,14 +65,14 @@ def test_a_tree_has_a_line_for_each_member(tmp_path: Path, monkeypatch: pytest.M
     assert page.count("<details open ") == 2  # /a and /z: what lies deeper is folded
     assert page.count("<details ") == 3
     assert "more</div>" not in page
-    monkeypatch.setattr("icecore.html._LIMIT", 3)
+    monkeypatch.setattr("icecore.display.html._LIMIT", 3)
     assert page != repo._repr_html_()
     assert "… and 3 more</div>" in repo._repr_html_()
 
 
 def test_text_is_short_and_steers_nothing(repo: icecore.Repo) -> None:
     table = repo.table(f"/{ODD}")
-    for thing in (repo, *repo.groups.values(), *repo.arrays.values(), table, table.scanning()):
+    for thing in (repo, *repo.groups.values(), *repo.arrays.values(), table, table.scan()):
         assert "\x1b" not in repr(thing)
         assert repr(thing).startswith("<icecore.")
         assert len(repr(thing)) < 400

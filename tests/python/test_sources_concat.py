@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
-from icecore.sources import open_source, stitch
-from icecore.sources.attributes import fill_of_attribute
-from icecore.sources.concat import concat
-from icecore.sources.hdf5 import read
+from icecore.repository.json_attributes import fill_of_attribute
+from icecore.sources import open_source
+from icecore.sources.hdf5 import region_reader
 from icecore.sources.hdf5.file import open_file
-from icecore.sources.timeunits import conversion
+from icecore.sources.mapping import stitched_array
+from icecore.sources.mapping.time_units import conversion
+from icecore.sources.mapping.virtual_concat import concat
 from sources_kit import everything, same, through_zarr
 
 rng = np.random.default_rng(11)
@@ -27,7 +28,7 @@ rng = np.random.default_rng(11)
 @pytest.fixture(autouse=True)
 def _nothing_is_small(monkeypatch):
     """Joined arrays of a few bytes would be copied: these tests are about larger ones."""
-    monkeypatch.setattr(stitch, "SMALL", -1)
+    monkeypatch.setattr(stitched_array, "SMALL", -1)
 
 
 counter = itertools.count()
@@ -91,7 +92,7 @@ def test_other_lengths_make_a_rectilinear_grid(tmp_path):
 
 def test_small_arrays_are_copied_rather_than_irregular(tmp_path, monkeypatch):
     """So that zarr-python opens a time axis of many files without a switch for experimental grids."""
-    monkeypatch.setattr(stitch, "SMALL", 4 << 20)
+    monkeypatch.setattr(stitched_array, "SMALL", 4 << 20)
     parts = fields(7, 9, 5)
     entry = joined(parts, [netcdf(tmp_path, p, zlib=True, chunksizes=(4, 3, 6)) for p in parts])
     assert not entry.linked
@@ -602,7 +603,7 @@ def test_each_file_is_opened_once_to_compare_what_is_the_same_everywhere(tmp_pat
 
     maps = [file(i) for i in range(5)]
     opened = []
-    monkeypatch.setattr(read, "open_file", lambda source: opened.append(source) or open_file(source))
+    monkeypatch.setattr(region_reader, "open_file", lambda source: opened.append(source) or open_file(source))
     concat(maps, "time")
     assert len(opened) == len(set(opened)) == 5
     refused("mismatch", ["/c has no dimension 'time' and differs"], [*maps, file(5, 1.0)])

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from h5py import h5a, h5d, h5p, h5s, h5t
 from icecore import errors, link, pack
-from icecore.attributes import typed
-from icecore.export import save
+from icecore.export.save import save
+from icecore.repository.typed_attributes import typed
 from icecore.sources import keep_open, open_source
-from icecore.sources.hdf5 import read
+from icecore.sources.hdf5 import region_reader
 from icecore.sources.hdf5.file import open_file
 from sources_kit import everything, foreign, same, stored_chunks, through_zarr, zarr_store
 
@@ -828,8 +828,8 @@ def test_readers_can_be_pickled(tmp_path):
 
     data = rng.normal(size=(30, 4))
     _path, amap = indexed(tmp_path, lambda f: f.create_dataset("x", data=data, chunks=(7, 4)))
-    read = pickle.loads(pickle.dumps(amap.arrays["/x"].read))
-    assert same(read((slice(3, 9), slice(1, 3))), data[3:9, 1:3])
+    region_reader = pickle.loads(pickle.dumps(amap.arrays["/x"].read))
+    assert same(region_reader((slice(3, 9), slice(1, 3))), data[3:9, 1:3])
 
 
 def test_many_arrays_through_one_store(tmp_path):
@@ -922,7 +922,7 @@ def test_a_file_is_opened_once_for_all_that_is_copied(tmp_path, monkeypatch, ver
         for i in range(20):
             file[f"scalar {i}"] = i
     opened = []
-    monkeypatch.setattr(read, "open_file", lambda name: opened.append(name) or open_file(name))
+    monkeypatch.setattr(region_reader, "open_file", lambda name: opened.append(name) or open_file(name))
     verb(path, tmp_path / "r", group="/g")
     assert len(opened) == 1
     assert icecore.open(tmp_path / "r")["/g/scalar 7"][()] == 7

@@ -9,7 +9,8 @@ import icecore
 import numpy as np
 import pytest
 from h5py import h5a, h5d, h5o, h5p, h5s, h5t
-from icecore import errors, packing
+from icecore import errors
+from icecore.ingest import pack
 from icecore.sources import open_source
 from icecore.sources.hdf5 import dataset as datasets
 from sources_kit import everything
@@ -293,8 +294,8 @@ def test_several_damaged_files_are_found_at_once(tmp_path: Path, monkeypatch: py
             with open(files[-1], "r+b") as file:
                 file.seek(at + 3)
                 file.write(b"\xff\x13\x77")
-    begin = packing.begin
-    monkeypatch.setattr(packing, "begin", lambda *given: attempts.append(1) or begin(*given))
+    open_target = pack.open_target
+    monkeypatch.setattr(pack, "open_target", lambda *given: attempts.append(1) or open_target(*given))
     report = icecore.pack(files, tmp_path / "r.icecore", "/", concat="t", keep_going=True)
     assert [(each.kind, each.name) for each in report.failures] == [("corrupt", name) for name in files[1::2]]
     assert np.array_equal(icecore.open(tmp_path / "r.icecore")["/t"][...], [*range(20)] * 5)

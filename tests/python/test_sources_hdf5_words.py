@@ -70,7 +70,7 @@ def test_other_objects_in_records_are_left_out_by_name(tmp_path, monkeypatch) ->
         file.create_dataset("filled", (4,), words, chunks=(2,))
         file["n"] = np.arange(3)
     # h5py writes no such fill value that it could read again
-    monkeypatch.setattr("icecore.sources.hdf5.read._has_fill", lambda dataset: True)
+    monkeypatch.setattr("icecore.sources.hdf5.region_reader._has_fill", lambda dataset: True)
     report = icecore.link(tmp_path / "f.h5", tmp_path / "r", group="/")
     assert list(icecore.open(tmp_path / "r").arrays) == ["/n"]
     notes = {note.name.rpartition(":")[2]: note.message for note in report.notes}

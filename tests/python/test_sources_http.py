@@ -10,8 +10,8 @@ import netCDF4
 import numpy as np
 import pytest
 from icecore import errors
-from icecore.sources import http as sources_http
 from icecore.sources import open_source
+from icecore.sources.files import http as sources_http
 from sources_kit import everything, same
 
 rng = np.random.default_rng(2)

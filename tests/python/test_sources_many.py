@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import xarray as xr
 from icecore import errors
-from icecore.sources import many, open_source
-from icecore.sources.many import open_sources
+from icecore.sources import index_pool, open_source
+from icecore.sources.index_pool import open_sources
 
 
 @pytest.fixture
@@ -32,33 +32,33 @@ def files(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> list[many.Worker]:
+def beside(monkeypatch: pytest.MonkeyPatch) -> list[index_pool.Worker]:
     """Files are given to processes from the second on; the processes started."""
-    started: list[many.Worker] = []
+    started: list[index_pool.Worker] = []
 
-    def start(left: int) -> list[many.Worker]:
-        started.extend(many.Worker() for _ in range(3))
+    def start(left: int) -> list[index_pool.Worker]:
+        started.extend(index_pool.Worker() for _ in range(3))
         return started
 
-    monkeypatch.setattr(many, "_TRIAL", -1.0)
-    monkeypatch.setattr(many, "_WORTHWHILE", 0.0)
-    monkeypatch.setattr(many, "_workers", start)
+    monkeypatch.setattr(index_pool, "_TRIAL", -1.0)
+    monkeypatch.setattr(index_pool, "_WORTHWHILE", 0.0)
+    monkeypatch.setattr(index_pool, "_workers", start)
     return started
 
 
-def _said(found: list[many.Indexed]) -> list[object]:
+def _said(found: list[index_pool.Indexed]) -> list[object]:
     return [
         (item.kind, item.message) if isinstance(item, errors.Error) else (item.attrs, sorted(item.arrays))
         for item in found
     ]
 
 
-def _ended(worker: many.Worker) -> bool:
+def _ended(worker: index_pool.Worker) -> bool:
     return worker._process.returncode is not None
 
 
 def test_what_processes_find_is_what_one_finds_in_order(
-    files: list[str], beside: list[many.Worker], monkeypatch: pytest.MonkeyPatch
+    files: list[str], beside: list[index_pool.Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = _said(list(open_sources(files)))
     assert len(beside) == 3
@@ -69,21 +69,21 @@ def test_what_processes_find_is_what_one_finds_in_order(
 
 
 def test_a_process_that_dies_loses_nothing(
-    files: list[str], beside: list[many.Worker], monkeypatch: pytest.MonkeyPatch
+    files: list[str], beside: list[index_pool.Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start, opened = many._workers, []
+    start, opened = index_pool._workers, []
 
-    def dying(left: int) -> list[many.Worker]:
+    def dying(left: int) -> list[index_pool.Worker]:
         workers = start(left)[:1]
         os.kill(workers[0]._process.pid, signal.SIGKILL)
         return workers
 
-    def told(source: str, **options: bool) -> many.ArrayMap:
+    def told(source: str, **options: bool) -> index_pool.ArrayMap:
         opened.append(source)
         return open_source(source, **options)
 
-    monkeypatch.setattr(many, "_workers", dying)
-    monkeypatch.setattr(many, "open_source", told)
+    monkeypatch.setattr(index_pool, "_workers", dying)
+    monkeypatch.setattr(index_pool, "open_source", told)
     said = _said(list(open_sources(files)))
     for worker in beside:
         worker.kill()
@@ -92,7 +92,7 @@ def test_a_process_that_dies_loses_nothing(
     assert said == _said(list(open_sources(files)))
 
 
-def test_none_is_left_where_the_asker_stops(files: list[str], beside: list[many.Worker]) -> None:
+def test_none_is_left_where_the_asker_stops(files: list[str], beside: list[index_pool.Worker]) -> None:
     found = open_sources(files)
     next(found)
     next(found)
@@ -101,7 +101,7 @@ def test_none_is_left_where_the_asker_stops(files: list[str], beside: list[many.
     assert all(_ended(worker) for worker in beside)
 
 
-def test_joined_files_read_the_same(tmp_path: Path, beside: list[many.Worker]) -> None:
+def test_joined_files_read_the_same(tmp_path: Path, beside: list[index_pool.Worker]) -> None:
     for i in range(10):
         part = xr.Dataset({"t": (("time", "x"), np.full((1, 50), float(i)))}, coords={"time": [i]})
         part.to_netcdf(tmp_path / f"p{i}.nc", unlimited_dims=["time"])
@@ -130,8 +130,8 @@ def test_as_many_processes_as_threads_asked_for(
     threads: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ICECORE_THREADS", threads)
-    monkeypatch.setattr(many, "_cores", lambda: 3)
-    workers = many._workers(5)
+    monkeypatch.setattr(index_pool, "_cores", lambda: 3)
+    workers = index_pool._workers(5)
     for worker in workers:
         worker.kill()
         worker.close()

@@ -20,7 +20,7 @@ import pytest
 import zarr
 from icecore import errors, pack
 from icecore import open as open_repo
-from icecore.export import save
+from icecore.export.save import save
 from icecore.sources import expand, format_of, open_source
 from sources_kit import OLD_ZARR, everything, same
 

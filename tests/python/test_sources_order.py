@@ -9,7 +9,7 @@ import netCDF4
 import numpy as np
 import pytest
 from icecore import errors
-from icecore.sources.order import Ends, disorder
+from icecore.sources.mapping.coordinate_order import Ends, disorder
 
 UNITS = "hours since 2000-01-01"
 
@@ -75,7 +75,7 @@ def test_files_without_any_times_are_joined(tmp_path) -> None:
 
 
 def test_a_repository_whose_file_changed_is_appended_to(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("icecore.sources.stitch.SMALL", -1)  # else its times were copied
+    monkeypatch.setattr("icecore.sources.mapping.stitched_array.SMALL", -1)  # else its times were copied
     first = file(tmp_path, "a.nc", np.arange(1024.0))
     icecore.link([first], tmp_path / "r", concat="time", group="/")
     with netCDF4.Dataset(first, "a") as out:

@@ -63,7 +63,7 @@ def test_no_dataset_or_group_is_lost(path):
 
 @pytest.mark.parametrize("path", HDF5, ids=name)
 def test_hdf5_attributes_are_all_there(path):
-    from icecore.sources.attributes import to_json
+    from icecore.repository.json_attributes import to_json
     from icecore.sources.hdf5.attributes import HIDDEN
 
     amap = open_source(path)

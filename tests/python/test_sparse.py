@@ -10,7 +10,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.sources.held import Held
+from icecore.sources.mapping.stored_chunks import Held
 
 SHAPE = (10_000_000, 1_000_000)  # 1e13 elements
 CHUNK = (250, 400)

@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pa = pytest.importorskip("pyarrow")
 N = 50_000
@@ -60,7 +60,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) 
                 attrs=ATTRS.get(name),
             )
             a[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path)
 
 
@@ -112,7 +112,8 @@ def test_clause_against_numpy(
 
 def test_arrow_has_nulls_texts_and_times(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
     reader = repo.table("/t").scan(["count", "name", "word", "when", "flag", "tb"], "lat > 79")
-    assert isinstance(reader, pa.RecordBatchReader)
+    assert isinstance(reader.reader(), pa.RecordBatchReader)
+    reader = repo.table("/t").scan(["count", "name", "word", "when", "flag", "tb"], "lat > 79")
     got, rows = reader.read_all(), data["lat"] > 79
     count = data["count"][rows]
     assert got["count"].to_pylist() == [None if v == -999 else v for v in count.tolist()]
@@ -127,21 +128,21 @@ def test_only_zones_with_hits_are_read(repo: icecore.Repo, data: dict[str, np.nd
     clause = "lon between 120 and 120.1"
     hits = np.flatnonzero((data["lon"] >= 120) & (data["lon"] <= 120.1))
     chunks = np.unique(hits // CHUNK).size
-    scan = repo.table("/t").scanning(["lat", "tb"], clause)
+    scan = repo.table("/t").scan(["lat", "tb"], clause)
     assert scan.count() == hits.size > 0
     report = scan.report()
     assert report["zones"] == -(-N // 4096)
     assert report["zones"] - report["zones_pruned"] == np.unique(hits // 4096).size
     assert report["predicate"]["chunks"] == chunks
     assert report["data"]["chunks"] == 2 * chunks
-    everything = repo.table("/t").scanning(["lat"], clause, prune=False)
+    everything = repo.table("/t").scan(["lat"], clause, prune=False)
     assert everything.count() == hits.size
     assert everything.report()["predicate"]["chunks"] == -(-N // CHUNK)
     assert everything.report()["zones"] == 0
 
 
 def test_nothing_is_read_where_nothing_can_match(repo: icecore.Repo) -> None:
-    scan = repo.table("/t").scanning(["lat"], "lat > 500")
+    scan = repo.table("/t").scan(["lat"], "lat > 500")
     assert scan.count() == 0
     report = scan.report()
     assert report["zones_pruned"] == report["zones"] > 0
@@ -149,7 +150,7 @@ def test_nothing_is_read_where_nothing_can_match(repo: icecore.Repo) -> None:
 
 
 def test_zones_that_match_as_a_whole_need_no_test(repo: icecore.Repo) -> None:
-    scan = repo.table("/t").scanning(["tb"], "lat > -1000 and big > 5")
+    scan = repo.table("/t").scan(["tb"], "lat > -1000 and big > 5")
     assert scan.count() == N
     report = scan.report()
     assert (report["zones_whole"], report["rows_tested"], report["predicate"]["chunks"]) == (
@@ -193,7 +194,7 @@ def test_small_memory_gives_the_same(repo: icecore.Repo, data: dict[str, np.ndar
 )
 def test_errors_say_where(repo: icecore.Repo, clause: str, kind: str, words: list[str]) -> None:
     with pytest.raises(Error) as caught:
-        repo.table("/t").scanning(None, clause)
+        repo.table("/t").scan(None, clause)
     assert caught.value.kind == kind
     for word in words:
         assert word in str(caught.value)
@@ -201,8 +202,8 @@ def test_errors_say_where(repo: icecore.Repo, clause: str, kind: str, words: lis
 
 def test_summaries_are_hidden_and_right(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
     assert not any("__summary__" in path for path in repo)
-    assert summaries.state(repo["/t/tb"]) == "fresh"
-    zones = summaries.read(repo["/t/tb"])
+    assert write.state(repo["/t/tb"]) == "fresh"
+    zones = write.read(repo["/t/tb"])
     for i in range(-(-N // 4096)):
         part = data["tb"][i * 4096 : (i + 1) * 4096].astype("f8")
         good = part[~np.isnan(part)]
@@ -212,7 +213,7 @@ def test_summaries_are_hidden_and_right(repo: icecore.Repo, data: dict[str, np.n
         assert zones["rms"][i] == pytest.approx(np.sqrt((good**2).mean()))
         low, high = zones["intervals"][i].T
         assert all(((low <= v) & (v <= high)).any() for v in good[:200])
-    counted = summaries.read(repo["/t/count"])
+    counted = write.read(repo["/t/count"])
     assert counted["count"].sum() == (data["count"] != -999).sum()
     assert counted["min"].min() > -999
 
@@ -230,13 +231,13 @@ def test_summaries_of_a_group_are_together(tmp_path: Path) -> None:
             w.array(f"/t/{name}", data.dtype, data.shape)[...] = data
     # One by one: what is there already stays.
     for name in values:
-        assert summaries.write(icecore.open(path), "/t", [name]) == [f"/t/{name}"]
+        assert write.write(icecore.open(path), "/t", [name]) == [f"/t/{name}"]
     repo = icecore.open(path)
     stored = [node for node in repo._nodes.values() if "__summary__" in node.path and node.is_array]
     assert sorted(node.path.rsplit("/", 1)[1] for node in stored) == ["count", "moments", "real", "whole"]
     for name, data in values.items():
-        assert summaries.state(repo[f"/t/{name}"]) == "fresh"
-        zones = summaries.read(repo[f"/t/{name}"])
+        assert write.state(repo[f"/t/{name}"]) == "fresh"
+        zones = write.read(repo[f"/t/{name}"])
         parts = [data[at : at + 4096] for at in range(0, data.size, 4096)]
         assert zones["min"].dtype == zones["intervals"].dtype == data.dtype
         assert zones["count"].tolist() == [part.size for part in parts]
@@ -244,9 +245,9 @@ def test_summaries_of_a_group_are_together(tmp_path: Path) -> None:
             assert zones[extreme].tolist() == [getattr(part, extreme)() for part in parts]
         assert zones["mean"].tolist() == pytest.approx([part.astype("f8").mean() for part in parts])
     table = repo.table("/t", ["u", "f"])
-    scan = table.scanning(["u"], f"u > {2**63} and f < 0.9")
+    scan = table.scan(["u"], f"u > {2**63} and f < 0.9")
     assert scan.to_numpy()["u"].tolist() == values["u"][(values["u"] > 2**63) & (values["f"] < 0.9)].tolist()
-    scan = table.scanning(["u"], f"u >= {int(values['u'][9000])}")
+    scan = table.scan(["u"], f"u >= {int(values['u'][9000])}")
     assert (scan.count(), scan.report()["zones_pruned"]) == (1000, 2)
 
 
@@ -255,21 +256,21 @@ def test_an_overwritten_column_loses_its_summary(tmp_path: Path) -> None:
     values = np.arange(20_000.0)
     with icecore.create(path).writer() as w:
         w.array("/t/a", "f8", values.shape)[...] = values
-    assert summaries.write(icecore.open(path), "/t") == ["/t/a"]
-    assert icecore.open(path).table("/t").scanning(["a"], "a > 19000").count() == 999
+    assert write.write(icecore.open(path), "/t") == ["/t/a"]
+    assert icecore.open(path).table("/t").scan(["a"], "a > 19000").count() == 999
     with icecore.open(path).writer() as w:
         w["/t/a"][:5000] = 1e6
     repo = icecore.open(path)
-    assert summaries.state(repo["/t/a"]) == "stale"
-    scan = repo.table("/t").scanning(["a"], "a > 19000")
+    assert write.state(repo["/t/a"]) == "stale"
+    scan = repo.table("/t").scan(["a"], "a > 19000")
     assert scan.count() == 5999
     assert scan.report()["zones"] == 0
-    summaries.write(repo, "/t/a")
-    scan = icecore.open(path).table("/t").scanning(["a"], "a > 19000")
+    write.write(repo, "/t/a")
+    scan = icecore.open(path).table("/t").scan(["a"], "a > 19000")
     assert (scan.count(), scan.report()["zones"]) == (5999, 5)
     with icecore.open(path).writer() as w:
         w["/t/a"].append(np.full(10, 5e6))
-    assert icecore.open(path).table("/t").scanning(["a"], "a > 19000").count() == 6009
+    assert icecore.open(path).table("/t").scan(["a"], "a > 19000").count() == 6009
 
 
 def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:

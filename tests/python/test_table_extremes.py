@@ -7,7 +7,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pa = pytest.importorskip("pyarrow")
 
@@ -49,7 +49,7 @@ def same(found: object, wanted: np.generic | None) -> bool:
 def test_first_and_last_times(tmp_path: Path, summarised: bool) -> None:
     repo = table(tmp_path / "r", TIMES)
     if summarised:
-        summaries.write(repo, "/t")
+        write.write(repo, "/t")
         repo = icecore.open(tmp_path / "r")
     t = repo.table("/t")
     for name, values in TIMES.items():

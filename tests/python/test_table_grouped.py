@@ -13,9 +13,9 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import moments
-from icecore.tables.grouped import Grouped
-from icecore.tables.wishes import Wish
+from icecore.tables.query import moments
+from icecore.tables.query.grouped import Grouped
+from icecore.tables.query.reduction_spec import Wish
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -220,7 +220,7 @@ def test_extremes_of_texts_are_pandas(tmp_path: Path) -> None:
             for one, two in zip(wanted.values.tolist(), fixed.values.tolist(), strict=True)
         ]
         what = "min:any, max:any, min:fixed, max:fixed"
-        batches = t.scanning(["k", "any", "fixed"], where, memory=1 << 16)
+        batches = t.scan(["k", "any", "fixed"], where, memory=1 << 16)
         assert len(list(batches.batches())) > 1 or where
         assert [list(row.values())[1:] for row in t.reduce(f"{what} by k", where)] == both
         there = rows.fixed.dropna()
@@ -236,7 +236,7 @@ def test_reductions_by_columns(tmp_path: Path) -> None:
         {"k": np.array([2, 1, 2]), "x": np.array([0.5, np.nan, 1.5]), "s": np.array(["b", "a", "c"])},
     )
     what = "count, mean:x, max:s by k"
-    found = t.reducing(what)
+    found = t.reduce(what)
     assert pa.table(found).to_pylist() == found.rows == t.reduce(what)
     assert pa.table(found).schema.types == [pa.int64(), pa.int64(), pa.float64(), pa.large_string()]
     arrays = found.to_numpy()
@@ -246,5 +246,5 @@ def test_reductions_by_columns(tmp_path: Path) -> None:
         ["a", "c"],
     )
     assert np.array_equal(arrays["mean:x"], [np.nan, 1.0], equal_nan=True)
-    assert t.reducing(what, limit=1).rows == found.rows[:1]
-    assert t.reducing(what, "x > 9").rows == []
+    assert t.reduce(what, limit=1).rows == found.rows[:1]
+    assert t.reduce(what, "x > 9").rows == []

@@ -9,8 +9,8 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import summaries
-from icecore.tables.export import export
+from icecore.tables.query.export import export
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 ROWS = 30_000
@@ -35,7 +35,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) 
             attrs = {"_FillValue": 2} if name == "kind" else {}
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=unit, attrs=attrs)[...] = values
         w.array("/t/map", "f4", (5, 3))[...] = 1
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path)
 
 
@@ -69,8 +69,8 @@ def test_one_value_of_a_list(repo: icecore.Repo, data: dict[str, np.ndarray]) ->
     np.testing.assert_array_equal(found["spectrum[1]"], spectrum[hits, 1])
     np.testing.assert_array_equal(found["words[0]"], data["words"][hits, 0])
     np.testing.assert_array_equal(found["spectrum"], spectrum[hits])
-    assert table.scanning([], "n < 5000 and words[1] = 'x3'").count() == 1250
-    assert table.scanning([], "kind[0] is null").count() == (data["kind"][:, 0] == 2).sum()
+    assert table.scan([], "n < 5000 and words[1] = 'x3'").count() == 1250
+    assert table.scan([], "kind[0] is null").count() == (data["kind"][:, 0] == 2).sum()
     row = table.reduce("count, mean:spectrum[1], max:spectrum[2]", where)[0]
     assert row["count"] == hits.sum()
     assert row["max:spectrum[2]"] == spectrum[hits, 2].max()
@@ -82,10 +82,10 @@ def test_lists_laid_out_side_by_side(repo: icecore.Repo, data: dict[str, np.ndar
     frame = table.to_pandas(["n", "spectrum"], "n < 4")
     assert list(frame) == ["n", "spectrum_0", "spectrum_1", "spectrum_2"]
     np.testing.assert_array_equal(frame["spectrum_2"], data["spectrum"][:4, 2])
-    export(table.scanning(["words", "n"], "n < 3"), str(tmp_path / "o.csv"))
+    export(table.scan(["words", "n"], "n < 3"), str(tmp_path / "o.csv"))
     with open(tmp_path / "o.csv", encoding="utf-8", newline="") as file:
         assert list(csv.reader(file))[:2] == [["words_0", "words_1", "n"], ["w0", "x0", "0"]]
-    export(table.scanning(["spectrum"], "n < 3"), str(tmp_path / "o.npy"))
+    export(table.scan(["spectrum"], "n < 3"), str(tmp_path / "o.npy"))
     np.testing.assert_array_equal(np.load(tmp_path / "o.npy")["spectrum"], data["spectrum"][:3])
     polars = pytest.importorskip("polars")
     lazy = table.to_polars().filter(polars.col("n") > 29_990).select("spectrum").collect()
@@ -114,5 +114,5 @@ def test_values_of_a_list_beside_a_column_of_their_name(tmp_path: Path) -> None:
         w.array("/t/s", "f8", (2, 2))[...] = [[1, 2], [3, 4]]
         w.array("/t/s_0", "f8", (2,))[...] = [5, 6]
     table = icecore.open(tmp_path / "t.icecore").table("/t")
-    export(table.scanning(), str(tmp_path / "t.csv"))
+    export(table.scan(), str(tmp_path / "t.csv"))
     assert (tmp_path / "t.csv").read_text() == '"s[0]","s_1","s_0"\n1,2,5\n3,4,6\n'

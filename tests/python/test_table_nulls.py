@@ -8,7 +8,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 N = 9000
@@ -43,7 +43,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
             dtype = str if name == "word" else values.dtype
             chunks = (4096, *values.shape[1:])
             w.array(f"/t/{name}", dtype, values.shape, chunks=chunks, attrs=ATTRS.get(name))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path).table("/t")
 
 
@@ -65,7 +65,7 @@ def test_numpy_has_what_is_stored(table: Any, beside: list[str], where: str | No
 def test_numpy_of_what_lies_inside(table: Any) -> None:
     shapely = pytest.importorskip("shapely")
     inside = (DATA["lon"] > 10) & (DATA["lon"] < 200) & (DATA["lat"] == 45)
-    scan = table.scanning(["c", "code", "pair"], within=shapely.box(10, -1000, 200, 90), limit=900)
+    scan = table.scan(["c", "code", "pair"], within=shapely.box(10, -1000, 200, 90), limit=900)
     got = scan.to_numpy()
     for name, values in got.items():
         assert values.dtype == DATA[name].dtype
@@ -80,7 +80,7 @@ def test_texts_that_stand_for_null_are_null(table: Any, name: str) -> None:
     got = table.scan([name]).read_all()[name].to_pylist()
     assert got == wanted.tolist()
     if name != "codes":
-        assert table.scanning([name], f"{name} is null").count() == np.isin(plain, fill).sum()
+        assert table.scan([name], f"{name} is null").count() == np.isin(plain, fill).sum()
         [row] = [row for row in table.reduce(f"count by {name}") if row[name] is None]
         assert row["count"] == np.isin(plain, fill).sum()
 

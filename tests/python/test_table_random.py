@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icecore.errors import Error
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -45,7 +45,7 @@ def table(tmp_path_factory: pytest.TempPathFactory, frame: Any) -> Any:
             values = frame[name].to_numpy()
             attrs = {"_FillValue": NULL} if name == "i" else {}
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=(3000,), attrs=attrs)[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     return icecore.open(path).table("/t")
 
 
@@ -189,7 +189,7 @@ WORDS = ["f", "g", "i", "<", ">", "=", "(", ")", "and", "or", "not", "1", "'x'",
 def test_any_text_is_a_clause_or_an_error(table: Any, text: str) -> None:
     kind = "none"
     try:
-        table.scanning(["j"], text, limit=1).count()
+        table.scan(["j"], text, limit=1).count()
     except Error as error:
         kind = error.kind
     assert kind in ("none", "invalid", "not-found", "dtype", "unsupported")
@@ -203,11 +203,11 @@ def test_a_box_of_two_columns(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "b.icecore").writer() as w:
         for name, values in (("x", x), ("y", y), ("v", np.arange(n))):
             w.array(f"/t/{name}", values.dtype, (n,), chunks=(4096,))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     scan = (
         icecore.open(tmp_path / "b.icecore")
         .table("/t")
-        .scanning(["v"], "x between 3.2 and 3.4 and y between 5.2 and 5.4")
+        .scan(["v"], "x between 3.2 and 3.4 and y between 5.2 and 5.4")
     )
     got, report = scan.to_numpy()["v"], scan.report()
     np.testing.assert_array_equal(got, np.flatnonzero((x >= 3.2) & (x <= 3.4) & (y >= 5.2) & (y <= 5.4)))

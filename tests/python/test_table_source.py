@@ -11,7 +11,7 @@ import pytest
 import tables_kit as kit
 from icecore import cli
 from icecore.errors import Error
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 COUNTS = {"a1.csv": 9000, "a2.csv": 5000, "b1.csv": 7000}
@@ -31,7 +31,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_rows_of_files(path: Path) -> None:
     table = icecore.open(path).table("/t")
-    assert summaries.state(table["value"]) == "fresh"
+    assert write.state(table["value"]) == "fresh"
     every = table.to_numpy()
     for source, start, stop in [
         ("a1.csv", 0, 9000),
@@ -57,10 +57,10 @@ def test_rows_of_files(path: Path) -> None:
 
 def test_zones_between_files_are_not_taken_as_whole(path: Path) -> None:
     table = icecore.open(path).table("/t")
-    scan = table.scanning(["value"], source="a2.csv", unsure_only=True)
+    scan = table._scan(["value"], source="a2.csv", unsure_only=True)
     assert scan.whole() == []  # 9,000 to 14,000: the zone from 12,288 on has rows of the next file
     assert scan.count() == 5000
-    scan = table.scanning(["value"], source="b1.csv", unsure_only=True)
+    scan = table._scan(["value"], source="b1.csv", unsure_only=True)
     assert scan.whole() == [(16_384, 21_000)]
     assert scan.count() == 16_384 - 14_000
 

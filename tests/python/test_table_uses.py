@@ -15,8 +15,9 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import choice, summaries
-from icecore.tables.reduce import reduced
+from icecore.tables.query.reduce import reduced
+from icecore.tables.summaries import write
+from icecore.tables.text import column_codecs
 from latsrv import LatencyServer
 
 pytest.importorskip("pyarrow")
@@ -49,7 +50,7 @@ def written(path: Path, data: dict[str, np.ndarray]) -> icecore.Repo:
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory, data: dict[str, np.ndarray]) -> icecore.Repo:
     path = tmp_path_factory.mktemp("uses") / "u.icecore"
-    summaries.write(written(path, data), "/t")
+    write.write(written(path, data), "/t")
     return icecore.open(path)
 
 
@@ -59,7 +60,7 @@ def test_numbers_of_whole_columns_come_from_summaries_alone(
     path = tmp_path / "z.icecore"
     repo = written(path, data)
     chunks = list((path / "chunks").iterdir())
-    summaries.write(repo, "/t")
+    write.write(repo, "/t")
     for file in chunks:  # the data's, not the summaries': whoever looks at one of them fails
         file.write_bytes(b"\xff" * file.stat().st_size)
     table = icecore.open(path).table("/t")
@@ -79,13 +80,13 @@ def test_numbers_of_whole_columns_come_from_summaries_alone(
 def test_zones_that_match_as_a_whole_are_taken_from_summaries(
     repo: icecore.Repo, data: dict[str, np.ndarray], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, scans, scanning = repo.table("/t"), [], repo.table("/t").scanning
+    table, scans, scanning = repo.table("/t"), [], repo.table("/t")._scan
 
     def spy(*arguments: Any, **options: Any) -> Any:
         scans.append(scanning(*arguments, **options))
         return scans[-1]
 
-    monkeypatch.setattr(table, "scanning", spy)
+    monkeypatch.setattr(table, "_scan", spy)
     what = "count, count:tb, mean:tb, std:tb, min:tb, max:tb, sum:count32"
     [row], [slow] = table.reduce(what, where), table.reduce(what, where, prune=False)
     assert row == {name: value if value is None else pytest.approx(value) for name, value in slow.items()}
@@ -103,7 +104,7 @@ def test_sums_of_large_numbers_are_exact(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "r.icecore").writer() as w:
         w.array("/t/a", "i8", values.shape)[...] = values
         w.array("/t/b", "u8", values.shape)[...] = values % 1000
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     [row] = icecore.open(tmp_path / "r.icecore").table("/t").reduce("sum:a, sum:b, max:a")
     assert row == {
         "sum:a": sum(values.tolist()),
@@ -125,7 +126,7 @@ def test_deviations_of_what_varies_little_around_a_large_number(tmp_path: Path) 
         "inf": np.where(np.arange(9000) == 8999, np.inf, 1.0),
     }
     repo = written(tmp_path / "s.icecore", data)
-    summaries.write(repo, "/t")
+    write.write(repo, "/t")
     table = icecore.open(tmp_path / "s.icecore").table("/t")
     for name in ("jdate", "clock", "same", "step", "tb"):
         found = reduced(table, f"std:{name}, rms:{name}")
@@ -145,7 +146,7 @@ def test_a_histogram_of_one_large_number(tmp_path: Path) -> None:
 
 
 def test_counting_zones_that_match_as_a_whole_reads_nothing(repo: icecore.Repo) -> None:
-    scan = repo.table("/t").scanning([], "lon >= 0")
+    scan = repo.table("/t").scan([], "lon >= 0")
     assert scan.count() == N
     report = scan.report()
     assert report["predicate"]["bytes_fetched"] == report["data"]["bytes_fetched"] == 0
@@ -211,7 +212,7 @@ def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Pat
     area = shapely.union_all([triangle, ring])
     wanted = np.flatnonzero(shapely.contains_xy(area, data["lon"], data["lat"]))
     table = repo.table("/t")
-    scan = table.scanning(["count32"], within=area)
+    scan = table.scan(["count32"], within=area)
     got = scan.reader().read_all()
     np.testing.assert_array_equal(got["count32"].to_numpy(), data["count32"][wanted])
     assert wanted.size > 0
@@ -220,8 +221,8 @@ def test_polygons(repo: icecore.Repo, data: dict[str, np.ndarray], tmp_path: Pat
     file = tmp_path / "area.geojson"
     feature = {"type": "Feature", "geometry": shapely.geometry.mapping(area), "properties": {}}
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
-    assert table.scanning(["c"], within=file).count() == wanted.size
-    assert table.scanning(["c"], within=file, xy=("lat", "lon")).count() == 0
+    assert table.scan(["c"], within=file).count() == wanted.size
+    assert table.scan(["c"], within=file, xy=("lat", "lon")).count() == 0
     [row] = table.reduce("count", within=area)
     assert row["count"] == wanted.size
     for text, kind in (('{"type": "Point", "coordinates": [1, 2]}', "invalid"), ("{", "format")):
@@ -268,7 +269,7 @@ def test_a_table_is_an_arrow_stream(repo: icecore.Repo, data: dict[str, np.ndarr
 def test_arrow_and_parquet_have_the_attributes(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet
-    from icecore.tables.export import export
+    from icecore.tables.query.export import export
 
     attrs = {"units": "K", "scale_factor": 0.5, "_FillValue": -9, "flags": [1, 2]}
     with icecore.create(tmp_path / "a.icecore").writer() as w:
@@ -276,8 +277,8 @@ def test_arrow_and_parquet_have_the_attributes(tmp_path: Path) -> None:
         w.array("/t/pair", "f4", (3, 2), attrs={"units": "m", "ARROW:extension:name": "x"})[...] = 1
     table = icecore.open(tmp_path / "a.icecore").table("/t")
     wanted = {b"units": b"K", b"scale_factor": b"0.5", b"_FillValue": b"-9", b"flags": b"[1, 2]"}
-    export(table.scanning(), str(tmp_path / "a.parquet"))
-    export(table.scanning(), str(tmp_path / "a.arrow"))
+    export(table.scan(), str(tmp_path / "a.parquet"))
+    export(table.scan(), str(tmp_path / "a.arrow"))
     for schema in (
         table.scan().schema,
         pyarrow.parquet.read_schema(tmp_path / "a.parquet"),
@@ -294,13 +295,13 @@ def test_polars_reads_only_what_it_needs(
 ) -> None:
     pl = pytest.importorskip("polars")
     table, scans = repo.table("/t"), []
-    scanning = table.scanning
+    scanning = table.scan
 
     def spy(*arguments: Any, **options: Any) -> Any:
         scans.append(scanning(*arguments, **options))
         return scans[-1]
 
-    monkeypatch.setattr(table, "scanning", spy)
+    monkeypatch.setattr(table, "scan", spy)
     lazy = table.to_polars()
     got = (
         lazy.filter((pl.col("lon") >= 120) & (pl.col("lon") < 121) & (pl.col("c") > 1)).select("tb").collect()
@@ -333,7 +334,7 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
     pl = pytest.importorskip("polars")
     from datetime import datetime
 
-    from icecore.tables.polars import clause
+    from icecore.tables.query.polars import clause
 
     n = 20_000
     data = {
@@ -345,7 +346,7 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "p.icecore").writer() as w:
         for name, values in data.items():
             w.array(f"/t/{name}", values.dtype, values.shape, chunks=(4096,))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     table = icecore.open(tmp_path / "p.icecore").table("/t")
     rows = pl.DataFrame({name: data[name] for name in table})
     noon = datetime(2020, 1, 3, 12)
@@ -362,7 +363,7 @@ def test_what_polars_pushes_down(tmp_path: Path) -> None:
         (pl.col("i").cast(pl.Float64) > 3, 5),  # not understood: left to Polars
     ):
         assert table.to_polars().filter(predicate).collect().equals(rows.filter(predicate)), str(predicate)
-        scan = table.scanning([], clause(predicate, table))
+        scan = table.scan([], clause(predicate, table))
         scan.count()
         report = scan.report()
         left = report["zones"] - report["zones_pruned"] if report["zones"] else 5
@@ -376,7 +377,7 @@ def test_polars_compares_with_constants_of_narrow_floats(tmp_path: Path, dtype: 
     values = (np.arange(-4000, 6000) / 7).astype(dtype)
     with icecore.create(tmp_path / "n.icecore").writer() as w:
         w.array("/t/x", dtype, values.shape, chunks=(4096,))[...] = values
-        summaries.write(w, "/t")
+        write.write(w, "/t")
     lazy, rows = icecore.open(tmp_path / "n.icecore").table("/t").to_polars(), pl.DataFrame({"x": values})
     x, third = pl.col("x"), float(values[4003])
     for predicate in (
@@ -402,24 +403,22 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
     for verb, group in ((icecore.link, "/l"), (icecore.pack, "/p")):
         verb(source, tmp_path / "r.icecore", group=group, summaries=True)
         repo = icecore.open(tmp_path / "r.icecore")
-        assert (
-            summaries.state(repo[f"{group}/beam/tb"]) == summaries.state(repo[f"{group}/other/x"]) == "fresh"
-        )
-        assert summaries.state(repo[f"{group}/beam/matrix"]) == "none"
-        scan = repo.table(f"{group}/beam").scanning(["tb"], "lon between 100 and 100.5")
+        assert write.state(repo[f"{group}/beam/tb"]) == write.state(repo[f"{group}/other/x"]) == "fresh"
+        assert write.state(repo[f"{group}/beam/matrix"]) == "none"
+        scan = repo.table(f"{group}/beam").scan(["tb"], "lon between 100 and 100.5")
         rows = (data["lon"] >= 100) & (data["lon"] <= 100.5)
         np.testing.assert_array_equal(scan.to_numpy()["tb"], data["tb"][rows])
         assert scan.report()["zones_pruned"] == scan.report()["zones"] - 1
         assert not any("summary" in path for path in repo)
-    assert repo["/p/beam/tb"].chunks == (choice.CHUNK,)
+    assert repo["/p/beam/tb"].chunks == (column_codecs.CHUNK,)
     icecore.pack(
         source, tmp_path / "r.icecore", group="/p", replace=True
     )  # without: the old ones don't count
-    assert summaries.state(icecore.open(tmp_path / "r.icecore")["/p/beam/tb"]) == "stale"
+    assert write.state(icecore.open(tmp_path / "r.icecore")["/p/beam/tb"]) == "stale"
     with h5py.File(source, "a") as file:
         file["beam/lon"][...] = 0
     repo = icecore.open(tmp_path / "r.icecore")
-    for use in (lambda t: t.scanning(["tb"], "lon > 359"), lambda t: t.reduce("mean:lon")):
+    for use in (lambda t: t.scan(["tb"], "lon > 359"), lambda t: t.reduce("mean:lon")):
         with pytest.raises(Error) as caught:
             use(repo.table("/l/beam"))
         assert caught.value.kind == "source-changed"
@@ -428,14 +427,14 @@ def test_linked_and_packed_with_summaries(tmp_path: Path, data: dict[str, np.nda
 def test_a_table_far_away_is_read_in_few_requests(
     tmp_path: Path, data: dict[str, np.ndarray], serve: Callable[..., LatencyServer]
 ) -> None:
-    summaries.write(written(tmp_path / "f.icecore", data), "/t")
+    write.write(written(tmp_path / "f.icecore", data), "/t")
     server = serve(tmp_path)
     table = icecore.open(f"{server.url}/f.icecore").table("/t")
     wanted = (data["lon"] >= 100) & (data["lon"] <= 100.5)
     got = table.to_numpy(["tb", "count32"], "lon between 100 and 100.5")
     np.testing.assert_array_equal(got["count32"], data["count32"][wanted])
     server.reset()
-    scan = table.scanning(["tb", "count32"], "lon between 200 and 200.5")
+    scan = table.scan(["tb", "count32"], "lon between 200 and 200.5")
     assert scan.count() == ((data["lon"] >= 200) & (data["lon"] <= 200.5)).sum()
     report, stats = scan.report(), server.stats()
     assert (report["predicate"]["chunks"], report["data"]["chunks"]) == (1, 2)
@@ -448,7 +447,7 @@ def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.Monkey
     for module in ("pyarrow", "polars", "shapely"):
         monkeypatch.setitem(sys.modules, module, None)
     table = repo.table("/t")
-    for use in (table.scan, table.to_polars, lambda: table.scan(within={"type": "Polygon"})):
+    for use in (table.scan().read_all, table.to_polars, lambda: table.scan(within={"type": "Polygon"})):
         with pytest.raises(Error, match=r"icecore\[table\]") as caught:
             use()
         assert caught.value.kind == "unsupported"

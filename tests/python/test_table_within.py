@@ -10,7 +10,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables.summaries import write_for
+from icecore.tables.summaries.write import write_for
 
 shapely = pytest.importorskip("shapely")
 ROWS = 40_000

@@ -9,11 +9,13 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.arraywriter import ArrayWriter
 from icecore.errors import Error
-from icecore.report import Report
-from icecore.tables import extending, growing, summaries, zones
-from icecore.tables.restore import restore
+from icecore.ingest.report import Report
+from icecore.tables.summaries import write as summaries
+from icecore.tables.summaries import zones
+from icecore.tables.text import extend_table, row_writer
+from icecore.tables.text.restore import restore
+from icecore.writing.array_writer import ArrayWriter
 from tables_kit import PDS3, column, labelled
 
 
@@ -164,8 +166,8 @@ def test_a_failure_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             raise OSError("no space left")
         elements(self, i, values)
 
-    elements = growing.Growing.elements
-    monkeypatch.setattr(extending.Growing, "elements", failing)
+    elements = row_writer.Growing.elements
+    monkeypatch.setattr(extend_table.Growing, "elements", failing)
     with pytest.raises(OSError, match="no space"):
         add(tmp_path, b"n,a,b\n4,text,a longer text\n")
     monkeypatch.undo()
@@ -392,9 +394,9 @@ def test_constants_of_a_later_label_are_missing(tmp_path: Path, append: bool) ->
     repo = icecore.open(tmp_path / "r")
     assert repo["/t/A"].attrs["missing_value"] == [-99, -999]
     for prune in (True, False):
-        scan = repo.table("/t").scanning(["B"], "A < 0 or A is null", prune=prune)
+        scan = repo.table("/t").scan(["B"], "A < 0 or A is null", prune=prune)
         assert scan.to_numpy()["B"].tolist() == [b"ab", b"cd", b"ef"]
-        assert not repo.table("/t").scanning(where="A < 0", prune=prune).count()
+        assert not repo.table("/t").scan(where="A < 0", prune=prune).count()
     assert summaries.read(repo["/t/A"])["min"].tolist() == [1.5, 1.5, 2.5]
     restore(repo, "/t", tmp_path / "again")
     assert (tmp_path / "again" / "t2.tab").read_bytes() == (tmp_path / "t2.tab").read_bytes()

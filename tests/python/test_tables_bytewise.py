@@ -56,7 +56,7 @@ def test_a_byte_by_byte_description(tmp_path: Path, end: str) -> None:
     assert table.reduce("count:Vmag, count:n_N") == [{"count:Vmag": 60, "count:n_N": 40}]
 
 
-@pytest.mark.parametrize("field", ["24- 31", "30- 24", "   0-9", "24-999999999999999999999"])
+@pytest.mark.parametrize("field", ["30- 24", "   0-9", "24-999999999999999999999"])
 def test_fields_that_rows_have_no_room_for(tmp_path: Path, field: str) -> None:
     rows = "".join(row.ljust(30)[:30] + "\n" for row in ROWS.splitlines())
     (tmp_path / "t_mrt.txt").write_text(HEAD.replace("24- 30", field) + rows)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import icecore
 import pytest
-from icecore.tables.restore import restore
-from icecore.tables.stream import TextStream
+from icecore.tables.text.restore import restore
+from icecore.tables.text.text_stream import TextStream
 from tables_kit import labelled, round_trip
 
 

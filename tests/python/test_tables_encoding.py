@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from icecore.tables.stream import TextStream
+from icecore.tables.text.text_stream import TextStream
 from tables_kit import labelled, round_trip
 
 TEXT = "id,name,größe\n1,café,2.5\n2,tee,3.5\n"

@@ -10,7 +10,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables.table import Table
+from icecore.tables.query.table import Table
 from tables_kit import round_trip
 
 
@@ -355,4 +355,4 @@ def test_names_above_cells_that_may_be_blank(tmp_path: Path, case: str) -> None:
 def test_lines_above_rows_of_one_length_are_told_of(tmp_path: Path) -> None:
     table, notes = packed(tmp_path, b"What it is about\n" + FIXED, "t.txt")
     assert (next(iter(table)), len(table)) == ("column_1", 40)
-    assert notes[0].startswith("lines above the first row are kept as text, no rows")
+    assert notes[0].startswith("1 line above the first row kept as text, no rows, from line 1 on")

@@ -13,8 +13,8 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.report import Report
-from icecore.tables.restore import restore
+from icecore.ingest.report import Report
+from icecore.tables.text.restore import restore
 from tables_kit import PDS3, column, round_trip
 
 
@@ -312,7 +312,7 @@ def test_one_very_long_text_takes_little_memory(tmp_path: Path) -> None:
     script = """
 import re
 import icecore
-from icecore.tables.restore import restore
+from icecore.tables.text.restore import restore
 icecore.pack("t.csv", into="r")
 repo = icecore.open("r")
 batches = list(repo.table("/t").scan(["id"], "name = 'name5'"))

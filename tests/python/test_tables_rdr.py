@@ -9,9 +9,9 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.demo import rdr
-from icecore.tables import summaries
-from icecore.tables.restore import restore, sources
+from icecore.samples import rdr
+from icecore.tables.summaries import write
+from icecore.tables.text.restore import restore, sources
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_packed_from_a_zip_and_printed_again(table: Path, tmp_path: Path) -> Non
     assert packed.dtypes["utc"] == np.dtype("m8[ms]")
     np.testing.assert_array_equal(packed["det"][:42], [*range(1, 22)] * 2)
     assert packed["sclk"][0] == float(table.read_bytes().split(b"\r\n")[4][87:103])
-    assert summaries.state(packed["tb"]) == "fresh"
+    assert write.state(packed["tb"]) == "fresh"
 
 
 def test_ten_minutes_each_become_one_table(tmp_path: Path) -> None:

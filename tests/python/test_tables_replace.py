@@ -8,8 +8,8 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables import summaries
-from icecore.tables.restore import restore
+from icecore.tables.summaries import write
+from icecore.tables.text.restore import restore
 from tables_kit import labelled
 
 ONE = b"x,y\n" + b"".join(b"%d,%d\n" % (i, 2 * i) for i in range(9000))
@@ -21,7 +21,7 @@ def restored(folder: Path, path: str) -> bytes:
     return (folder / "again").read_bytes()
 
 
-def pack(folder: Path, text: bytes, **options: object) -> icecore.report.Report:
+def pack(folder: Path, text: bytes, **options: object) -> icecore.ingest.report.Report:
     (folder / "t.csv").write_bytes(text)
     return icecore.pack(folder / "t.csv", into=folder / "r", **options)  # type: ignore[arg-type]
 
@@ -33,8 +33,8 @@ def test_other_columns_and_rows(tmp_path: Path) -> None:
     table = icecore.open(tmp_path / "r").table("/t")
     assert (list(table), len(table)) == (["x", "z", "t"], 8500)
     assert restored(tmp_path, "/t") == TWO
-    assert {summaries.state(table[name]) for name in ("x", "z")} == {"fresh"}
-    assert table.scanning(where="z > 8490").count() == 10
+    assert {write.state(table[name]) for name in ("x", "z")} == {"fresh"}
+    assert table.scan(where="z > 8490").count() == 10
     assert set(icecore.open(tmp_path / "r")["/t"].arrays) == {"x", "z", "t"}
 
 

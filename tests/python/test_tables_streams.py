@@ -17,8 +17,8 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.sources.tables import streams
-from icecore.tables.stream import TextStream
+from icecore.sources.files import bz2_xz_stream
+from icecore.tables.text.text_stream import TextStream
 from tables_kit import round_trip
 
 PARTS = [b"".join(b"%d,%d.5\n" % (i, i * k) for i in range(4000)) for k in (1, 7, 9)]
@@ -62,7 +62,7 @@ def test_padding_of_xz(tmp_path: Path) -> None:
 def test_reads_of_any_size(tmp_path: Path, step: int) -> None:
     path = tmp_path / "t.bz2"
     path.write_bytes(bz2.compress(PARTS[0][:2000]) + bz2.compress(PARTS[1][:3]))
-    with streams.bunzip2(str(path)) as file:
+    with bz2_xz_stream.bunzip2(str(path)) as file:
         assert b"".join(iter(lambda: file.read(step), b"")) == PARTS[0][:2000] + PARTS[1][:3]
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from icecore import errors
 from icecore.errors import Error
-from icecore.tables import choice, summaries
-from icecore.tables.restore import restore, sources
+from icecore.tables.summaries import write
+from icecore.tables.text import column_codecs
+from icecore.tables.text.restore import restore, sources
 from tables_kit import COLUMNS, PDS3, labelled, round_trip, rows
 from typer.testing import CliRunner
 
@@ -160,9 +161,9 @@ def test_a_column_of_one_value_needs_no_chunk(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(text(0, 300, b""))
     icecore.pack(tmp_path / "a.csv", into=tmp_path / "r", group="/t", concat="rows")
     repo = icecore.open(tmp_path / "r")
-    stored = [name for name in repo.table("/t") if repo[f"/t/{name}"].storage["missing"] == 0]
+    stored = [name for name in repo.table("/t") if repo[f"/t/{name}"].storage.missing == 0]
     assert stored == ["i"]
-    assert repo["/t/n"][5] == repo["/t/n"].fill == -7
+    assert repo["/t/n"][5] == repo["/t/n"].fill_value == -7
     assert repo["/t/w"][299] == b"on"
     # Other values later, in the same chunk and behind it.
     (tmp_path / "b.csv").write_bytes(text(300, 400, b"").replace(b"-7", b"-8").replace(b"on", b"no"))
@@ -288,7 +289,7 @@ def test_command_line(tmp_path: Path) -> None:
 
 def test_values_that_come_back_otherwise_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     label, _, _ = labelled(tmp_path)
-    honest = choice.codecs
+    honest = column_codecs.codecs
 
     def lossy(column: dict[str, Any], values: np.ndarray, *rest: Any) -> list[dict[str, Any]]:
         if values.dtype.kind != "f":
@@ -298,7 +299,7 @@ def test_values_that_come_back_otherwise_are_refused(tmp_path: Path, monkeypatch
             {"name": "bytes", "configuration": {"endian": "little"}},
         ]
 
-    monkeypatch.setattr(choice, "codecs", lossy)
+    monkeypatch.setattr(column_codecs, "codecs", lossy)
     with pytest.raises(Error, match="could not be printed again") as caught:
         icecore.pack(label, into=tmp_path / "r", group="/t")
     assert caught.value.kind == "internal"
@@ -312,7 +313,7 @@ def test_no_memory_to_look_at_a_table_is_no_fault_of_the_table(
     def exhausted(*_: Any) -> Any:
         raise errors.make("memory", "no memory for the columns of a scan")
 
-    monkeypatch.setattr(summaries, "read_back", exhausted)
+    monkeypatch.setattr(write, "read_back", exhausted)
     with pytest.raises(Error, match=r"t\.tab: no memory for the columns") as caught:
         icecore.pack(label, into=tmp_path / "r", group="/t")
     assert caught.value.kind == "memory"
@@ -353,8 +354,8 @@ def test_of_thousands_of_columns_the_first_are_measured(
         measured.append(column["name"])
         return codecs(column, *rest)
 
-    codecs = choice.codecs
-    monkeypatch.setattr(choice, "codecs", counting)
+    codecs = column_codecs.codecs
+    monkeypatch.setattr(column_codecs, "codecs", counting)
     rng = np.random.default_rng(1)
     values = rng.normal(0, 10, (5, 700)).round(3)
     lines = [",".join(f"c{i}" for i in range(700)), *(",".join(map(str, row)) for row in values.tolist())]
@@ -373,8 +374,8 @@ def test_of_thousands_of_rows_the_first_are_measured(tmp_path: Path, monkeypatch
         measured.append(len(sample))
         return stored(candidate, sample)
 
-    stored = choice._stored
-    monkeypatch.setattr(choice, "_stored", counting)
+    stored = column_codecs._stored
+    monkeypatch.setattr(column_codecs, "_stored", counting)
     values = np.random.default_rng(1).normal(0, 10, 20_000).round(3)
     (tmp_path / "t.csv").write_text("x\n" + "".join(f"{value}\n" for value in values.tolist()))
     repo, _, _ = round_trip(tmp_path / "t.csv", tmp_path)

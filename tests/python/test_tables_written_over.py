@@ -8,7 +8,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.tables.restore import restore
+from icecore.tables.text.restore import restore
 from tables_kit import labelled
 
 TEXT = "a,b,c,s\n" + "".join(f"{i},{i / 4},2020-01-0{i + 1},{'word ' * i}end\n" for i in range(6))

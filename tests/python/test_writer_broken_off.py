@@ -12,7 +12,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.arraywriter import ArrayWriter
+from icecore.writing.array_writer import ArrayWriter
 
 _FILES = ("arraywriter.py", "appending.py", "writer.py", "suiting.py")
 

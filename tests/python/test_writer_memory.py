@@ -9,7 +9,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.writer import Writer
+from icecore.writing.writer import Writer
 
 RNG = np.random.default_rng(8)
 MB = 1 << 20

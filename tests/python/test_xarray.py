@@ -11,7 +11,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.sources import stitch
+from icecore.sources.mapping import stitched_array
 
 xr = pytest.importorskip("xarray")
 netCDF4 = pytest.importorskip("netCDF4")
@@ -228,7 +228,7 @@ def test_versions(tmp_path: Path) -> None:
 
 
 def test_the_engine_is_found_by_name(tmp_path: Path) -> None:
-    from icecore.xarray import IcecoreBackend
+    from icecore.integrations.xarray import IcecoreBackend
 
     backend = IcecoreBackend()
     for name in (
@@ -322,7 +322,7 @@ def test_groups_of_a_tree_have_dimensions_of_their_own(tmp_path):
 
 def test_chunks_of_unlike_lengths_are_dask_chunks(tmp_path, monkeypatch):
     """The last one may stick out of the array."""
-    monkeypatch.setattr(stitch, "SMALL", -1)
+    monkeypatch.setattr(stitched_array, "SMALL", -1)
     parts = [np.arange(10.0), np.arange(5.0)]
     for n, part in enumerate(parts):
         with netCDF4.Dataset(tmp_path / f"{n}.nc", "w") as nc:

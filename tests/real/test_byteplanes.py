@@ -30,7 +30,7 @@ def test_within_the_bound(path: Path, repo_path: str) -> None:
         assert np.array_equal(bits(array.read()), bits(want)), name
         normal = np.isfinite(want) & (np.abs(want) >= np.finfo(want.dtype).tiny)
         for count in range(1, want.dtype.itemsize):
-            got, bound = array.read(bytes=count), array.bound(bytes=count)
+            got, bound = array.read(leading_bytes=count), array.bound(leading_bytes=count)
             assert bound > 0 or count > want.dtype.itemsize // 2, (name, count)
             assert np.array_equal(bits(got[~normal]), bits(want[~normal])), (name, count)
             numbers = want[normal].astype("f8")

@@ -21,7 +21,7 @@ def over(files: list[Path], into: Path) -> tuple[icecore.Repo, icecore.Repo, set
     first = icecore.open(into)
     icecore.pack(files[1], into, "/run", replace=True)
     second = icecore.open(into)
-    changes = second.diff(first.snapshot_id, values=True)["chunks"]
+    changes = second.diff(first.snapshot_id, values=True).chunks
     for path in second.arrays:
         if path in first.arrays and path not in changes:
             np.testing.assert_array_equal(first[path].read(), second[path].read())

@@ -12,7 +12,7 @@ import icecore
 import numpy as np
 import pytest
 from files import DATA, params
-from icecore.tables import summaries
+from icecore.tables.summaries import write
 
 pytest.importorskip("pyarrow")
 ATL06 = sorted(DATA.glob("hdf5/*ATL06*.h5"))
@@ -39,7 +39,7 @@ def test_land_ice_segments(path: Path, verb: str, tmp_path: Path) -> None:
     beams = ("gt1l", "gt3r")
     with icecore.open(tmp_path / "g.icecore").writer() as w:
         for beam in beams:
-            summaries.write(w, f"/g/{beam}/land_ice_segments")
+            write.write(w, f"/g/{beam}/land_ice_segments")
     repo = icecore.open(tmp_path / "g.icecore")
     with h5py.File(path) as file:
         for beam in beams:
@@ -93,7 +93,7 @@ def test_photons(path: Path, verb: str, tmp_path: Path) -> None:
             ),
         )
         background = icecore.open(tmp_path / "g.icecore").table("/g/gt1r/bckgrd_atlas")
-        scan = background.scanning(
+        scan = background.scan(
             ["bckgrd_rate"], f"delta_time < {float(file['gt1r/bckgrd_atlas/delta_time'][10])!r}"
         )
         assert scan.count() == 10

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from files import DATA, params
 from icecore.errors import Error
-from icecore.tables.restore import restore
+from icecore.tables.text.restore import restore
 
 pytest.importorskip("pvl")
 FOLDER = DATA / "pds"

@@ -16,11 +16,11 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::{self, damaged};
 use crate::repo::Repo;
+use crate::repo_state::RepoState;
 use crate::runtime::{guard, run, until};
 use crate::seal::{self, Seal, State};
-use crate::shared::Shared;
 use crate::storage::Root;
-use crate::{history, named, resolve, sound};
+use crate::{history, names, precheck, resolve};
 
 /// Versions that are looked at side by side.
 const CONCURRENT: usize = 16;
@@ -49,7 +49,7 @@ impl Repo {
         let shared = self.shared()?;
         run(until(cancel, async {
             let repository = shared.repository();
-            let listed = named::all(shared).await?.info;
+            let listed = names::all(shared).await?.info;
             let audit = Audit { shared, assets: repository.asset_manager(), listed, seen: Mutex::default(), cancel };
             audit.seal(seal::ROOT);
             match reference {
@@ -75,8 +75,8 @@ impl Repo {
 }
 
 /// All versions of all branches and tags.
-async fn versions(shared: &Shared) -> Result<Vec<SnapshotId>> {
-    let names = named::all(shared).await?;
+async fn versions(shared: &RepoState) -> Result<Vec<SnapshotId>> {
+    let names = names::all(shared).await?;
     if let Some(info) = names.info {
         let all = info.all_snapshots().map_err(error::format)?;
         return all.map(|snapshot| Ok(snapshot.map_err(error::format)?.id)).collect();
@@ -89,7 +89,7 @@ async fn versions(shared: &Shared) -> Result<Vec<SnapshotId>> {
 }
 
 struct Audit<'a> {
-    shared: &'a Shared,
+    shared: &'a RepoState,
     assets: &'a AssetManager,
     /// The root object, where there is one.
     listed: Option<Arc<RepoInfo>>,
@@ -137,7 +137,7 @@ impl Audit<'_> {
         let fetched =
             self.file(&seal, format!("snapshots/{id}"), async { fetched.await.map(|(snapshot, _)| snapshot) });
         let Some(snapshot) = fetched.await else { return };
-        if let Err(error) = guard(|| sound::named(&format!("snapshots/{id}"), &snapshot.id())) {
+        if let Err(error) = guard(|| precheck::check_name(&format!("snapshots/{id}"), &snapshot.id())) {
             return self.note(format!("snapshots/{id}"), error);
         }
         if let Err(error) = self.as_listed(&snapshot) {
@@ -195,7 +195,7 @@ impl Audit<'_> {
         else {
             return;
         };
-        let whole = self.length(&name, size).and_then(|()| guard(|| sound::named(&name, &manifest.id())));
+        let whole = self.length(&name, size).and_then(|()| guard(|| precheck::check_name(&name, &manifest.id())));
         if let Err(error) = whole.and_then(|()| guard(|| self.references(&manifest))) {
             self.note(name, error);
         }

@@ -9,9 +9,9 @@ use icecore_grid::Result;
 
 use crate::error;
 use crate::lock::Held;
-use crate::named::{self, Names};
+use crate::names::{self, Names};
+use crate::repo_state::RepoState;
 use crate::runtime::until;
-use crate::shared::Shared;
 
 /// How long a clock is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,11 +20,11 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// The right to change the repository's root object, at a time that may stand there; with the names as they are then. A change of
 /// a branch follows its newest version too. Nobody else is kept waiting meanwhile, and `cancel` ends it.
-pub(crate) async fn turn(shared: &Shared, branch: Option<&str>, cancel: &AtomicBool) -> Result<(Held, Names)> {
+pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &AtomicBool) -> Result<(Held, Names)> {
     let start = Instant::now();
     loop {
         let held = shared.lock.hold()?;
-        let names = named::all(shared).await?;
+        let names = names::all(shared).await?;
         let (newest, now) = (newest(&names, branch)?, Utc::now());
         let Some(newest) = newest.filter(|newest| now.timestamp_micros() <= newest.timestamp_micros()) else {
             return Ok((held, names));

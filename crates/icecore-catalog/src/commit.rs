@@ -11,14 +11,14 @@ use icechunk::session::{Session, SessionErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
-use crate::named::Names;
-use crate::native::ObjectId;
+use crate::chunk_objects::ObjectId;
+use crate::names::Names;
 use crate::node::{self, HIDDEN_GROUP};
+use crate::precheck::Which;
 use crate::runtime::run;
-use crate::sound::Which;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{clock, containers, error, history, identity, named, seal, sound};
+use crate::{clock, containers, error, history, identity, names, precheck, seal};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -47,7 +47,7 @@ impl Writer {
             let (held, names) = if has_changes {
                 clock::turn(&self.shared, Some(&self.branch), cancel).await?
             } else {
-                (self.shared.lock.hold()?, named::all(&self.shared).await?)
+                (self.shared.lock.hold()?, names::all(&self.shared).await?)
             };
             self.check_objects(&pending.objects)?;
             if !pending.containers.is_empty() {
@@ -107,7 +107,7 @@ impl Writer {
             Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch))
                 .hint("nothing of this was written: make the branch again (icecore branch), or write to another")
         })?;
-        sound::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
+        precheck::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
         if tip == *session.snapshot_id() {
             return Ok(());
         }

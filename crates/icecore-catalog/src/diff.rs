@@ -10,11 +10,11 @@ use icecore_grid::Result;
 use serde_json::Value;
 
 use crate::node::{HIDDEN_GROUP, Node, is_within};
+use crate::precheck::{self, Which};
 use crate::repo::Repo;
+use crate::repo_state::RepoState;
 use crate::runtime::run;
-use crate::shared::Shared;
 use crate::snapshot::Snapshot;
-use crate::sound::{self, Which};
 use crate::table::{ChunkTable, Place};
 use crate::{error, history, resolve};
 
@@ -112,13 +112,13 @@ impl Repo {
 }
 
 /// What the commits in between recorded, and how many there are; None where the one is no ancestor of the other.
-async fn recorded(shared: &Shared, from: SnapshotId, to: SnapshotId) -> Result<Option<(Diff, usize)>> {
+async fn recorded(shared: &RepoState, from: SnapshotId, to: SnapshotId) -> Result<Option<(Diff, usize)>> {
     let history = history::back_from(shared, &to, |commit| commit.id == from).await?;
     if history.last().is_none_or(|commit| commit.id != from) {
         return Ok(None);
     }
     for commit in &history {
-        sound::check(shared, &commit.id, &Which::None, &mut HashSet::new()).await?;
+        precheck::check(shared, &commit.id, &Which::None, &mut HashSet::new()).await?;
     }
     match shared.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
         Ok(diff) => Ok(Some((Diff::from(diff), history.len() - 1))),

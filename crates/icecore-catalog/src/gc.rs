@@ -11,13 +11,13 @@ use chrono::{DateTime, Utc};
 use icechunk::ops::gc::{Action, ExpiredRefAction, GCConfig, GCSummary, expire, garbage_collect};
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::precheck::{self, Which};
 use crate::repo::Repo;
+use crate::repo_state::RepoState;
 use crate::runtime::run;
 use crate::seal::{FOLDER, ROOT};
-use crate::shared::Shared;
-use crate::sound::{self, Which};
 use crate::storage::Root;
-use crate::{backups, clock, error, named};
+use crate::{backups, clock, error, names};
 
 /// Younger objects may belong to a commit that someone is preparing.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -140,12 +140,12 @@ impl Repo {
 }
 
 /// Refuses to decide on damaged references what is needed.
-async fn check_all(shared: &Shared) -> Result<()> {
-    let Some(info) = named::all(shared).await?.info else { return Ok(()) };
+async fn check_all(shared: &RepoState) -> Result<()> {
+    let Some(info) = names::all(shared).await?.info else { return Ok(()) };
     let mut known = HashSet::new();
     for snapshot in info.all_snapshots().map_err(error::format)? {
         let id = snapshot.map_err(error::format)?.id;
-        sound::check(shared, &id, &Which::All, &mut known).await?;
+        precheck::check(shared, &id, &Which::All, &mut known).await?;
     }
     Ok(())
 }

@@ -6,20 +6,20 @@ use icecore_grid::Result;
 
 use crate::open;
 use crate::process::PerProcess;
+use crate::repo_state::{Native, RepoState};
 use crate::runtime::run;
-use crate::shared::{Native, Shared};
 use crate::storage::{Root, Storage};
 
 pub(crate) struct Handle {
     /// With the absolute address: a child may be in another folder.
     storage: Storage,
     root: Root,
-    shared: PerProcess<Arc<Shared>>,
+    shared: PerProcess<Arc<RepoState>>,
 }
 
 impl Handle {
     /// Of a repository that was just opened or made.
-    pub fn new(storage: &Storage, shared: Shared) -> Self {
+    pub fn new(storage: &Storage, shared: RepoState) -> Self {
         let storage = Storage { url: shared.url.clone(), ..storage.clone() };
         Self { storage, root: shared.root.clone(), shared: PerProcess::with(Arc::new(shared)) }
     }
@@ -29,7 +29,7 @@ impl Handle {
     ///
     /// # Errors
     /// In a child, those of opening a repository.
-    pub fn shared(&self) -> Result<&Arc<Shared>> {
+    pub fn shared(&self) -> Result<&Arc<RepoState>> {
         self.shared.get_or_try(|_| run(open::open(&self.storage)).map(Arc::new))
     }
 

@@ -9,11 +9,11 @@ use icechunk::repository::VersionInfo;
 use icecore_grid::Result;
 
 use crate::error::{self, damaged};
-use crate::shared::Shared;
+use crate::repo_state::RepoState;
 
 /// The commits from a version back to the first one, or to the one at which `is_last`. A circle is an error.
 pub(crate) async fn back_from(
-    shared: &Shared,
+    shared: &RepoState,
     id: &SnapshotId,
     mut is_last: impl FnMut(&SnapshotInfo) -> bool,
 ) -> Result<Vec<SnapshotInfo>> {
@@ -33,6 +33,6 @@ pub(crate) async fn back_from(
     Ok(found)
 }
 
-fn circle(shared: &Shared, id: &SnapshotId) -> icecore_grid::Error {
+fn circle(shared: &RepoState, id: &SnapshotId) -> icecore_grid::Error {
     damaged(format!("{}: the history goes round in a circle at version {id}", shared.url))
 }

@@ -11,7 +11,7 @@ use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
 use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 
-use crate::patience::Patient;
+use crate::http_retry::RetryClient;
 use crate::process::PerProcess;
 
 /// How the names of options begin that are headers of each request.
@@ -42,7 +42,7 @@ pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<d
     let builder = if is_own || !headers.is_empty() {
         HttpBuilder::new().with_client_options(own.with_default_headers(headers)).with_http_connector(Patiently)
     } else {
-        HttpBuilder::new().with_client_options(own).with_http_connector(Shared)
+        HttpBuilder::new().with_client_options(own).with_http_connector(RepoState)
     };
     let store = builder.with_url(url).with_retry(retries()).build();
     store.map(|store| Arc::new(store) as Arc<dyn ObjectStore>).map_err(|e| refused(url, &e))
@@ -74,15 +74,15 @@ pub struct Patiently;
 
 impl HttpConnector for Patiently {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Patient::new(ReqwestConnector::default().connect(options)?)))
+        Ok(HttpClient::new(RetryClient::new(ReqwestConnector::default().connect(options)?)))
     }
 }
 
 /// Hands out the one client, whatever it is asked to connect.
 #[derive(Debug)]
-struct Shared;
+struct RepoState;
 
-impl HttpConnector for Shared {
+impl HttpConnector for RepoState {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         http_client()
     }
@@ -102,7 +102,7 @@ pub fn http_client() -> object_store::Result<HttpClient> {
     Ok(made)
 }
 
-/// The client's own options, which [`Shared`] goes by.
+/// The client's own options, which [`RepoState`] goes by.
 fn options() -> ClientOptions {
     ClientOptions::new()
         .with_allow_http(true)

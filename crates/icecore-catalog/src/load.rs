@@ -20,7 +20,7 @@ use crate::node::{self, ArrayEntry, Node};
 use crate::process::PerProcess;
 use crate::seal::Seal;
 use crate::table::{Checksum, ChunkTable, Location, Object, TableBuilder};
-use crate::{runtime, sound};
+use crate::{precheck, runtime};
 
 const CONCURRENT: usize = 16;
 /// Above this a size in a snapshot is not trusted for an allocation in advance.
@@ -64,7 +64,7 @@ impl Version {
         self.seal.check(name, bytes)?;
         frame::check(bytes, bytes.len() as u64, name)?;
         let manifest = Arc::new(decode_manifest(bytes, None).map_err(error::repository)?);
-        sound::named(name, &manifest.id())?;
+        precheck::check_name(name, &manifest.id())?;
         for item in manifest.iter(entry.id.clone()).map_err(error::format)? {
             let (coords, payload) = item.map_err(error::format)?;
             table.push(&coords.0, payload)?;

@@ -7,14 +7,14 @@ use icecore_grid::{Error, ErrorKind, Result};
 use tokio::io::AsyncReadExt;
 
 use crate::error;
+use crate::repo_state::RepoState;
 use crate::runtime::run;
-use crate::shared::Shared;
 
 /// Largest part of an object that is read at once.
 const MAX_READ: u64 = 1 << 32;
 
 /// `length` bytes from `offset` on.
-pub(crate) fn read(shared: &Shared, name: &str, offset: u64, length: u64) -> Result<Bytes> {
+pub(crate) fn read(shared: &RepoState, name: &str, offset: u64, length: u64) -> Result<Bytes> {
     let end = offset.checked_add(length).filter(|_| length <= MAX_READ && is_object(name));
     let end = end.ok_or_else(|| {
         Error::new(ErrorKind::Invalid, format!("bytes {offset}+{length} of {name} cannot be read at once"))

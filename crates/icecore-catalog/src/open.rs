@@ -12,10 +12,10 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::lock::{self, Held, Lock};
 use crate::options::{self, Options, SharedBackend};
-use crate::shared::{Opened, Shared};
+use crate::repo_state::{Opened, RepoState};
+use crate::shell_quote::shell_quote;
 use crate::storage::{Root, Storage};
-use crate::typed::typed;
-use crate::{begun, containers, error, frame, prefix, root, seal};
+use crate::{containers, error, frame, incomplete_repo, prefix, root, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -24,7 +24,7 @@ const SHOWN: usize = 5;
 const ATTEMPTS: usize = 20;
 
 /// Makes a new, empty repository.
-pub(crate) async fn create(storage: &Storage) -> Result<Shared> {
+pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let root = Root::parse(&storage.url)?;
     if let Root::Http(url) = &root {
         return Err(Error::new(ErrorKind::ReadOnly, format!("{url}: repositories on http(s) can only be read"))
@@ -64,7 +64,7 @@ fn hold_new(root: &Root, lock: &Lock) -> Result<Held> {
 }
 
 /// Opens an existing repository.
-pub(crate) async fn open(storage: &Storage) -> Result<Shared> {
+pub(crate) async fn open(storage: &Storage) -> Result<RepoState> {
     let root = Root::parse(&storage.url)?;
     if let Root::Local(path) = &root {
         must_hold_repository(path)?;
@@ -74,7 +74,7 @@ pub(crate) async fn open(storage: &Storage) -> Result<Shared> {
     open_at(root, storage, lock, backend).await
 }
 
-async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBackend) -> Result<Shared> {
+async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBackend) -> Result<RepoState> {
     let during = root.url();
     if let Root::Local(path) = &root {
         frame::check_file(&path.join("repo"))?;
@@ -102,7 +102,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
         repository.reopen(Some(access.config), Some(access.credentials)).await.map_err(error::repository)?;
     let is_restricted = storage.allow_links.is_some();
     let opened = Opened { repository: Arc::new(repository), prefixes: access.prefixes, recorded };
-    Ok(Shared::new(root, storage.options.clone(), lock, is_restricted, opened, first))
+    Ok(RepoState::new(root, storage.options.clone(), lock, is_restricted, opened, first))
 }
 
 fn info(detected: DetectedSpecVersion) -> Option<Arc<RepoInfo>> {
@@ -129,7 +129,7 @@ fn none_at(url: &str, what: &str) -> Error {
     } else if url.starts_with("http") && url.contains("://") {
         "check the address: it is that of the folder in which the repository's file `repo` lies".to_owned()
     } else {
-        let url = typed(url);
+        let url = shell_quote(url);
         format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}")
     };
     Error::new(ErrorKind::NotFound, format!("{url}: {what}")).hint(hint)
@@ -158,7 +158,7 @@ async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
         Error::new(ErrorKind::Exists, format!("{url} is a repository already")).hint("open it, or choose another name")
     };
     let found = match root {
-        Root::Local(path) if begun::is_begun(path) => Vec::new(),
+        Root::Local(path) if incomplete_repo::is_incomplete_repo(path) => Vec::new(),
         Root::Local(path) => contents(path)?,
         _ => Vec::new(),
     };
@@ -187,7 +187,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         Ok(metadata) if !metadata.is_dir() => {
             let message = format!("{url} is a file of {} bytes, not a repository", metadata.len());
             return Err(Error::new(ErrorKind::Format, message)
-                .hint(format!("link it into one: icecore link {} --into NAME.icecore", typed(&url))));
+                .hint(format!("link it into one: icecore link {} --into NAME.icecore", shell_quote(&url))));
         }
         Ok(_) => {}
     }
@@ -198,7 +198,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     if found.iter().any(|name| is_root(name)) {
         return Ok(());
     }
-    if begun::is_begun(path) {
+    if incomplete_repo::is_incomplete_repo(path) {
         return Err(none_at(&url, "the folder holds a repository that was never finished, or is being made right now"));
     }
     // One of them alone is a name that folders of data have, too.
@@ -210,7 +210,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     let what = if is_zarr { "a plain Zarr hierarchy" } else { "no repository" };
     let message = format!("{url} holds {what}: {}", list(&found));
     Err(Error::new(ErrorKind::Format, message)
-        .hint(format!("put its data into a repository: icecore pack {} --into NAME.icecore", typed(&url))))
+        .hint(format!("put its data into a repository: icecore pack {} --into NAME.icecore", shell_quote(&url))))
 }
 
 /// What makes a folder a repository: the root object, or the references of Icechunk's first format.

@@ -8,7 +8,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::{clock, error, named, resolve};
+use crate::{clock, error, names, resolve};
 
 impl Repo {
     /// The branches and the snapshots they point to, by name.
@@ -17,7 +17,7 @@ impl Repo {
     /// Network, Io, Corrupt.
     pub fn branches(&self) -> Result<Vec<(String, String)>> {
         let shared = self.shared()?;
-        run(async { Ok(pairs(named::all(shared).await?.branches)) })
+        run(async { Ok(pairs(names::all(shared).await?.branches)) })
     }
 
     /// The tags and the snapshots they point to, by name.
@@ -26,7 +26,7 @@ impl Repo {
     /// Network, Io, Corrupt.
     pub fn tags(&self) -> Result<Vec<(String, String)>> {
         let shared = self.shared()?;
-        run(async { Ok(pairs(named::all(shared).await?.tags)) })
+        run(async { Ok(pairs(names::all(shared).await?.tags)) })
     }
 
     /// Starts a branch at a version.
@@ -35,7 +35,7 @@ impl Repo {
     /// Exists, also when a tag has this name; Invalid for what is no name, or a time; NotFound when the reference names
     /// nothing; ReadOnly.
     pub fn create_branch(&self, name: &str, reference: Option<&str>) -> Result<()> {
-        named::check(name)?;
+        names::check(name)?;
         let shared = self.shared()?;
         run(async {
             let (held, known) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
@@ -73,7 +73,7 @@ impl Repo {
     /// # Errors
     /// Exists, also when a branch has this name or a tag of this name was deleted; Invalid and NotFound as for a branch; ReadOnly.
     pub fn create_tag(&self, name: &str, reference: Option<&str>) -> Result<()> {
-        named::check(name)?;
+        names::check(name)?;
         let shared = self.shared()?;
         run(async {
             let (held, known) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
@@ -109,7 +109,7 @@ fn taken(url: &str, what: &str, name: &str) -> Error {
         .hint("choose another name")
 }
 
-fn not_an_id(url: &str, known: &named::Names, name: &str) -> Result<()> {
+fn not_an_id(url: &str, known: &names::Names, name: &str) -> Result<()> {
     match known.info.as_deref().and_then(|info| resolve::of_id(info, name)) {
         Some(_) => Err(taken(url, "version", name)),
         None => Ok(()),

@@ -8,10 +8,10 @@ use icecore_grid::Result;
 
 use crate::lock;
 use crate::repo::Repo;
+use crate::repo_state::RepoState;
 use crate::runtime::run;
-use crate::shared::Shared;
 use crate::storage::Root;
-use crate::{error, named};
+use crate::{error, names};
 
 impl Repo {
     /// Removes the repository and its folder, with `only_if_bare` only where nothing was ever committed, on any branch. Waits for commits
@@ -36,8 +36,8 @@ impl Repo {
 }
 
 /// Has it the version that every repository begins with, under one name, and no other?
-async fn is_bare(shared: &Shared) -> Result<bool> {
-    let names = named::all(shared).await?;
+async fn is_bare(shared: &RepoState) -> Result<bool> {
+    let names = names::all(shared).await?;
     let Some(info) = &names.info else { return Ok(false) };
     let versions = info.all_snapshots().map_err(error::format)?.count();
     let is_first = names.branches.values().all(|id| *id == Snapshot::INITIAL_SNAPSHOT_ID);

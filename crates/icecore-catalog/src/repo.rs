@@ -7,8 +7,8 @@ use icecore_grid::Result;
 
 use crate::handle::Handle;
 use crate::options::Options;
+use crate::repo_state::{Native, RepoState};
 use crate::runtime::run;
-use crate::shared::{Native, Shared};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::writer::Writer;
@@ -102,7 +102,7 @@ impl Repo {
     }
 
     /// What all handles of this process share.
-    pub(crate) fn shared(&self) -> Result<&Arc<Shared>> {
+    pub(crate) fn shared(&self) -> Result<&Arc<RepoState>> {
         self.0.shared()
     }
 }

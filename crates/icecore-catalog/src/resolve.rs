@@ -5,8 +5,8 @@ use icechunk::format::SnapshotId;
 use icechunk::format::repo_info::RepoInfo;
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::named::{self, Names};
-use crate::shared::Shared;
+use crate::names::{self, Names};
+use crate::repo_state::RepoState;
 use crate::{error, history, time};
 
 pub(crate) const MAIN: &str = "main";
@@ -16,8 +16,8 @@ const SHOWN: usize = 8;
 
 /// Snapshot id, branch, tag, the beginning of an id, time: in this order. An id means its snapshot, whatever tags are called.
 /// A time is no name for a new branch or tag, but others may have given it to one, which couldn't be reached otherwise.
-pub(crate) async fn snapshot_id(shared: &Shared, reference: Option<&str>) -> Result<SnapshotId> {
-    let names = named::all(shared).await?;
+pub(crate) async fn snapshot_id(shared: &RepoState, reference: Option<&str>) -> Result<SnapshotId> {
+    let names = names::all(shared).await?;
     let reference = reference.unwrap_or(MAIN);
     if let Some(id) = names.info.as_deref().and_then(|info| of_id(info, reference)) {
         return Ok(id);
@@ -43,7 +43,7 @@ fn exact(text: &str) -> Option<SnapshotId> {
     SnapshotId::try_from(text).ok().filter(|id| id.to_string().eq_ignore_ascii_case(text))
 }
 
-async fn by_id(shared: &Shared, info: Option<&RepoInfo>, text: &str) -> Result<Option<SnapshotId>> {
+async fn by_id(shared: &RepoState, info: Option<&RepoInfo>, text: &str) -> Result<Option<SnapshotId>> {
     let Some(info) = info else {
         let Some(id) = exact(text) else { return Ok(None) };
         return Ok(shared.repository().lookup_snapshot(&id).await.ok().map(|_| id));
@@ -67,7 +67,7 @@ async fn by_id(shared: &Shared, info: Option<&RepoInfo>, text: &str) -> Result<O
     }
 }
 
-async fn by_time(shared: &Shared, text: &str, at: DateTime<Utc>, names: &Names) -> Result<SnapshotId> {
+async fn by_time(shared: &RepoState, text: &str, at: DateTime<Utc>, names: &Names) -> Result<SnapshotId> {
     if let Some(main) = names.branches.get(MAIN) {
         let commits = history::back_from(shared, main, |commit| commit.flushed_at <= at).await?;
         if let Some(found) = commits.into_iter().last().filter(|commit| commit.flushed_at <= at) {
@@ -78,14 +78,14 @@ async fn by_time(shared: &Shared, text: &str, at: DateTime<Utc>, names: &Names) 
     Err(Error::new(ErrorKind::NotFound, message).hint("see `icecore log` for the times of the commits"))
 }
 
-fn unknown(shared: &Shared, reference: &str, names: &Names) -> Error {
+fn unknown(shared: &RepoState, reference: &str, names: &Names) -> Error {
     let list = |what: &str, names: Vec<&str>, all: usize| match (names.len(), all) {
         (0, _) => format!("no {what}"),
         (shown, all) if shown < all => format!("{what} {} (and {} more)", names.join(", "), all - shown),
         _ => format!("{what} {}", names.join(", ")),
     };
-    let branches = list("branches", named::nearest(reference, names.branches.keys(), SHOWN), names.branches.len());
-    let tags = list("tags", named::nearest(reference, names.tags.keys(), SHOWN), names.tags.len());
+    let branches = list("branches", names::nearest(reference, names.branches.keys(), SHOWN), names.branches.len());
+    let tags = list("tags", names::nearest(reference, names.tags.keys(), SHOWN), names.tags.len());
     Error::new(
         ErrorKind::NotFound,
         format!("{}: {reference:?} is no branch, tag, snapshot or time; there are {branches}; {tags}", shared.url),

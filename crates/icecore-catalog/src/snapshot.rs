@@ -15,12 +15,12 @@ use crate::identity::{self, LinkIdentity};
 use crate::load::Version;
 use crate::node::{HIDDEN_GROUP, Node};
 use crate::process::Mine;
+use crate::repo_state::RepoState;
 use crate::runtime::{guard, run};
 use crate::seal::Seal;
-use crate::shared::Shared;
 use crate::storage::Root;
 use crate::table::ChunkTable;
-use crate::{error, load, sound};
+use crate::{error, load, precheck};
 
 /// Tables that are loaded side by side.
 const CONCURRENT: usize = 64;
@@ -40,18 +40,18 @@ struct Inner {
 
 enum Origin {
     Committed { handle: Arc<Handle>, snapshot: Arc<icechunk::format::snapshot::Snapshot>, seal: Arc<Seal> },
-    Live(Mine<(Arc<Shared>, Arc<RwLock<Session>>)>),
+    Live(Mine<(Arc<RepoState>, Arc<RwLock<Session>>)>),
 }
 
 impl Snapshot {
     /// Reads a committed version.
-    pub(crate) async fn committed(handle: &Arc<Handle>, shared: &Shared, id: SnapshotId) -> Result<Self> {
+    pub(crate) async fn committed(handle: &Arc<Handle>, shared: &RepoState, id: SnapshotId) -> Result<Self> {
         let during = format!("{}: version {id}", shared.url);
         let seal = read_seal(shared, &id).map_err(error::during(&during))?;
         let fetched = shared.repository().asset_manager().fetch_snapshot(&id).await;
         let snapshot = fetched.map_err(error::repository).map_err(error::during(&during))?;
         let nodes = guard(|| {
-            sound::named(&format!("snapshots/{id}"), &snapshot.id())?;
+            precheck::check_name(&format!("snapshots/{id}"), &snapshot.id())?;
             snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect()
         });
         let nodes = nodes.map_err(error::during(&during))?;
@@ -61,7 +61,7 @@ impl Snapshot {
 
     /// What a writer sees.
     pub(crate) fn live(
-        shared: Arc<Shared>,
+        shared: Arc<RepoState>,
         id: String,
         nodes: Vec<Node>,
         session: Arc<RwLock<Session>>,
@@ -137,7 +137,7 @@ impl Snapshot {
             .try_collect())
     }
 
-    async fn load(&self, shared: &Shared, path: &str) -> Result<Arc<ChunkTable>> {
+    async fn load(&self, shared: &RepoState, path: &str) -> Result<Arc<ChunkTable>> {
         let inner = &*self.0;
         let node = self
             .node(path)
@@ -169,7 +169,7 @@ impl Snapshot {
 }
 
 /// The checksums of a version in a folder, after a look at the snapshot's file.
-fn read_seal(shared: &Shared, id: &SnapshotId) -> Result<Seal> {
+fn read_seal(shared: &RepoState, id: &SnapshotId) -> Result<Seal> {
     let Root::Local(root) = &shared.root else { return Ok(Seal::default()) };
     let seal = Seal::load(root, &id.to_string());
     seal.check_file(root, &format!("snapshots/{id}"))?;

@@ -15,11 +15,11 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 
+use crate::chunk_objects::{ChunkPlace, ObjectId};
 use crate::identity::{self, LinkIdentity};
-use crate::native::{ChunkPlace, ObjectId};
 use crate::node::{self, HIDDEN_GROUP, Node};
+use crate::repo_state::RepoState;
 use crate::runtime::run;
-use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::storage::Root;
 use crate::{error, lock, object, open};
@@ -27,7 +27,7 @@ use crate::{error, lock, object, open};
 /// Collects changes to one branch and commits them, as often as wanted. All functions may be called from many threads;
 /// those that change the tree take turns, [`Writer::put_object`] does not wait for them.
 pub struct Writer {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RepoState>,
     pub(crate) branch: String,
     pub(crate) session: Arc<RwLock<Session>>,
     pub(crate) store: Store,
@@ -50,7 +50,7 @@ pub(crate) struct Pending {
 }
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>, branch: &str) -> Result<Self> {
+    pub(crate) fn new(shared: Arc<RepoState>, branch: &str) -> Result<Self> {
         let during = error::during(format!("{}: writing to {branch}", shared.url));
         let session = run(async { shared.repository().writable_session(branch).await.map_err(error::repository) })
             .map_err(during)?;

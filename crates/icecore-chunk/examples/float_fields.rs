@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use icecore_chunk::{Block, Candidate, Class, DType, Elements, Goal, Measured, Options, State, measure};
+use icecore_chunk::{Block, Candidate, CostClass, DType, Elements, Goal, Measurement, Options, State, measure};
 use serde_json::{Value, json};
 
 struct Field {
@@ -146,9 +146,9 @@ fn run(
     label: &str,
     codecs: &Value,
     blocks: &[Block<'_>],
-) -> Result<Measured, Box<dyn std::error::Error>> {
+) -> Result<Measurement, Box<dyn std::error::Error>> {
     let candidate =
-        Candidate { label: label.into(), codecs: codecs.clone(), class: Class::Fast, short: false, kin: None };
+        Candidate { label: label.into(), codecs: codecs.clone(), class: CostClass::Fast, short: false, kin: None };
     let options = Options {
         threads: 1,
         budget: Duration::from_secs(3600),

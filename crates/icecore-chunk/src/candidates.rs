@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::candidates_codecs::{codec, lz4, lzma, planes, zlib, zstd};
 use crate::candidates_predict::{Foretold, foretold};
 use crate::chain::Chain;
-use crate::class::Class;
+use crate::cost_class::CostClass;
 use crate::defaults::{bytes_codec, grouping};
 use crate::dtype::DType;
 
@@ -15,7 +15,7 @@ pub struct Candidate {
     pub label: String,
     /// The `codecs` list of a chunk, a checksum at its end.
     pub codecs: Value,
-    pub class: Class,
+    pub class: CostClass,
     /// Also tried where there is little time: small arrays.
     pub short: bool,
     /// The label of a quick relative: where that one is far behind, so will this one be.
@@ -63,14 +63,14 @@ fn kin(label: &str) -> Option<&'static str> {
 
 impl List<'_> {
     /// Takes in a chain, where it suits the type.
-    fn add(&mut self, label: impl Into<String>, class: Class, short: bool, front: Value, bytes: &[Value]) {
+    fn add(&mut self, label: impl Into<String>, class: CostClass, short: bool, front: Value, bytes: &[Value]) {
         let codecs: Vec<Value> =
             std::iter::once(front).chain(bytes.iter().cloned()).chain([json!({"name": "crc32c"})]).collect();
         let codecs = Value::Array(codecs);
         let fill = vec![0; if self.dtype.is_vlen() { 0 } else { self.dtype.size() }];
         if Chain::parse(&codecs, self.dtype, &fill).is_ok() {
             let label = label.into();
-            let kin = if class == Class::Slow { kin(&label) } else { None };
+            let kin = if class == CostClass::Slow { kin(&label) } else { None };
             self.found.push(Candidate { label, codecs, class, short, kin });
         }
     }
@@ -83,11 +83,11 @@ impl List<'_> {
         }
     }
 
-    fn bytes(&mut self, label: impl Into<String>, class: Class, short: bool, steps: &[Value]) {
+    fn bytes(&mut self, label: impl Into<String>, class: CostClass, short: bool, steps: &[Value]) {
         self.add(label, class, short, self.front(), steps);
     }
 
-    fn blosc(&mut self, cname: &str, level: u64, shuffle: &str, class: Class, short: bool) {
+    fn blosc(&mut self, cname: &str, level: u64, shuffle: &str, class: CostClass, short: bool) {
         let (typesize, own) = grouping(self.dtype);
         if own == "noshuffle" && shuffle == "shuffle" {
             return; // single bytes: the plain one is in the list
@@ -102,7 +102,7 @@ impl List<'_> {
 
     /// What every Zarr v3 reader has.
     fn core(&mut self) {
-        use Class::{Fast, Slow, Usual};
+        use CostClass::{Fast, Slow, Usual};
         self.bytes("raw", Fast, true, &[]);
         self.bytes("gzip-6", Usual, false, &[codec("gzip", json!({"level": 6}))]);
         let plain = self.dtype.is_vlen() || grouping(self.dtype).1 == "noshuffle";
@@ -123,10 +123,10 @@ impl List<'_> {
 
     /// Compressors of bytes beyond the core.
     fn compressors(&mut self) {
-        self.bytes("zlib-6", Class::Usual, false, &[zlib()]);
-        self.bytes("lz4", Class::Fast, false, &[lz4()]);
-        self.bytes("bzip2-9", Class::Slow, false, &[codec("numcodecs.bz2", json!({"level": 9}))]);
-        self.bytes("lzma-6", Class::Slow, false, &[lzma()]);
+        self.bytes("zlib-6", CostClass::Usual, false, &[zlib()]);
+        self.bytes("lz4", CostClass::Fast, false, &[lz4()]);
+        self.bytes("bzip2-9", CostClass::Slow, false, &[codec("numcodecs.bz2", json!({"level": 9}))]);
+        self.bytes("lzma-6", CostClass::Slow, false, &[lzma()]);
     }
 
     /// Bytes of one significance together, then a compressor over the whole chunk.
@@ -137,14 +137,14 @@ impl List<'_> {
         }
         let step = codec("numcodecs.shuffle", json!({"elementsize": size}));
         let steps = [
-            ("lz4", Class::Fast, lz4()),
-            ("zstd-1", Class::Fast, zstd(1)),
-            ("zlib-6", Class::Usual, zlib()),
-            ("zstd-3", Class::Usual, zstd(3)),
-            ("zstd-9", Class::Usual, zstd(9)),
-            ("zstd-19", Class::Slow, zstd(19)),
-            ("bzip2-9", Class::Slow, codec("numcodecs.bz2", json!({"level": 9}))),
-            ("lzma-6", Class::Slow, lzma()),
+            ("lz4", CostClass::Fast, lz4()),
+            ("zstd-1", CostClass::Fast, zstd(1)),
+            ("zlib-6", CostClass::Usual, zlib()),
+            ("zstd-3", CostClass::Usual, zstd(3)),
+            ("zstd-9", CostClass::Usual, zstd(9)),
+            ("zstd-19", CostClass::Slow, zstd(19)),
+            ("bzip2-9", CostClass::Slow, codec("numcodecs.bz2", json!({"level": 9}))),
+            ("lzma-6", CostClass::Slow, lzma()),
         ];
         for (name, class, compressor) in steps {
             self.bytes(format!("shuffle+{name}"), class, false, &[step.clone(), compressor]);
@@ -152,9 +152,11 @@ impl List<'_> {
         // The two parts of complex numbers may be as different as two arrays: then their bytes are better apart, too.
         if matches!(self.dtype, DType::Complex64 | DType::Complex128) {
             let step = codec("numcodecs.shuffle", json!({"elementsize": self.dtype.size()}));
-            for (name, class, compressor) in
-                [("zstd-3", Class::Usual, zstd(3)), ("zstd-19", Class::Slow, zstd(19)), ("lzma-6", Class::Slow, lzma())]
-            {
+            for (name, class, compressor) in [
+                ("zstd-3", CostClass::Usual, zstd(3)),
+                ("zstd-19", CostClass::Slow, zstd(19)),
+                ("lzma-6", CostClass::Slow, lzma()),
+            ] {
                 self.bytes(format!("shuffle parts+{name}"), class, name == "zstd-3", &[step.clone(), compressor]);
             }
         }
@@ -162,18 +164,18 @@ impl List<'_> {
 
     fn pco(&mut self) {
         let pco = |config: Value| codec("numcodecs.pcodec", config);
-        self.add("pco-8", Class::Usual, true, pco(json!({"level": 8})), &[]);
-        self.add("pco-10", Class::Slow, false, pco(json!({"level": 10})), &[]);
-        self.add("pco-12", Class::Slow, false, pco(json!({"level": 12})), &[]);
+        self.add("pco-8", CostClass::Usual, true, pco(json!({"level": 8})), &[]);
+        self.add("pco-10", CostClass::Slow, false, pco(json!({"level": 10})), &[]);
+        self.add("pco-12", CostClass::Slow, false, pco(json!({"level": 12})), &[]);
         // Where the numbers drift, what suits one page does not suit the next.
         let config = json!({"level": 12, "equal_pages_up_to": 8192});
-        self.add("pco-12 pages", Class::Slow, false, pco(config), &[]);
+        self.add("pco-12 pages", CostClass::Slow, false, pco(config), &[]);
         for order in [1, 2] {
             let config = json!({"level": 8, "delta_spec": "try_consecutive", "delta_encoding_order": order});
-            self.add(format!("pco-8 delta-{order}"), Class::Usual, false, pco(config), &[]);
+            self.add(format!("pco-8 delta-{order}"), CostClass::Usual, false, pco(config), &[]);
         }
         let config = json!({"level": 8, "delta_spec": "try_lookback"});
-        self.add("pco-8 lookback", Class::Usual, false, pco(config), &[]);
+        self.add("pco-8 lookback", CostClass::Usual, false, pco(config), &[]);
     }
 
     /// Planes of bytes.
@@ -189,10 +191,10 @@ impl List<'_> {
             return;
         }
         for (name, class, short, compressor) in [
-            ("lz4", Class::Fast, false, lz4()),
-            ("zlib-6", Class::Usual, false, zlib()),
-            ("zstd-3", Class::Usual, true, zstd(3)),
-            ("zstd-19", Class::Slow, false, zstd(19)),
+            ("lz4", CostClass::Fast, false, lz4()),
+            ("zlib-6", CostClass::Usual, false, zlib()),
+            ("zstd-3", CostClass::Usual, true, zstd(3)),
+            ("zstd-19", CostClass::Slow, false, zstd(19)),
         ] {
             self.add(format!("bwc+{name}"), class, short, planes(size, &compressor), &[]);
         }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::candidates_codecs::{codec, lz4, lzma, planes, quick_planes, zlib, zstd};
-use crate::class::Class;
+use crate::cost_class::CostClass;
 use crate::dtype::DType;
 
 /// A chain without its checksum.
 pub(crate) struct Foretold {
     pub label: String,
-    pub class: Class,
+    pub class: CostClass,
     /// Also tried where there is little time.
     pub short: bool,
     pub codec: Value,
@@ -68,25 +68,25 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
     few.extend((rank > 2).then(|| json!({"mode": "lorenzo", "axes": [rank - 2, rank - 1]})));
     few.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
     let mut found = vec![
-        item("fast+pco-8", Class::Slow, false, json!(["fast"]), json!([pco(8)])),
-        item("auto+pco|zstd|lzma", Class::Slow, false, json!(["auto"]), json!(all)),
-        item("lorenzo+zstd-3", Class::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
-        item("lorenzo+lz4", Class::Fast, true, json!(few), json!([blosc("lz4", 5, "shuffle")])),
-        item("lorenzo+bitshuffle lz4", Class::Fast, true, json!(few), json!([blosc("lz4", 5, "bitshuffle")])),
-        item("lorenzo+lz4hc-2", Class::Fast, true, json!(few), json!([middle("shuffle")])),
-        item("lorenzo+bitshuffle lz4hc-2", Class::Fast, true, json!(few), json!([middle("bitshuffle")])),
-        item("rank+pco-8", Class::Usual, false, json!(["rank"]), json!([pco(8)])),
+        item("fast+pco-8", CostClass::Slow, false, json!(["fast"]), json!([pco(8)])),
+        item("auto+pco|zstd|lzma", CostClass::Slow, false, json!(["auto"]), json!(all)),
+        item("lorenzo+zstd-3", CostClass::Usual, false, json!(["lorenzo"]), json!([shuffled(dtype, zstd(3))])),
+        item("lorenzo+lz4", CostClass::Fast, true, json!(few), json!([blosc("lz4", 5, "shuffle")])),
+        item("lorenzo+bitshuffle lz4", CostClass::Fast, true, json!(few), json!([blosc("lz4", 5, "bitshuffle")])),
+        item("lorenzo+lz4hc-2", CostClass::Fast, true, json!(few), json!([middle("shuffle")])),
+        item("lorenzo+bitshuffle lz4hc-2", CostClass::Fast, true, json!(few), json!([middle("bitshuffle")])),
+        item("rank+pco-8", CostClass::Usual, false, json!(["rank"]), json!([pco(8)])),
     ];
     let float = matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64);
     for (name, low) in [("bwc", true), ("top bwc", false)].iter().filter(|_| dtype.size() >= 4) {
         let list = json!([[quick_planes(dtype.size(), *low)]]);
-        found.push(item(&format!("lorenzo+{name} zstd-1"), Class::Fast, false, json!(few), list));
+        found.push(item(&format!("lorenzo+{name} zstd-1"), CostClass::Fast, false, json!(few), list));
     }
     for mode in if float { ["lorenzo", "lattice"].as_slice() } else { &["lorenzo"] } {
         for (place, axes) in neighbours(rank) {
             let label = format!("{mode}{place}+pco-8");
             let modes = json!([{"mode": mode, "axes": axes}]);
-            found.push(item(&label, Class::Usual, place.is_empty(), modes, json!([pco(8)])));
+            found.push(item(&label, CostClass::Usual, place.is_empty(), modes, json!([pco(8)])));
         }
     }
     found
@@ -118,14 +118,16 @@ fn differing(dtype: &DType, rank: usize) -> Vec<Foretold> {
     let mut found = Vec::new();
     for (letter, place, axis) in axes {
         let xor = json!([{"mode": "xor", "axis": axis}]);
-        for (name, class, compressor) in
-            [("lz4", Class::Fast, lz4()), ("zlib-6", Class::Usual, zlib()), ("zstd-3", Class::Usual, zstd(3))]
-        {
+        for (name, class, compressor) in [
+            ("lz4", CostClass::Fast, lz4()),
+            ("zlib-6", CostClass::Usual, zlib()),
+            ("zstd-3", CostClass::Usual, zstd(3)),
+        ] {
             let planes = json!([[planes(dtype.size(), &compressor)]]);
             found.push((format!("bwcXOR {place}+{name}"), class, predict(xor.clone(), planes)));
         }
-        found.push((format!("xor {place}+zlib-6"), Class::Usual, predict(xor, json!([[bytes(), zlib()]]))));
-        found.push((format!("{letter}FPC"), Class::Fast, codec("icecore.fpc", json!({"axis": axis}))));
+        found.push((format!("xor {place}+zlib-6"), CostClass::Usual, predict(xor, json!([[bytes(), zlib()]]))));
+        found.push((format!("{letter}FPC"), CostClass::Fast, codec("icecore.fpc", json!({"axis": axis}))));
     }
     let list = found.into_iter();
     list.map(|(label, class, codec)| Foretold { label, class, short: false, codec }).collect()

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::class::Class;
-use crate::measured::{Figure, Measured, State};
+use crate::cost_class::CostClass;
+use crate::measurement::{Figure, Measurement, State};
 
 /// What a user wants of the stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,11 +55,11 @@ pub struct Choice {
 /// The best of the measurements that are complete; `None` where nothing was measured.
 ///
 /// With `adaptive`, up to 4 chains become one `icecore.choice`, where the blocks disagree enough.
-pub fn choose(measured: &[Measured], goal: Goal, adaptive: bool) -> Option<Choice> {
+pub fn choose(measured: &[Measurement], goal: Goal, adaptive: bool) -> Option<Choice> {
     let whole = complete(measured);
     let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-    let time = |m: &Measured| m.decode() + m.encode() / READS;
+    let time = |m: &Measurement| m.decode() + m.encode() / READS;
     let near = whole.iter().zip(&costs).filter(|(_, cost)| **cost <= least * close(goal)).map(|(i, _)| *i);
     // Bytes are what they are whatever else the machine does, and times to write are far apart.
     let first = near.min_by(|a, b| {
@@ -79,7 +79,7 @@ pub fn choose(measured: &[Measured], goal: Goal, adaptive: bool) -> Option<Choic
 
 /// Indexes of the cheapest measurements, cheapest first, and of the shortest that is near them: between these the clock may have
 /// decided. None for `Archive`.
-pub fn rivals(measured: &[Measured], goal: Goal) -> Vec<usize> {
+pub fn rivals(measured: &[Measurement], goal: Goal) -> Vec<usize> {
     let whole = complete(measured);
     let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
     let mut ordered: Vec<(f64, usize)> = costs.into_iter().zip(whole).collect();
@@ -94,9 +94,9 @@ pub fn rivals(measured: &[Measured], goal: Goal) -> Vec<usize> {
 }
 
 /// Indexes of the measurements that no other beats in both bytes and decoding time.
-pub fn frontier(measured: &[Measured]) -> Vec<usize> {
+pub fn frontier(measured: &[Measurement]) -> Vec<usize> {
     let whole = complete(measured);
-    let beats = |a: &Measured, b: &Measured| {
+    let beats = |a: &Measurement, b: &Measurement| {
         let (bytes, time) = ((a.stored(), b.stored()), (a.decode(), b.decode()));
         bytes.0 <= bytes.1 && time.0 <= time.1 && (bytes.0 < bytes.1 || time.0 < time.1)
     };
@@ -104,17 +104,17 @@ pub fn frontier(measured: &[Measured]) -> Vec<usize> {
 }
 
 /// Those that went over all the blocks.
-fn complete(measured: &[Measured]) -> Vec<usize> {
+fn complete(measured: &[Measurement]) -> Vec<usize> {
     let most = measured.iter().map(|m| m.figures.len()).max().unwrap_or(0);
-    let whole = |m: &Measured| m.state == State::Measured && m.figures.len() == most && most > 0;
+    let whole = |m: &Measurement| m.state == State::Measured && m.figures.len() == most && most > 0;
     measured.iter().enumerate().filter(|(_, m)| whole(m)).map(|(i, _)| i).collect()
 }
 
 /// What each costs under a goal; infinite for what the goal does not take.
-fn costs(measured: &[&Measured], goal: Goal) -> Vec<f64> {
-    let fast = |m: &Measured| m.candidate.class == Class::Fast;
+fn costs(measured: &[&Measurement], goal: Goal) -> Vec<f64> {
+    let fast = |m: &Measurement| m.candidate.class == CostClass::Fast;
     let any_fast = measured.iter().any(|m| fast(m));
-    let in_class = |m: &Measured| !any_fast || fast(m);
+    let in_class = |m: &Measurement| !any_fast || fast(m);
     measured
         .iter()
         .map(|m| match goal {
@@ -126,7 +126,7 @@ fn costs(measured: &[&Measured], goal: Goal) -> Vec<f64> {
 
 /// Which of the measurements (all of the same blocks) are too far behind for every goal, and the shortest on no block
 /// either. The fewer the blocks, the more room is left for surprises.
-pub(crate) fn hopeless(measured: &[&Measured], goals: &[Goal]) -> Vec<bool> {
+pub(crate) fn hopeless(measured: &[&Measurement], goals: &[Goal]) -> Vec<bool> {
     let blocks = measured.iter().map(|m| m.figures.len()).max().unwrap_or(0);
     let room = |goal: Goal| match (goal, blocks) {
         (Goal::Archive, 0 | 1) => 1.12,
@@ -143,7 +143,7 @@ pub(crate) fn hopeless(measured: &[&Measured], goals: &[Goal]) -> Vec<bool> {
         behind.iter_mut().zip(costs).for_each(|(b, cost)| *b &= cost > least * room(*goal));
     }
     for block in 0..if blocks > 1 { blocks } else { 0 } {
-        let stored = |m: &Measured| m.figures.get(block).map_or(u64::MAX, |f| f.stored);
+        let stored = |m: &Measurement| m.figures.get(block).map_or(u64::MAX, |f| f.stored);
         let best = measured.iter().enumerate().min_by_key(|(_, m)| stored(m));
         best.into_iter().for_each(|(index, _)| behind[index] = false);
     }
@@ -161,7 +161,7 @@ fn close(goal: Goal) -> f64 {
 }
 
 /// Adds the chains that help most where each chunk takes the shortest of them, as `icecore.choice` does.
-fn grow(measured: &[Measured], whole: &[usize], first: usize, goal: Goal) -> Vec<usize> {
+fn grow(measured: &[Measurement], whole: &[usize], first: usize, goal: Goal) -> Vec<usize> {
     let mut picks = vec![first];
     let blocks = measured[first].figures.len();
     while picks.len() < MOST_LISTS && blocks > 1 {
@@ -177,7 +177,7 @@ fn grow(measured: &[Measured], whole: &[usize], first: usize, goal: Goal) -> Vec
 }
 
 /// The figures of each block, stored by the shortest of `picks`; encoding runs them all.
-fn mixed(measured: &[Measured], picks: &[usize]) -> Vec<Figure> {
+fn mixed(measured: &[Measurement], picks: &[usize]) -> Vec<Figure> {
     let several = u64::from(picks.len() > 1);
     (0..measured[picks[0]].figures.len())
         .filter_map(|block| {
@@ -189,7 +189,7 @@ fn mixed(measured: &[Measured], picks: &[usize]) -> Vec<Figure> {
         .collect()
 }
 
-fn mixed_cost(measured: &[Measured], picks: &[usize], goal: Goal) -> f64 {
+fn mixed_cost(measured: &[Measurement], picks: &[usize], goal: Goal) -> f64 {
     let figures = mixed(measured, picks);
     let stored = figures.iter().map(|f| f.stored).sum::<u64>() as f64;
     let raw = figures.iter().map(|f| f.raw).sum::<u64>();
@@ -207,7 +207,7 @@ fn cost(stored: f64, encode: f64, decode: f64, raw: f64, goal: Goal) -> f64 {
     }
 }
 
-fn describe(measured: &[Measured], picks: Vec<usize>, goal: Goal) -> Choice {
+fn describe(measured: &[Measurement], picks: Vec<usize>, goal: Goal) -> Choice {
     let figures = mixed(measured, &picks);
     let sum = |value: fn(&Figure) -> f64| figures.iter().map(value).sum::<f64>();
     let labels: Vec<&str> = picks.iter().map(|i| measured[*i].candidate.label.as_str()).collect();
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::candidates::Candidate;
 
-    fn made(label: &str, class: Class, figures: &[(u64, f64, f64)]) -> Measured {
+    fn made(label: &str, class: CostClass, figures: &[(u64, f64, f64)]) -> Measurement {
         let codecs = json!([{"name": label}]);
         let candidate = Candidate { label: label.into(), codecs, class, short: false, kin: None };
         let figures = figures.iter().map(|(stored, encode, decode)| Figure {
@@ -245,26 +245,26 @@ mod tests {
             decode: *decode,
             first: 0,
         });
-        Measured { candidate, figures: figures.collect(), state: State::Measured }
+        Measurement { candidate, figures: figures.collect(), state: State::Measured }
     }
 
     /// 1000 bytes, with encoding and decoding in microseconds.
-    fn one(label: &str, class: Class, stored: u64, encode: f64, decode: f64) -> Measured {
+    fn one(label: &str, class: CostClass, stored: u64, encode: f64, decode: f64) -> Measurement {
         made(label, class, &[(stored, encode * 1e-6, decode * 1e-6)])
     }
 
-    fn field() -> Vec<Measured> {
+    fn field() -> Vec<Measurement> {
         vec![
-            one("raw", Class::Fast, 1000, 0.1, 0.1),
-            one("lz4", Class::Fast, 700, 1.0, 0.3),
-            one("blosc", Class::Fast, 660, 2.0, 0.5),
-            one("pco", Class::Usual, 500, 6.0, 0.6),
-            one("pco-12", Class::Slow, 495, 100.0, 0.65),
-            one("lzma", Class::Slow, 480, 300.0, 30.0),
+            one("raw", CostClass::Fast, 1000, 0.1, 0.1),
+            one("lz4", CostClass::Fast, 700, 1.0, 0.3),
+            one("blosc", CostClass::Fast, 660, 2.0, 0.5),
+            one("pco", CostClass::Usual, 500, 6.0, 0.6),
+            one("pco-12", CostClass::Slow, 495, 100.0, 0.65),
+            one("lzma", CostClass::Slow, 480, 300.0, 30.0),
         ]
     }
 
-    fn label(measured: &[Measured], goal: Goal) -> String {
+    fn label(measured: &[Measurement], goal: Goal) -> String {
         choose(measured, goal, false).unwrap().label
     }
 
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(label(&field(), Goal::Archive), "lzma");
         assert_eq!(label(&field(), Goal::Balanced { bandwidth: 200e6 }), "pco");
         assert_eq!(label(&field(), Goal::Speed), "lz4", "660 B at 2 GB/s count as 709, lz4 is written faster");
-        let slow: Vec<Measured> = field().into_iter().map(|m| slower(m, 2.0)).collect();
+        let slow: Vec<Measurement> = field().into_iter().map(|m| slower(m, 2.0)).collect();
         assert_eq!(label(&slow, Goal::Speed), "lz4", "700 B at 1.7 GB/s count as 798, 660 B of blosc at 1 GB/s as 886");
         assert_eq!(label(&slow[..1], Goal::Speed), "raw");
         let mut written_late = field();
@@ -287,21 +287,21 @@ mod tests {
 
     #[test]
     fn rivals_are_near() {
-        let names = |measured: &[Measured], goal| -> Vec<String> {
+        let names = |measured: &[Measurement], goal| -> Vec<String> {
             rivals(measured, goal).iter().map(|i| measured[*i].candidate.label.clone()).collect()
         };
         assert_eq!(names(&field(), Goal::Archive), [""; 0]);
-        let slow: Vec<Measured> = field().into_iter().map(|m| slower(m, 2.0)).collect();
+        let slow: Vec<Measurement> = field().into_iter().map(|m| slower(m, 2.0)).collect();
         assert_eq!(names(&slow, Goal::Speed), ["lz4", "blosc"], "798 and 886");
         assert_eq!(names(&slow[..1], Goal::Speed), ["raw"]);
         assert_eq!(names(&[], Goal::Speed), [""; 0]);
-        let many: Vec<Measured> =
-            (0..9).map(|i| one(&i.to_string(), Class::Fast, 700 - 10 * i, 1.0, 0.1 + 0.1 * i as f64)).collect();
+        let many: Vec<Measurement> =
+            (0..9).map(|i| one(&i.to_string(), CostClass::Fast, 700 - 10 * i, 1.0, 0.1 + 0.1 * i as f64)).collect();
         let goal = Goal::Balanced { bandwidth: 200e6 };
         assert_eq!(names(&many, goal), ["0", "1", "2", "3", "8"], "3.61, 3.66, … and 4.01 µs");
     }
 
-    fn slower(mut measured: Measured, times: f64) -> Measured {
+    fn slower(mut measured: Measurement, times: f64) -> Measurement {
         measured.figures.iter_mut().for_each(|figure| figure.decode *= times);
         measured
     }
@@ -310,17 +310,18 @@ mod tests {
     fn bandwidth_decides() {
         assert_eq!(label(&field(), Goal::Balanced { bandwidth: 1e6 }), "pco");
         assert_eq!(label(&field(), Goal::Balanced { bandwidth: 1e12 }), "raw");
-        let mut slow_only = vec![one("lzma", Class::Slow, 480, 300.0, 30.0), one("bz2", Class::Slow, 470, 200.0, 60.0)];
+        let mut slow_only =
+            vec![one("lzma", CostClass::Slow, 480, 300.0, 30.0), one("bz2", CostClass::Slow, 470, 200.0, 60.0)];
         assert_eq!(label(&slow_only, Goal::Balanced { bandwidth: 1e5 }), "bz2");
-        slow_only.push(one("pco", Class::Usual, 500, 6.0, 0.6));
+        slow_only.push(one("pco", CostClass::Usual, 500, 6.0, 0.6));
         assert_eq!(label(&slow_only, Goal::Balanced { bandwidth: 1e3 }), "pco", "the others write at 3 and 5 MB/s");
     }
 
     #[test]
     fn slow_writing_must_be_worth_it() {
         let goal = Goal::Balanced { bandwidth: 200e6 };
-        let quick = one("lz4", Class::Fast, 500, 1.0, 0.4);
-        let hard = |stored| one("lz4hc", Class::Usual, stored, 40.0, 0.3);
+        let quick = one("lz4", CostClass::Fast, 500, 1.0, 0.4);
+        let hard = |stored| one("lz4hc", CostClass::Usual, stored, 40.0, 0.3);
         let why = "0.15 µs less to read, 0.39 µs more a hundredth to write";
         assert_eq!(label(&[quick.clone(), hard(490)], goal), "lz4", "{why}");
         assert_eq!(label(&[quick.clone(), hard(470)], goal), "lz4hc", "5 % are one, and it is shorter");
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn ties_and_failures() {
-        let mut tied = vec![one("a", Class::Usual, 500, 1.0, 3.0), one("b", Class::Usual, 500, 9.0, 2.0)];
+        let mut tied = vec![one("a", CostClass::Usual, 500, 1.0, 3.0), one("b", CostClass::Usual, 500, 9.0, 2.0)];
         assert_eq!(label(&tied, Goal::Archive), "b");
         tied[1].figures.iter_mut().for_each(|figure| figure.encode *= 20.0);
         assert_eq!(label(&tied, Goal::Archive), "a", "1.8 µs more for a hundredth of writing, 1 µs less to read");
@@ -343,8 +344,8 @@ mod tests {
     #[test]
     fn half_measured_ones_do_not_win() {
         let both = vec![
-            made("half", Class::Fast, &[(10, 1e-6, 1e-6)]),
-            made("whole", Class::Fast, &[(500, 1e-6, 1e-6), (500, 1e-6, 1e-6)]),
+            made("half", CostClass::Fast, &[(10, 1e-6, 1e-6)]),
+            made("whole", CostClass::Fast, &[(500, 1e-6, 1e-6), (500, 1e-6, 1e-6)]),
         ];
         assert_eq!(label(&both, Goal::Archive), "whole");
     }
@@ -354,15 +355,15 @@ mod tests {
         let labels: Vec<usize> = frontier(&field());
         assert_eq!(labels, [0, 1, 2, 3, 4, 5]);
         let mut more = field();
-        more.push(one("worse", Class::Usual, 505, 6.0, 0.7));
+        more.push(one("worse", CostClass::Usual, 505, 6.0, 0.7));
         assert_eq!(frontier(&more), [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn chunks_that_disagree_get_a_list() {
-        let a = made("a", Class::Usual, &[(100, 1e-6, 1e-7), (900, 1e-6, 1e-7)]);
-        let b = made("b", Class::Usual, &[(800, 1e-6, 1e-7), (150, 1e-6, 1e-7)]);
-        let c = made("c", Class::Usual, &[(400, 1e-6, 1e-7), (600, 1e-6, 1e-7)]);
+        let a = made("a", CostClass::Usual, &[(100, 1e-6, 1e-7), (900, 1e-6, 1e-7)]);
+        let b = made("b", CostClass::Usual, &[(800, 1e-6, 1e-7), (150, 1e-6, 1e-7)]);
+        let c = made("c", CostClass::Usual, &[(400, 1e-6, 1e-7), (600, 1e-6, 1e-7)]);
         let all = vec![a, b, c];
         assert_eq!(choose(&all, Goal::Archive, false).unwrap().label, "b");
         let choice = choose(&all, Goal::Archive, true).unwrap();
@@ -375,7 +376,7 @@ mod tests {
     #[test]
     fn hopeless_for_every_goal() {
         let field = field();
-        let all: Vec<&Measured> = field.iter().collect();
+        let all: Vec<&Measurement> = field.iter().collect();
         let goals = [Goal::Archive, Goal::Balanced { bandwidth: 200e6 }, Goal::Speed];
         let behind = hopeless(&all, &goals);
         assert_eq!(behind, [true, false, false, false, false, false]);

@@ -7,7 +7,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::buffer::Buffer;
 use crate::chain::{ArrayStep, Chain, Serializer};
 use crate::codecs::{ByteStep, Transpose};
-use crate::refuse::wrong_length;
+use crate::errors::wrong_length;
 use crate::scratch::Scratch;
 
 /// Room above the decoded length for what a step in the middle of a chain may add to it.
@@ -182,11 +182,6 @@ impl Chain {
             Serializer::Own(codec) => {
                 let held = self.unpack(stored, None, out.len(), 0, scratch)?;
                 codec.decode_top(held.bytes(), planes, shape, wanted, out, scratch)?;
-                held.release(scratch);
-            }
-            Serializer::Foreign(foreign) => {
-                let held = self.unpack(stored, None, out.len(), 0, scratch)?;
-                foreign.decode(held.bytes(), shape, out)?;
                 held.release(scratch);
             }
             Serializer::Vlen { .. } => {

@@ -8,9 +8,9 @@ use crate::codecs::ByteStep;
 use crate::scratch::Scratch;
 
 impl Chain {
-    /// Whether a chunk's bytes may depend on [`Repeats`](crate::Repeats).
-    pub fn has_repeats(&self) -> bool {
-        let open = |step: &ByteStep| matches!(step, ByteStep::Codec(codec) if codec.has_repeats());
+    /// Whether a chunk's bytes may depend on [`MinMatch`](crate::MinMatch).
+    pub fn uses_min_match(&self) -> bool {
+        let open = |step: &ByteStep| matches!(step, ByteStep::Codec(codec) if codec.uses_min_match());
         matches!(self.serializer, Serializer::Bytes(_)) && self.bytes.iter().any(open)
     }
 
@@ -71,10 +71,6 @@ impl Chain {
             Serializer::Own(codec) => {
                 let shapes = self.shapes(shape)?;
                 codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), out, scratch)
-            }
-            Serializer::Foreign(foreign) => {
-                out.extend(foreign.encode(data, shape)?);
-                Ok(())
             }
             Serializer::Bytes(_) | Serializer::Vlen { .. } => put(out, data),
         }

@@ -11,12 +11,12 @@ use crate::block::{Block, Decoded};
 use crate::candidates::Candidate;
 use crate::chain::Chain;
 use crate::choose::{Goal, hopeless};
-use crate::class::Class;
 use crate::clock::timed;
+use crate::cost_class::CostClass;
 use crate::dtype::DType;
-use crate::measured::{Figure, Measured, State};
-use crate::narrow::narrowed;
+use crate::measurement::{Figure, Measurement, State};
 use crate::scratch::Scratch;
+use crate::unused_lists::without_unused_lists;
 
 /// Anything that takes longer than this is timed once; shorter things several times, and the least counts: whatever else the
 /// machine does only ever adds. Decoding, which the choice hangs on, is timed more often.
@@ -69,7 +69,7 @@ pub fn measure(
     dtype: &DType,
     fill: &[u8],
     options: &Options,
-) -> Result<Vec<Measured>> {
+) -> Result<Vec<Measurement>> {
     blocks.iter().try_for_each(|block| block.check(dtype))?;
     let began = Instant::now();
     let mut runs: Vec<Run> = candidates.iter().map(|c| Run::new(c, dtype, fill)).collect();
@@ -86,9 +86,9 @@ pub fn measure(
         let live = runs.iter().filter(|run| run.live()).count().max(1);
         let (now, later) = rest.split_at(threads.div_ceil(live).min(rest.len()));
         if done == 0 {
-            on_blocks(&mut runs, now, &mut workers, options, |class| class != Class::Slow);
+            on_blocks(&mut runs, now, &mut workers, options, |class| class != CostClass::Slow);
             spare(&mut runs, if options.goals.contains(&Goal::Archive) { VERY_FAR } else { FAR });
-            on_blocks(&mut runs, now, &mut workers, options, |class| class == Class::Slow);
+            on_blocks(&mut runs, now, &mut workers, options, |class| class == CostClass::Slow);
         } else {
             on_blocks(&mut runs, now, &mut workers, options, |_| true);
         }
@@ -98,7 +98,7 @@ pub fn measure(
         prune(&mut runs, options);
         rest = later;
     }
-    let mut found: Vec<Measured> = runs.into_iter().map(|run| run.measured).collect();
+    let mut found: Vec<Measurement> = runs.into_iter().map(|run| run.measured).collect();
     if options.goals.contains(&Goal::Archive) {
         let lean =
             found.iter().filter_map(|m| lean(m, &found, blocks.first()?, (dtype, fill), &mut workers[0])).collect();
@@ -110,14 +110,15 @@ pub fn measure(
 /// A slow candidate without the lists that no block took: it stores the same, and is read the same; what it takes to write shows
 /// on the first block.
 fn lean(
-    measured: &Measured,
-    others: &[Measured],
+    measured: &Measurement,
+    others: &[Measurement],
     block: &Block<'_>,
     (dtype, fill): (&DType, &[u8]),
     worker: &mut Worker,
-) -> Option<Measured> {
+) -> Option<Measurement> {
     let (first, class) = (measured.figures.first()?, measured.candidate.class);
-    let candidate = narrowed(measured).filter(|_| measured.state == State::Measured && class == Class::Slow)?;
+    let candidate =
+        without_unused_lists(measured).filter(|_| measured.state == State::Measured && class == CostClass::Slow)?;
     if others.iter().any(|other| other.candidate.codecs == candidate.codecs) {
         return None;
     }
@@ -125,12 +126,12 @@ fn lean(
     let again = figure(run.chain.as_ref()?, block, worker).ok().filter(|again| again.stored == first.stored)?;
     let less = again.encode / first.encode.max(f64::MIN_POSITIVE);
     let figures = measured.figures.iter().map(|figure| Figure { encode: figure.encode * less, ..*figure }).collect();
-    Some(Measured { candidate, figures, state: State::Measured })
+    Some(Measurement { candidate, figures, state: State::Measured })
 }
 
 struct Run {
     chain: Option<Chain>,
-    measured: Measured,
+    measured: Measurement,
 }
 
 #[derive(Default)]
@@ -143,10 +144,12 @@ struct Worker {
 
 impl Run {
     fn new(candidate: &Candidate, dtype: &DType, fill: &[u8]) -> Run {
-        let measured = Measured { candidate: candidate.clone(), figures: Vec::new(), state: State::Measured };
+        let measured = Measurement { candidate: candidate.clone(), figures: Vec::new(), state: State::Measured };
         match Chain::parse(&candidate.codecs, dtype, fill) {
             Ok(chain) => Run { chain: Some(chain), measured },
-            Err(error) => Run { chain: None, measured: Measured { state: State::Failed(error.message), ..measured } },
+            Err(error) => {
+                Run { chain: None, measured: Measurement { state: State::Failed(error.message), ..measured } }
+            }
         }
     }
 
@@ -169,7 +172,7 @@ fn on_blocks(
     blocks: &[Block<'_>],
     workers: &mut [Worker],
     options: &Options,
-    wanted: impl Fn(Class) -> bool,
+    wanted: impl Fn(CostClass) -> bool,
 ) {
     let of = |run: &Run| run.measured.candidate.class;
     let mut order: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].live() && wanted(of(&runs[*i]))).collect();
@@ -248,7 +251,7 @@ fn spare(runs: &mut [Run], far: f64) {
 }
 
 fn prune(runs: &mut [Run], options: &Options) {
-    let live: Vec<&Measured> = runs.iter().filter(|run| run.live()).map(|run| &run.measured).collect();
+    let live: Vec<&Measurement> = runs.iter().filter(|run| run.live()).map(|run| &run.measured).collect();
     let behind = hopeless(&live, &options.goals);
     let labels: Vec<String> = live
         .iter()
@@ -264,7 +267,7 @@ fn prune(runs: &mut [Run], options: &Options) {
 }
 
 /// Less than 50 MB/s to write, or 200 MB/s to read.
-fn costly(measured: &Measured) -> bool {
+fn costly(measured: &Measurement) -> bool {
     let raw = measured.raw() as f64;
-    measured.candidate.class == Class::Slow || measured.encode() > raw / 50e6 || measured.decode() > raw / 200e6
+    measured.candidate.class == CostClass::Slow || measured.encode() > raw / 50e6 || measured.decode() > raw / 200e6
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::chain::{Chain, raw_len};
 use crate::dtype::DType;
 use crate::extension::{Extension, unsupported};
-use crate::fill::parse_fill;
+use crate::fill_value::parse_fill;
 use crate::grid_meta::parse_grid;
 use crate::shard::{Shard, sole_sharding};
 

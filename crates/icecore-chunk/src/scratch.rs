@@ -5,7 +5,7 @@ use icecore_grid::Result;
 use crate::buffer::{Buffer, out_of_memory};
 use crate::contexts::{Compressor, Decompressor, Deflater, Inflater};
 use crate::inflate::Pair;
-use crate::repeats::Repeats;
+use crate::min_match::MinMatch;
 
 /// Largest output of an encoder that is kept: beyond it fresh memory costs little beside the work.
 const MAX_SPARE: usize = 32 << 20;
@@ -14,7 +14,7 @@ const MAX_SPARE: usize = 32 << 20;
 #[derive(Default)]
 pub struct Scratch {
     /// What encoders of chunks do from now on.
-    pub repeats: Repeats,
+    pub min_match: MinMatch,
     buffers: Vec<Buffer>,
     spares: Vec<Vec<u8>>,
     inflater: Option<Inflater>,

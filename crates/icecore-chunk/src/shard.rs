@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::chain::{Chain, raw_len};
 use crate::dtype::DType;
+use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_list, config_str};
-use crate::refuse::{bad_config, corrupt};
 use crate::scratch::Scratch;
 
 /// Offset and length of a chunk that is not there.

@@ -24,7 +24,7 @@ pub fn summarise<T: Number>(bytes: &[u8], nulls: &[T]) -> Summary<T> {
     // Aligned, and of a known length for the loops below; a zone fits the nearest cache.
     let values: Vec<T> = T::values(bytes).collect();
     #[cfg(target_arch = "x86_64")]
-    if crate::processor::has_avx2() {
+    if crate::cpu_features::has_avx2() {
         // SAFETY: the processor has it.
         return unsafe { wide(&values, nulls) };
     }

@@ -3,7 +3,7 @@
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::chain::{Chain, Serializer, raw_len};
-use crate::refuse::corrupt;
+use crate::errors::corrupt;
 use crate::scratch::Scratch;
 
 /// Offsets into a blob are 32-bit.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use icecore_chunk::{
-    Block, Candidate, Class, DType, Elements, Goal, Measured, Options, State, candidates, choose, measure,
+    Block, Candidate, CostClass, DType, Elements, Goal, Measurement, Options, State, candidates, choose, measure,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn fixed(bytes: &[u8], shape: &[u64]) -> Block<'static> {
     Block { shape: shape.to_vec(), elements: Elements::Fixed(bytes.to_vec().leak()) }
 }
 
-fn run(dtype: &DType, block: &Block<'_>, portable: bool) -> Vec<Measured> {
+fn run(dtype: &DType, block: &Block<'_>, portable: bool) -> Vec<Measurement> {
     let list = candidates(dtype, block.shape.len(), portable);
     let measured = measure(&list, std::slice::from_ref(block), dtype, &vec![0; dtype.size()], &keep_all()).unwrap();
     for m in &measured {
@@ -173,7 +173,7 @@ fn what_does_not_come_back_is_excluded() {
     let unknown = json!([{"name": "bytes"}, {"name": "there-is-none"}]);
     let mut list = candidates(&DType::Float32, 1, false);
     for (label, codecs) in [("lossy", lossy), ("unknown", unknown)] {
-        list.push(Candidate { label: label.into(), codecs, class: Class::Fast, short: true, kin: None });
+        list.push(Candidate { label: label.into(), codecs, class: CostClass::Fast, short: true, kin: None });
     }
     let measured = measure(&list, &[fixed(&numbers, &[4000])], &DType::Float32, &[0; 4], &keep_all()).unwrap();
     let state = |label: &str| &measured.iter().find(|m| m.candidate.label == label).unwrap().state;
@@ -201,7 +201,7 @@ fn the_hopeless_leave_early_and_all_others_see_the_same_blocks() {
         &[0; 4],
         &Options { goals: Vec::new(), prune_slow_only: true, ..options() },
     );
-    let best = all.unwrap().iter().filter(|m| m.figures.len() == 5).map(Measured::stored).min().unwrap();
+    let best = all.unwrap().iter().filter(|m| m.figures.len() == 5).map(Measurement::stored).min().unwrap();
     assert!(least.stored <= best);
 }
 
@@ -216,13 +216,13 @@ fn lists_that_no_block_takes_are_left_out() {
         .collect();
     let measured =
         measure(&candidates(&DType::UInt32, 2, false), &blocks, &DType::UInt32, &[0; 4], &keep_all()).unwrap();
-    let lists = |m: &Measured| m.candidate.codecs[0]["configuration"]["codecs"].as_array().map_or(0, Vec::len);
+    let lists = |m: &Measurement| m.candidate.codecs[0]["configuration"]["codecs"].as_array().map_or(0, Vec::len);
     let all = measured.iter().find(|m| m.candidate.label == "predict auto+pco|zstd|lzma").unwrap();
     let lean = measured.last().unwrap();
     assert!(lean.candidate.label.starts_with("predict auto+pco-8|"), "{}", lean.candidate.label);
     assert!((2..lists(all)).contains(&lists(lean)));
     let again = measure(std::slice::from_ref(&lean.candidate), &blocks, &DType::UInt32, &[0; 4], &options()).unwrap();
-    let stored = |m: &Measured| m.figures.iter().map(|f| f.stored).collect::<Vec<_>>();
+    let stored = |m: &Measurement| m.figures.iter().map(|f| f.stored).collect::<Vec<_>>();
     assert_eq!((stored(all), stored(&again[0])), (stored(lean), stored(lean)));
 }
 

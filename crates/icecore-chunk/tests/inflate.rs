@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_two};
+use icecore_chunk::{Chain, DType, Inflate, Job, Scratch, crc32, decode_pair};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
 /// A stream of `text`; a new block begins behind each of `parts` bytes.
@@ -88,7 +89,7 @@ fn pieces() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, rng_seed: RngSeed::Fixed(0x5eed), ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_of_any_length_give_the_text(
@@ -261,7 +262,7 @@ impl Chunk {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, rng_seed: RngSeed::Fixed(0x5eed), ..ProptestConfig::default() })]
 
     #[test]
     fn two_chunks_at_once_are_decoded_as_each_alone(chunks in [chunks(), chunks()]) {
@@ -274,7 +275,7 @@ proptest! {
             let chain = &chains[chunks[i].chain];
             Job { chain, stored: &stored[i], planes: usize::MAX, shape: &shapes[i], wanted: chunks[i].wanted, out }
         };
-        let together = decode_two([job(0, first), job(1, second)], &mut scratch);
+        let together = decode_pair([job(0, first), job(1, second)], &mut scratch);
         for i in 0..2 {
             let (chunk, mut alone) = (&chunks[i], vec![0x5a; chunks[i].text.len()]);
             let done = chains[chunk.chain].decode(&stored[i], &shapes[i], chunk.wanted, &mut alone, &mut scratch);

@@ -1,7 +1,7 @@
 //! NumPy's broadcasting of index lists.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::terms::{advance, selection_error};
+use crate::resolve_index::{advance, selection_error};
 
 /// The common shape of all lists.
 pub(crate) fn broadcast_shape<'a>(shapes: impl Iterator<Item = &'a [u64]>) -> Result<Vec<u64>> {

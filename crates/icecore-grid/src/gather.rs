@@ -1,9 +1,9 @@
 //! The order in which a pack reads its source: boxes of whole shards.
 
 use crate::access::lengths;
-use crate::climb::climb;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{gcd, shrink};
+use crate::local_search::local_search;
 use crate::region::Region;
 
 /// Most boxes that are written down.
@@ -72,7 +72,7 @@ fn choose_box(shape: &[u64], shard: &[u64], source: &[u64], budget: u64) -> Vec<
             counts.into_iter().map(|count| count.saturating_mul(shard)).collect()
         })
         .collect();
-    let mut block = climb(&candidates, 1, |block| {
+    let mut block = local_search(&candidates, 1, |block| {
         let size: f64 = block.iter().zip(shape).map(|(&block, &len)| block.min(len) as f64).product();
         let outside = (size / budget as f64).max(1.0);
         let (mut decoded, mut divided) = (1.0, 0.0);

@@ -1,8 +1,8 @@
 //! The layout planner: shapes of chunks and shards from the array's shape and how it will be read.
 
 use crate::access::{Pattern, blocks_touched, default_patterns, lengths, planned_shape};
-use crate::climb::climb;
 use crate::error::{Error, ErrorKind, Result};
+use crate::local_search::local_search;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,7 +139,7 @@ impl Planner<'_> {
             let cost = blocks_touched(&self.patterns, self.shape, chunk) * (size + self.overhead);
             cost * outside.powi(4) * self.padding(chunk) * self.order(chunk) * self.misfit(chunk, 0.1)
         };
-        let mut chunk = climb(&candidates, self.patterns.len(), cost);
+        let mut chunk = local_search(&candidates, self.patterns.len(), cost);
         shrink(&mut chunk, &vec![1; self.shape.len()], max);
         grow(&mut chunk, self.shape, min, cost);
         chunk
@@ -149,7 +149,7 @@ impl Planner<'_> {
     fn shard(&self, chunk: &[u64], most: u64) -> Vec<u64> {
         let candidates: Vec<Vec<u64>> = (0..chunk.len()).map(|axis| self.shard_lengths(axis, chunk[axis])).collect();
         let most = u128::from(most).max(volume(chunk));
-        let mut shard = climb(&candidates, self.patterns.len(), |shard| {
+        let mut shard = local_search(&candidates, self.patterns.len(), |shard| {
             let size: f64 = shard.iter().map(|&len| len as f64).product();
             let outside = beyond(size, most as f64);
             let cost = blocks_touched(&self.patterns, self.shape, shard);

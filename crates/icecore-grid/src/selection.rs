@@ -6,7 +6,7 @@ use crate::broadcast::{broadcast_shape, spread};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Index, Mode};
 use crate::pick::{Joint, Pick, Progression};
-use crate::terms::{Term, Terms, out_of_bounds, selection_error, terms, wrap};
+use crate::resolve_index::{ResolvedIndex, ResolvedIndexes, out_of_bounds, resolve_indexes, selection_error, wrap};
 
 /// A resolved selection. All indexes are within the array; the output has at most 2⁶² elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Selection {
     /// broadcast, a step of 0, a single boolean; `memory`: a result too large to address.
     pub fn resolve(shape: &[u64], indexes: &[Index], mode: Mode) -> Result<Self> {
         match mode {
-            Mode::Numpy => numpy(shape, terms(shape, indexes)?),
+            Mode::Numpy => numpy(shape, resolve_indexes(shape, indexes)?),
             Mode::Orthogonal => {
                 let many = |index: &&Index| matches!(index, Index::List { shape, .. } | Index::Mask { shape, .. } if shape.len() > 1);
                 if let Some(Index::List { shape, .. } | Index::Mask { shape, .. }) = indexes.iter().find(many) {
@@ -36,7 +36,7 @@ impl Selection {
                         "lists and masks must be one-dimensional here; use the NumPy mode for others",
                     ));
                 }
-                orthogonal(shape, terms(shape, indexes)?)
+                orthogonal(shape, resolve_indexes(shape, indexes)?)
             }
         }
     }
@@ -128,14 +128,14 @@ fn strides(out_shape: &[u64]) -> Result<(Vec<u64>, u64)> {
     Ok((strides, if out_shape.contains(&0) { 0 } else { product }))
 }
 
-fn orthogonal(shape: &[u64], terms: Terms<'_>) -> Result<Selection> {
+fn orthogonal(shape: &[u64], terms: ResolvedIndexes<'_>) -> Result<Selection> {
     let out_shape: Vec<u64> = terms
         .axes
         .iter()
         .filter_map(|term| match term {
-            Term::At(_) => None,
-            Term::Slice(range) => Some(range.count),
-            Term::List { values, .. } => Some(values.len() as u64),
+            ResolvedIndex::At(_) => None,
+            ResolvedIndex::Slice(range) => Some(range.count),
+            ResolvedIndex::List { values, .. } => Some(values.len() as u64),
         })
         .collect();
     let (strides, out_len) = strides(&out_shape)?;
@@ -144,9 +144,9 @@ fn orthogonal(shape: &[u64], terms: Terms<'_>) -> Result<Selection> {
     let mut picks = Vec::with_capacity(shape.len());
     for (axis, term) in terms.axes.into_iter().enumerate() {
         picks.push(Some(match term {
-            Term::At(index) => Pick::range(Progression::one(index), 0),
-            Term::Slice(range) => Pick::range(range, stride()),
-            Term::List { values, .. } => Pick::list(wrapped(values, shape[axis], axis)?, stride()),
+            ResolvedIndex::At(index) => Pick::range(Progression::one(index), 0),
+            ResolvedIndex::Slice(range) => Pick::range(range, stride()),
+            ResolvedIndex::List { values, .. } => Pick::list(wrapped(values, shape[axis], axis)?, stride()),
         }));
     }
     Ok(Selection { shape: shape.to_vec(), out_shape, out_len, picks, joint: None })
@@ -161,18 +161,18 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(terms: &Terms<'_>) -> Result<Self> {
+    fn of(terms: &ResolvedIndexes<'_>) -> Result<Self> {
         let shapes = || {
             terms
                 .axes
                 .iter()
-                .filter_map(|term| if let Term::List { shape, .. } = term { Some(&shape[..]) } else { None })
+                .filter_map(|term| if let ResolvedIndex::List { shape, .. } = term { Some(&shape[..]) } else { None })
         };
         if shapes().next().is_none() {
             return Ok(Self { shape: vec![], at: 0 });
         }
         // With any list present integers count as lists too; slices and ellipses between them send the lists to the front.
-        let advanced = |term: &Term<'_>| !matches!(term, Term::Slice(_));
+        let advanced = |term: &ResolvedIndex<'_>| !matches!(term, ResolvedIndex::Slice(_));
         let first = terms.axes.iter().position(advanced).unwrap_or(0);
         let last = terms.axes.iter().rposition(advanced).unwrap_or(0);
         let together =
@@ -181,10 +181,12 @@ impl Lists {
     }
 }
 
-fn numpy(shape: &[u64], terms: Terms<'_>) -> Result<Selection> {
+fn numpy(shape: &[u64], terms: ResolvedIndexes<'_>) -> Result<Selection> {
     let lists = Lists::of(&terms)?;
-    let slices =
-        terms.axes.iter().filter_map(|term| if let Term::Slice(range) = term { Some(range.count) } else { None });
+    let slices = terms
+        .axes
+        .iter()
+        .filter_map(|term| if let ResolvedIndex::Slice(range) = term { Some(range.count) } else { None });
     let mut out_shape: Vec<u64> = slices.collect();
     out_shape.splice(lists.at..lists.at, lists.shape.iter().copied());
     let (strides, out_len) = strides(&out_shape)?;
@@ -194,11 +196,11 @@ fn numpy(shape: &[u64], terms: Terms<'_>) -> Result<Selection> {
     let mut columns = Vec::new();
     for (axis, term) in terms.axes.into_iter().enumerate() {
         picks.push(match term {
-            Term::At(index) => Some(Pick::range(Progression::one(index), 0)),
-            Term::Slice(range) => Some(Pick::range(range, slice_strides.next().unwrap_or(1))),
+            ResolvedIndex::At(index) => Some(Pick::range(Progression::one(index), 0)),
+            ResolvedIndex::Slice(range) => Some(Pick::range(range, slice_strides.next().unwrap_or(1))),
             // NumPy does not look at lists that broadcast to nothing, and neither may we.
-            Term::List { .. } if lists.shape.contains(&0) => Some(Pick::range(Progression::EMPTY, 0)),
-            Term::List { shape: of, values } => {
+            ResolvedIndex::List { .. } if lists.shape.contains(&0) => Some(Pick::range(Progression::EMPTY, 0)),
+            ResolvedIndex::List { shape: of, values } => {
                 columns.push((axis, of, wrapped(values, shape[axis], axis)?));
                 None
             }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::Index;
-use crate::terms::selection_error;
+use crate::resolve_index::selection_error;
 
 const EXAMPLES: &str = "examples: 3, -1, 0:10, ::4, [1,5,9], ..., or by name: time=0:10, places counted from 0; \
                         what coordinates say (lat=52.5, a date) is selected in xarray: .sel() of engine=\"icecore\"";

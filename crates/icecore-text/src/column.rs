@@ -4,7 +4,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{Frame, is_false};
-use crate::loose::{Loose, POW10, loose};
+use crate::lenient_number::{Loose, POW10, loose};
 use crate::number::{EMPTY, NumberStyle, from_double, to_double};
 use crate::real::RealStyle;
 use crate::time::TimeStyle;

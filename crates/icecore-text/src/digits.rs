@@ -3,7 +3,7 @@
 //! A word holds text as it lies in memory: its lowest byte is the first character, its highest the last one of the cell.
 
 use crate::column::{Column, Style};
-use crate::loose::POW10;
+use crate::lenient_number::POW10;
 
 const ZEROS: u128 = repeat(b'0');
 const SPACES: u128 = repeat(b' ');

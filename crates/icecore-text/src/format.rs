@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes;
 use crate::cells::{ends, inside};
 use crate::column::Column;
+use crate::frame::is_false;
 
 const MAX_COLUMNS: usize = 1 << 15;
 const MAX_CELLS: usize = 1 << 16;
@@ -21,6 +22,9 @@ pub enum Layout {
         #[serde(with = "bytes")]
         template: Vec<u8>,
         cells: Vec<(u32, u32)>,
+        /// Spaces at the end of a row are not printed, but for those that an escape of the cell behind all others says.
+        #[serde(default, skip_serializing_if = "is_false")]
+        trimmed: bool,
     },
     /// Cells with one separator between them (a blank: a run of blanks), a line feed behind the last. With `quotes`, separators
     /// between double quotes are part of the cell; with `multiline`, line feeds too.
@@ -62,7 +66,13 @@ impl Format {
             Layout::Delimited { separator, .. } => {
                 Err(Error::new(ErrorKind::Corrupt, format!("{separator:?} can't separate cells")))
             }
-            Layout::Fixed { template, cells } => self.check_cells(template.len(), cells),
+            Layout::Fixed { template, cells, trimmed } => {
+                if *trimmed && (template.last() != Some(&b'\n') || cells.len() >= usize::from(u16::MAX)) {
+                    let message = "rows without spaces at their ends need line ends, and fewer cells".to_owned();
+                    return Err(Error::new(ErrorKind::Corrupt, message));
+                }
+                self.check_cells(template.len(), cells)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Times that are written otherwise than a pattern says: with another fraction of a second or another offset.
 
-use crate::loose::POW10;
+use crate::lenient_number::POW10;
 use crate::time::{TimeStyle, offset, zone};
 
 /// The decimal mark of most times.

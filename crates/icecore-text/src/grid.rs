@@ -2,7 +2,7 @@
 
 use crate::column::{Column, Style};
 use crate::digits::Digits;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 
 /// Rows that are handled together: one bit each in a word, and their text fits the nearest cache.
@@ -46,7 +46,7 @@ impl<'a> Grid<'a> {
             return None;
         }
         let (line, places) = match &format.layout {
-            Layout::Fixed { template, cells } => {
+            Layout::Fixed { template, cells, .. } => {
                 let places = cells.iter().map(|(start, length)| (*start as usize, (*start + *length) as usize));
                 (template.clone(), places.collect())
             }

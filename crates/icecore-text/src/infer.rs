@@ -7,7 +7,7 @@ use std::hash::Hash;
 use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
 use crate::fraction::{POINT, digits, field, mark};
 use crate::frame::Frame;
-use crate::loose::{Loose, is_marker};
+use crate::lenient_number::{Loose, is_marker};
 use crate::number::{NumberStyle, to_double};
 use crate::real::{RealForm, RealStyle};
 use crate::time::{TimeStyle, zone};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::frame::is_false;
-use crate::loose::POW10;
+use crate::lenient_number::POW10;
 
 /// How a decimal number is written: at least `digits` digits before the point (0: none for numbers below one), `places`
 /// behind it (none: no point), a plus sign or none; `trim`: without the zeros at the end, and without a bare point.

@@ -5,8 +5,9 @@ use rayon::prelude::*;
 
 use crate::escapes::Gather;
 use crate::format::{Format, Layout};
-use crate::parsed::Parsed;
+use crate::parse_output::Parsed;
 use crate::part::part;
+use crate::trimmed;
 use crate::values::Values;
 
 /// Text of this size is worth a thread.
@@ -37,6 +38,19 @@ pub fn parse_apart(format: &Format, text: &[u8], last: bool, checked: bool) -> R
 }
 
 fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
+    match trimmed::plain(format) {
+        Some(plain) => trimmed::parse(&plain, text, last, checked),
+        None => parse_full(format, text, last, checked),
+    }
+}
+
+/// The same for rows that have all their bytes.
+pub(crate) fn parse_full(
+    format: &Format,
+    text: &[u8],
+    last: bool,
+    checked: bool,
+) -> Result<(Parsed, Vec<Vec<Values>>)> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::new(ErrorKind::Unsupported, "a block of text of 4 GiB or more").hint("smaller blocks"));
     }

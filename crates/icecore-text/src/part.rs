@@ -6,11 +6,11 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::column::Fit;
 use crate::escapes::Gather;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_parse::Changes;
-use crate::parsed::Parsed;
+use crate::parse_output::Parsed;
 use crate::print::{Stretch, prints};
 use crate::rows::{Piece, next};
 use crate::values::{Values, View};

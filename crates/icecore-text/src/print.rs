@@ -7,10 +7,11 @@ use rayon::prelude::*;
 
 use crate::cells::ends;
 use crate::escapes::Escapes;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 use crate::grid::{Grid, STRIP};
 use crate::grid_print::Printer;
+use crate::trimmed;
 use crate::values::View;
 
 /// Rows that are worth a thread.
@@ -27,6 +28,14 @@ const MANY: usize = 512;
 /// # Errors
 /// `Corrupt` where columns, escapes and format don't belong together.
 pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
+    match trimmed::plain(format) {
+        Some(plain) => trimmed::print(&plain, columns, escapes),
+        None => print_full(format, columns, escapes),
+    }
+}
+
+/// The same for rows that have all their bytes.
+pub(crate) fn print_full(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
     let rows = escapes.rows as usize;
     if columns.len() != format.columns.len() || columns.iter().any(|c| c.len() != rows) {
         let message =
@@ -239,7 +248,9 @@ impl<'a> Job<'a> {
             let special = cells.get(from..escaped).unwrap_or_default();
             before.note(special, changed);
             match &self.format.layout {
-                Layout::Fixed { template, cells } => self.fixed(template, cells, row, special, changed, before, out)?,
+                Layout::Fixed { template, cells, .. } => {
+                    self.fixed(template, cells, row, special, changed, before, out)?
+                }
                 Layout::Delimited { separator, .. } => {
                     self.delimited(*separator as u8, row, special, changed, before, out)?
                 }

@@ -1,7 +1,7 @@
 //! Text → rows and lines → cells.
 
 use crate::cells::ends;
-use crate::fixed::Fixed;
+use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 
 /// A row in quotes that goes on longer than this does not: its quotes are taken for text.
@@ -39,7 +39,7 @@ pub(crate) fn next(
     cells: &mut Vec<(usize, usize)>,
 ) -> Piece {
     match &format.layout {
-        Layout::Fixed { template, cells: fields } => {
+        Layout::Fixed { template, cells: fields, .. } => {
             let fits = |row: &[u8]| fixed.is_some_and(|fixed| fixed.fits(template, row));
             of_one_length(template, fields, fits, text, at, last, cells)
         }

@@ -4,16 +4,17 @@
 //! `restore` stand on `read`.
 
 mod changes;
-mod crew;
 pub mod group;
 pub mod memory;
 mod pool;
 pub mod read;
 pub mod restore;
 pub mod scan;
+pub mod session;
 mod settings;
 pub mod store;
 pub mod verify;
+mod worker_pool;
 pub mod write;
 
 pub use changes::{Change, changes};

@@ -7,10 +7,10 @@ use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::ThreadPool;
 
-use crate::crew::{Crew, takes_part};
 use crate::settings;
+use crate::worker_pool::{WorkerPool, takes_part};
 
-static CREW: PerProcess<Arc<Crew>> = PerProcess::new();
+static WORKERS: PerProcess<Arc<WorkerPool>> = PerProcess::new();
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 
 /// The pool: as many threads as `ICECORE_THREADS` says, else as the machine has cores.
@@ -108,7 +108,7 @@ pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -
     let permit = if inside { None } else { Permit::taken() };
     let take_part = inside || permit.is_some();
     let helpers = threads().min(count) - usize::from(take_part);
-    CREW.get_or(|_| Arc::default()).run(helpers, take_part, &work);
+    WORKERS.get_or(|_| Arc::default()).run(helpers, take_part, &work);
     failed.result()
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use icecore::catalog::{Repo, Storage};
-use icecore::chunk::{ArrayMeta, Repeats, Scratch};
+use icecore::chunk::{ArrayMeta, MinMatch, Scratch};
 use icecore::grid::{ErrorKind, Index, Mode, Region, Result, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, plan, read};
 use icecore::store::wrap::{Counts, Fault, Wrapped};
@@ -263,15 +263,15 @@ fn shards_take_the_repetitions_that_suit_their_data() {
         ((280.0 + (column as f32 / 17.0).sin() * 8.0 + noise).to_bits() & !0x7f) as i32
     };
     let third = |row, column| if column % 3 == 0 { value(row, column / 300) } else { value(row, column) };
-    for (values, best) in [(&noisy as &dyn Fn(u64, u64) -> i32, Repeats::Five), (&third, Repeats::Four)] {
+    for (values, best) in [(&noisy as &dyn Fn(u64, u64) -> i32, MinMatch::Five), (&third, MinMatch::Four)] {
         let row = |row| -> Vec<u8> { (0..LENGTH).flat_map(|column| values(row, column).to_ne_bytes()).collect() };
         let bytes = |repeats| -> usize {
             let mut scratch = Scratch::new();
-            scratch.repeats = repeats;
+            scratch.min_match = repeats;
             (0..CHUNKS).map(|i| meta.chain.encode(&row(i), &[1, LENGTH], &mut scratch).unwrap().len()).sum()
         };
-        let (four, five) = (bytes(Repeats::Four), bytes(Repeats::Five));
-        assert_eq!(best == Repeats::Four, 100 * four < 99 * five, "{four} and {five} bytes");
+        let (four, five) = (bytes(MinMatch::Four), bytes(MinMatch::Five));
+        assert_eq!(best == MinMatch::Four, 100 * four < 99 * five, "{four} and {five} bytes");
         assert!(four != five);
         let stored: Vec<u64> = (0..2)
             .map(|_| {

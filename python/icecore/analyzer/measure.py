@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import log
 from typing import Any
 
-from icecore import errors, text
+from icecore import errors
 from icecore.analyzer.sample import Kind, Sample
-from icecore.codecspec import Codec
+from icecore.codecs.spec import Codec
+from icecore.display import text
 
 GOALS = ("archive", "balanced", "speed")
 #: bytes a second that ``balanced`` assumes between the store and the reader

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from icecore import layout
-from icecore.sources.held import Held
+from icecore.repository import zarr_dtypes
+from icecore.sources.mapping.stored_chunks import Held
 
 Reader = Callable[[tuple[slice, ...]], np.ndarray]
 #: bytes of a part of a chunk that is measured quickly
@@ -78,7 +78,7 @@ def take(
     from icecore import _icecore
 
     counts = tuple(-(-n // c) for n, c in zip(shape, chunk, strict=True))
-    size = layout.itemsize(kind.dtype)
+    size = zarr_dtypes.itemsize(kind.dtype)
     result = Sample(of=prod(counts))
     fill = _fill(kind)
     places = held.places(chunk) if held is not None else None

@@ -34,6 +34,7 @@ VERBS = (
     "branch",
     "gc",
     "verify",
+    "serve",
     "bench",
 )
 _SELECTING = ("read", "explain", "plot")

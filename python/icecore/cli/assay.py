@@ -45,9 +45,9 @@ def assay(
     Ratio, speeds, which codecs no other beats, and the choice for each goal of `icecore pack --for`.
     A file without arrays is packed by the programs that the machine has.
     """
-    from icecore.analyzer.assay import assay
-    from icecore.analyzer.write import check
+    from icecore.analyzer.write_report import check
     from icecore.cli.batch import say_failures
+    from icecore.ingest.assay import assay
 
     if output is not None:
         check(output)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from icecore.cli.console import Json, emit, examples, talk
-from icecore.landing import folder
+from icecore.filesystem.atomic_output import folder
 
 
 def bench(

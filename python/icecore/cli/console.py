@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from icecore import errors, text
-from icecore.landing import printing
+from icecore import errors
+from icecore.display import text
+from icecore.filesystem.atomic_output import printing
 
 if TYPE_CHECKING:
-    from icecore.array import Array
-    from icecore.repo import Repo
+    from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
 
 #: seconds until a bar appears
 _PATIENCE = 1.0
@@ -82,7 +83,7 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
 
 def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:
     """The repository that a verb works on."""
-    from icecore.repo import open
+    from icecore.repository.open import open
 
     return open(repo, storage=settings(storage), allow_links=allow_links)
 
@@ -140,7 +141,7 @@ def _json(value: Any) -> str:
     try:
         return json.dumps(value, indent=1, default=_plain, allow_nan=False)
     except ValueError:  # NaN and infinities, which JSON lacks
-        from icecore.sources.attributes import to_json
+        from icecore.repository.json_attributes import to_json
 
         return json.dumps(to_json(value), indent=1, allow_nan=False)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo
+
+if TYPE_CHECKING:
+    from icecore.repository.results import ArrayChange, Diff
 
 #: boxes of an array that are shown
 _BOXES = 8
@@ -32,28 +35,30 @@ def diff(
     """
     with Progress("diff"):
         changes = open_repo(repo, storage).diff(a, b, values)
-    emit(changes, json, _text(changes))
+    emit(changes.to_dict(), json, _text(changes))
 
 
-def _written(path: str, written: dict[str, Any]) -> list[str]:
-    from icecore import text
+def _written(path: str, written: ArrayChange) -> list[str]:
+    from icecore.display import text
 
-    counts = [text.plural(written["chunks"], "chunk"), text.plural(written["elements"], "element")]
-    differ = f", {written['differ']:,} differ" if "differ" in written else ""
+    counts = [text.plural(written.chunks, "chunk"), text.plural(written.elements, "element")]
+    differ = f", {written.differ:,} differ" if written.differ is not None else ""
     lines = [f"~ {path}: {counts[0]} written, {counts[1]}{differ}"]
-    for start, stop in written["boxes"][:_BOXES]:
+    for start, stop in written.boxes[:_BOXES]:
         lines.append("    [" + ", ".join(f"{a}:{b}" for a, b in zip(start, stop, strict=True)) + "]")
-    rest = len(written["boxes"]) - _BOXES
+    rest = len(written.boxes) - _BOXES
     return [*lines, *([f"    … and {rest:,} more boxes"] if rest > 0 else [])]
 
 
-def _text(changes: dict[str, Any]) -> str:
+def _text(changes: Diff) -> str:
     lines = []
     for what, sign in _SIGNS.items():
         for kind in ("groups", "arrays"):
             tail = "/" if kind == "groups" else ""
-            lines += [f"{sign} {path.rstrip('/')}{tail}" for path in sorted(changes[f"{what}_{kind}"])]
-    for path, chunks in sorted(changes["chunks"].items()):
+            lines += [f"{sign} {path.rstrip('/')}{tail}" for path in getattr(changes, f"{what}_{kind}")]
+    for path, (before, after) in sorted(changes.shapes.items()):
+        lines.append(f"~ {path}: shape {before} → {after}")
+    for path, chunks in sorted(changes.chunks.items()):
         lines += _written(path, chunks)
     return "\n".join(lines) or "no difference"
 

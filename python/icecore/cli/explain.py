@@ -28,7 +28,7 @@ def explain(
     path: PathArgument,
     sel: SelArgument = None,
     rtol: RtolOption = None,
-    bytes: BytesOption = None,
+    leading_bytes: BytesOption = None,
     access: Annotated[
         str | None,
         typer.Option(
@@ -45,19 +45,19 @@ def explain(
     Requests, bytes wanted and fetched, chunks, codecs, relative error; or with --access what kinds of reads
     cost, each at random places. No data is read.
     """
-    from icecore.accesscost import costs, table
-    from icecore.selection import parse
+    from icecore.layout.access_cost import costs, table
+    from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
     if access is not None:
-        if sel is not None or rtol is not None or bytes is not None:
+        if sel is not None or rtol is not None or leading_bytes is not None:
             raise errors.make(
                 "invalid", "--access is about many reads, SEL and precision about one", "leave one out"
             )
         found = costs(array, access)
         emit([asdict(cost) for cost in found], json, table(found))
         return
-    plan = array.plan(parse(sel, array.dims), rtol=rtol, bytes=bytes)
+    plan = array.plan(parse(sel, array.dims), rtol=rtol, leading_bytes=leading_bytes)
     emit(asdict(plan), json, str(plan))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from icecore import errors
-from icecore.text import visible
+from icecore.display.text import visible
 
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (FileNotFoundError, "not-found"),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from icecore import text
 from icecore.cli.batch import say_notes
 from icecore.cli.console import emit, say, talk
+from icecore.display import text
 
 if TYPE_CHECKING:
-    from icecore.follow import Event, Follower
+    from icecore.ingest.follow import Event, Follower
 
 _COMMITTED = "what was packed until now is committed"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -29,16 +30,15 @@ def gc(
     Those that no branch, tag or other version refers to, and old copies of the list of versions: each commit
     makes one.
     """
-    from icecore import text
+    from icecore.display import text
 
-    limit = max(int((time.time() - text.parse_seconds(older_than)) * 1e6), 0)  # nothing is from before 1970
+    seconds = min(text.parse_seconds(older_than), time.time())  # nothing is from before 1970
     with Progress("gc"):
-        report = open_repo(repo, storage).gc(limit, dry_run)
-    verb = "would delete" if dry_run else "deleted"
-    emit(report, json, f"{verb} {text.plural(report['objects'], 'object')}, {text.size(report['bytes'])}")
-    for problem in report["errors"]:
+        report = open_repo(repo, storage).gc(timedelta(seconds=seconds), dry_run)
+    emit(report.to_dict(), json, str(report))
+    for problem in report.errors:
         talk(f"could not delete {problem}")
-    raise typer.Exit(1 if report["failed"] else 0)
+    raise typer.Exit(1 if report.failed else 0)
 
 
 def register(app: typer.Typer) -> None:

@@ -10,8 +10,12 @@ from icecore import errors
 from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
 
 if TYPE_CHECKING:
-    from icecore.array import Array
-    from icecore.group import Group
+    from icecore.repository.array import Array
+    from icecore.repository.group import Group
+
+
+#: kinds of references that are counted
+_KINDS = ("cells", "native", "linked", "inline", "missing")
 
 
 def info(
@@ -24,7 +28,7 @@ def info(
 
     Shape, type, chunks, codecs, ratio, where the bytes lie, attributes.
     """
-    from icecore.array import Array
+    from icecore.repository.array import Array
 
     item = open_repo(repo, storage)[path]
     facts = _array(item) if isinstance(item, Array) else _group(item)
@@ -39,7 +43,7 @@ def _array(array: Array) -> dict[str, Any]:
         "shape": array.shape,
         "dims": array.dims,
         "dtype": array._node.dtype_label,
-        "fill": array.fill,
+        "fill": array.fill_value,
         "chunks": array.chunks if array.chunks is not None else array._native.chunks,
         "shards": array.shards,
         "codecs": array.codecs,
@@ -47,18 +51,19 @@ def _array(array: Array) -> dict[str, Any]:
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
         "summary": _summary(array),
-        "references": {name: stored[name] for name in ("cells", "native", "linked", "inline", "missing")},
+        "references": {
+            name: getattr(stored, name) for name in ("cells", "native", "linked", "inline", "missing")
+        },
         "linked_files": [
-            {"url": url, "chunks": chunks, "bytes": nbytes}
-            for url, (chunks, nbytes) in stored["urls"].items()
+            {"url": url, "chunks": chunks, "bytes": nbytes} for url, (chunks, nbytes) in stored.urls.items()
         ],
         "attributes": array.attrs,
     }
 
 
 def _summary(array: Array) -> str | None:
-    from icecore.tables import summaries
-    from icecore.tables.zones import ZONE
+    from icecore.tables.summaries import write as summaries
+    from icecore.tables.summaries.zones import ZONE
 
     try:
         state = summaries.state(array)
@@ -84,7 +89,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _text(facts: dict[str, Any]) -> str:
-    from icecore import text
+    from icecore.display import text
 
     rows: list[tuple[str, Any]] = []
     for name, value in facts.items():
@@ -118,7 +123,7 @@ def _text(facts: dict[str, Any]) -> str:
 
 def _measured(record: Any) -> list[tuple[str, Any]]:
     """Why the codecs are what they are, as far as the pack that chose them kept it."""
-    from icecore import text
+    from icecore.display import text
 
     try:
         goal = record["goal"] + (f" at {text.size(record['bandwidth'])}/s" if "bandwidth" in record else "")
@@ -146,7 +151,7 @@ def _codec(codec: dict[str, Any]) -> str:
 
 
 def _file(item: dict[str, Any]) -> str:
-    from icecore import text
+    from icecore.display import text
 
     return f"{item['url']} ({text.plural(item['chunks'], 'chunk')}, {text.size(item['bytes'])})"
 

@@ -9,6 +9,8 @@ import typer
 from icecore.cli.batch import (
     Append,
     Concat,
+    DryRun,
+    Exclude,
     Group,
     Into,
     KeepGoing,
@@ -16,6 +18,8 @@ from icecore.cli.batch import (
     Replace,
     SkipExisting,
     Sources,
+    Variables,
+    Verbose,
     finish,
 )
 from icecore.cli.console import AllowLinks, Json, Progress, StorageOption, examples, settings
@@ -30,32 +34,36 @@ def link(
     replace: Replace = False,
     skip_existing: SkipExisting = False,
     keep_going: KeepGoing = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be linked, copied, refused.")
-    ] = False,
+    variables: Variables = None,
+    exclude: Exclude = None,
+    dry_run: DryRun = False,
     allow_links: AllowLinks = None,
     summaries: Annotated[
         bool,
-        typer.Option("--summaries", help="Summarise 1-D arrays: queries then leave out what can't match."),
+        typer.Option("--summaries", help="Summarize 1-D arrays, so that queries skip rows that can't match."),
     ] = False,
     message: Message = None,
+    verbose: Verbose = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
     """Index files in place.
 
-    Links arrays of HDF5, NetCDF and NumPy files, and of what reference files (kerchunk, VirtualiZarr) point
-    at, into a repository: their data stays where it is. What can't be linked (all of a Zarr store) is copied,
-    and listed with the reason.
+    Links arrays of HDF5, NetCDF and NumPy files, and those that reference files (kerchunk, VirtualiZarr)
+    point at, into a repository: their data stays in the files. Arrays that can't be linked (all of a Zarr
+    store) are copied, and listed with the reason.
     """
-    from icecore.linking import link
+    from icecore.ingest.link import run
+    from icecore.ingest.options import LinkOptions
 
     with Progress("link") as progress:
-        report = link(
+        options = LinkOptions(
             sources,
             into,
             group,
             concat,
+            variables,
+            exclude,
             append=append,
             replace=replace,
             skip_existing=skip_existing,
@@ -67,7 +75,8 @@ def link(
             storage=settings(storage),
             progress=progress,
         )
-    finish("linked", report, into, json)
+        report = run(options)
+    finish("linked", report, into, json, verbose)
 
 
 def register(app: typer.Typer) -> None:

@@ -21,15 +21,13 @@ def log(
 
     Those of a branch or version, newest first.
     """
-    from icecore import text
-
     opened = open_repo(repo, storage)
     commits = opened.log(limit)
     names: dict[str, list[str]] = {}
     for name, snapshot in [*opened.branches.items(), *opened.tags.items()]:
         names.setdefault(snapshot, []).append(name)
     rows = [
-        {**commit, "time": text.time_us(commit["time_us"]), "names": names.get(commit["id"], [])}
+        {**commit.to_dict(), "time": f"{commit.time:%Y-%m-%dT%H:%M:%SZ}", "names": names.get(commit.id, [])}
         for commit in commits
     ]
     emit(rows, json, "\n".join(map(_line, rows)))

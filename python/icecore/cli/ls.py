@@ -10,7 +10,7 @@ from icecore.cli.console import Json, RepoArgument, StorageOption, emit, example
 from icecore.errors import Error
 
 if TYPE_CHECKING:
-    from icecore.nodes import Node
+    from icecore.repository.nodes import Node
 
 
 def ls(
@@ -23,9 +23,9 @@ def ls(
 
     A tree with the type, shape and dimensions of each array.
     """
-    from icecore import tree
-    from icecore.array import Array
-    from icecore.nodes import shape_label
+    from icecore.display import tree
+    from icecore.display.text import shape_label
+    from icecore.repository.array import Array
 
     opened = open_repo(repo, storage)
     item = opened[path]

@@ -6,22 +6,27 @@ from typing import Annotated, Any
 
 import typer
 
-from icecore import errors, text
+from icecore import errors
 from icecore.cli.batch import (
     SOURCES,
     Append,
     Concat,
+    DryRun,
+    Exclude,
     Group,
     Into,
     KeepGoing,
     Message,
     Replace,
     SkipExisting,
+    Variables,
+    Verbose,
     finish,
     lengths,
 )
 from icecore.cli.console import Json, Progress, StorageOption, examples, settings
-from icecore.cli.follow import follow as run
+from icecore.cli.follow import follow as follow_directory
+from icecore.display import text
 
 _POLL = "1s"
 
@@ -96,6 +101,9 @@ def pack(
     replace: Replace = False,
     skip_existing: SkipExisting = False,
     keep_going: KeepGoing = False,
+    variables: Variables = None,
+    exclude: Exclude = None,
+    dry_run: DryRun = False,
     no_restore: Annotated[
         bool,
         typer.Option("--no-restore", help="Keep only the values of text tables, not their print format."),
@@ -113,9 +121,10 @@ def pack(
     ] = None,
     summaries: Annotated[
         bool,
-        typer.Option("--summaries", help="Summarise 1-D arrays: queries then leave out what can't match."),
+        typer.Option("--summaries", help="Summarize 1-D arrays, so that queries skip rows that can't match."),
     ] = False,
     message: Message = None,
+    verbose: Verbose = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -132,7 +141,8 @@ def pack(
     line with the commit's figures. Started again it goes on where it stopped. Folders below are left alone.
     With --concat a file that can't be packed holds up those after it, unless --keep-going leaves it out.
     """
-    from icecore.packing import pack
+    from icecore.ingest.options import PackOptions
+    from icecore.ingest.pack import run
 
     how: dict[str, Any] = {
         "chunk": lengths(chunk),
@@ -148,26 +158,28 @@ def pack(
         "trust": trust,
         "header": header,
         "summaries": summaries,
+        "variables": variables,
+        "exclude": exclude,
         "storage": settings(storage),
     }
     if follow is not None:
-        if sources or append or replace or skip_existing or message is not None:
-            said = "SRC, --append, --replace, --skip-existing and -m don't go with --follow"
-            raise errors.make("invalid", said, "leave them out")
-        from icecore.follow import Follower
+        if sources or append or replace or skip_existing or dry_run or message is not None:
+            clash = "SRC, --append, --replace, --skip-existing, --dry-run and -m don't go with --follow"
+            raise errors.make("invalid", clash, "leave them out")
+        from icecore.ingest.follow import Follower
 
         follower = Follower(
             follow, into, group, concat, glob, text.parse_seconds(poll), keep_going=keep_going, **how
         )
-        run(follower, None if until_idle is None else text.parse_seconds(until_idle), json)
+        follow_directory(follower, None if until_idle is None else text.parse_seconds(until_idle), json)
         return
     if until_idle is not None or glob != "*" or poll != _POLL:
-        said = "--glob, --until-idle and --poll are about a folder"
-        raise errors.make("invalid", said, "name it: --follow DIR")
+        clash = "--glob, --until-idle and --poll need a directory to watch"
+        raise errors.make("invalid", clash, "name it: --follow DIR")
     if not sources:
-        raise errors.make("invalid", "nothing to pack", "name files, or a folder to watch: --follow DIR")
+        raise errors.make("invalid", "nothing to pack", "name files, or a directory to watch: --follow DIR")
     with Progress("pack") as progress:
-        report = pack(
+        options = PackOptions(
             sources,
             into,
             group,
@@ -176,11 +188,13 @@ def pack(
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
+            dry_run=dry_run,
             message=message,
             progress=progress,
             **how,
         )
-    finish("packed", report, into, json)
+        report = run(options)
+    finish("packed", report, into, json, verbose)
 
 
 def register(app: typer.Typer) -> None:

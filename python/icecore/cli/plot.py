@@ -35,8 +35,8 @@ def plot(
 
     A line where one axis is left, a map where two are; with coordinates, dates and units where there are any.
     """
-    from icecore.picture import draw
-    from icecore.selection import parse
+    from icecore.export.picture import draw
+    from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
     with Progress("plot"):

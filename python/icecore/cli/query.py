@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from icecore import errors, text
+from icecore import errors
 from icecore.cli.console import (
     AllowLinks,
     Json,
@@ -24,10 +24,11 @@ from icecore.cli.console import (
     talk,
     tell_packed,
 )
+from icecore.display import text
 
 if TYPE_CHECKING:
-    from icecore.repo import Repo
-    from icecore.tables.table import Table
+    from icecore.repository.repo import Repo
+    from icecore.tables.query.table import Table
 
 _SHOWN = 20
 
@@ -93,7 +94,7 @@ def query(
     shown on a terminal, and CSV goes anywhere else.
     Exit status 1 when no row matches.
     """
-    from icecore.tables.export import export, writer
+    from icecore.tables.query.export import export, writer
 
     options = {"where": where, "within": within, "source": source, "limit": limit, "prune": not no_prune}
     if explain and output is not None:
@@ -102,7 +103,7 @@ def query(
         writer(output)
     opened = open_repo(repo, storage, allow_links)
     if output is not None:
-        from icecore.cli.spare import spare
+        from icecore.cli.output_guard import spare
 
         spare(opened, output)
     table = _table(opened, path, [columns, where, reduce])
@@ -144,7 +145,7 @@ def _table(repo: Repo, path: str, texts: list[str | None]) -> Table:
         lengths = {arrays[name].shape[:1] for name in _named(texts, arrays)}
         if len(lengths) != 1 or lengths == {()}:
             raise
-    from icecore.tables.column import fits
+    from icecore.tables.query.column import fits
 
     names = [name for name, array in arrays.items() if array.shape[:1] in lengths and not fits(array)]
     said = f"the arrays of {path} differ in length; those as long as the ones named: {', '.join(names)}"
@@ -161,14 +162,14 @@ def _named(texts: list[str | None], names: Iterable[str]) -> list[str]:
 def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: dict[str, Any]) -> Any:
     """The scan or, with --reduce, what it came to."""
     if reduce is None:
-        return table.scanning(columns, **options)
+        return table.scan(columns, **options)
     if columns is not None:
         raise errors.make(
             "invalid",
             "--columns chooses columns of rows, and --reduce makes columns of its own",
             'name them there: --reduce "count, mean:tb by c"',
         )
-    from icecore.tables.reduce import reduced
+    from icecore.tables.query.reduce import reduced
 
     return reduced(table, reduce, **options)
 
@@ -180,7 +181,7 @@ def _tell_packed(table: Table, texts: list[str | None]) -> None:
 
 
 def _names(text: str | None) -> list[str] | None:
-    from icecore.tables.quoted import split
+    from icecore.tables.query.column_names import split
 
     return None if text is None else split(text)
 

@@ -27,7 +27,7 @@ from icecore.cli.console import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from icecore.array import Array
+    from icecore.repository.array import Array
 
 _MOST_JSON = 1_000_000
 #: files that say themselves what their numbers stand for
@@ -49,7 +49,7 @@ def read(
         ),
     ] = None,
     rtol: RtolOption = None,
-    bytes: BytesOption = None,
+    leading_bytes: BytesOption = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -59,12 +59,12 @@ def read(
     Prints it, with the range of its values (those that its attributes call missing are left out), or writes
     it to a file. Numbers are those that are stored: scale_factor and add_offset are not applied.
     """
-    from icecore import text
-    from icecore.selection import parse
+    from icecore.display import text
+    from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
     index = parse(sel, array.dims)
-    precision: dict[str, Any] = {"rtol": rtol, "bytes": bytes}
+    precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
     bound = array.bound(**precision)
     if output is None or (json and output == "-"):
         with Progress("read"):
@@ -80,8 +80,8 @@ def read(
         tell_packed(array.path, array)
         _say(bound)
         return
-    from icecore.cli.spare import spare
-    from icecore.export import save
+    from icecore.cli.output_guard import spare
+    from icecore.export.save import save
 
     spare(array.repo, output)
     with Progress("read"):
@@ -112,7 +112,7 @@ def _jsonable(data: np.ndarray) -> Any:
     """Nested lists; complex numbers as pairs, NaN and infinities as null, which JSON lacks."""
     import numpy as np
 
-    from icecore.sources.attributes import text
+    from icecore.repository.json_attributes import text
 
     if data.dtype.kind == "c":
         data = np.stack([data.real, data.imag], -1)
@@ -129,7 +129,7 @@ def _jsonable(data: np.ndarray) -> Any:
 def _text(array: Array, data: np.ndarray) -> str:
     import numpy as np
 
-    from icecore import text
+    from icecore.display import text
 
     head = f"{array.path}  {array._node.dtype_label}  {data.shape}  {text.size(data.nbytes)}"
     spread = "  ".join(f"{name} {_shown(name, value, array)}" for name, value in _range(array, data).items())
@@ -143,7 +143,7 @@ def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
     """
     import numpy as np
 
-    from icecore.missing import missing
+    from icecore.repository.missing_values import missing
 
     if data.dtype.kind not in "iuf" or data.size == 0:
         return {}
@@ -161,7 +161,7 @@ def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
 
 def _shown(name: str, value: Any, array: Array) -> str:
     """A fact about numbers, in no more digits than they have; the unit stands behind the last of them."""
-    from icecore import text
+    from icecore.display import text
 
     if name in ("finite", "missing"):
         return f"{value:,}"

@@ -35,7 +35,7 @@ def restore(
 
     The original file, byte for byte, checked against its SHA-256; also a table of binary records.
     """
-    from icecore.tables.restore import restore
+    from icecore.tables.text.restore import restore
 
     if json and output == "-":
         raise errors.make("invalid", "--json and -o - both write to stdout", "leave one of them out")

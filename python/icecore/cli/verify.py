@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,7 +34,7 @@ def verify(
     Checks this version's files, every reference and linked file, and names what is wrong and where.
     Exit status 1 if anything is.
     """
-    from icecore import text
+    from icecore.display import text
 
     opened = open_repo(repo, storage, allow_links)
     with Progress("verify", nbytes=False) as progress:
@@ -44,25 +44,22 @@ def verify(
         talk(_unsealed(unsealed))
     checked = f"{text.plural(len(opened.arrays), 'array')} of {opened.url}@{opened.ref}"
     checked += " and all versions" if history else ""
-    lines = [_line(problem) for problem in problems]
-    plain = "\n".join([*lines, f"{text.plural(len(problems), 'problem')} in {checked}"])
+    plain = "\n".join([*map(str, problems), f"{text.plural(len(problems), 'problem')} in {checked}"])
     emit(
-        {"problems": problems, "arrays": len(opened.arrays), **({"unsealed": unsealed} if history else {})},
+        {
+            "problems": [problem.to_dict() for problem in problems],
+            "arrays": len(opened.arrays),
+            **({"unsealed": unsealed} if history else {}),
+        },
         json,
         plain if problems else f"no problem in {checked}",
     )
     raise typer.Exit(1 if problems else 0)
 
 
-def _line(problem: dict[str, Any]) -> str:
-    where = " ".join(str(problem[key]) for key in ("path", "chunk", "where") if problem.get(key))
-    hint = f" (hint: {problem['hint']})" if problem.get("hint") else ""
-    return f"{problem['kind']}: {where}: {problem['message']}{hint}"
-
-
 def _unsealed(ids: list[str]) -> str:
     """Not a problem: whoever commits without icecore notes no checksums."""
-    from icecore import text
+    from icecore.display import text
 
     shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3:,} more" if len(ids) > 3 else "")
     return f"no checksums of {text.plural(len(ids), 'version')} (no seals/ID): {shown}"

@@ -13,15 +13,17 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from icecore import errors, text
-from icecore.demo import samples
-from icecore.landing import room
-from icecore.linking import link
-from icecore.packing import pack
-from icecore.repo import Repo, open
-from icecore.report import Report
-from icecore.sourcing import is_repository
-from icecore.tables.restore import restore
+from icecore import errors
+from icecore.display import text
+from icecore.filesystem.atomic_output import room
+from icecore.ingest.link import link
+from icecore.ingest.pack import pack
+from icecore.ingest.report import Report
+from icecore.ingest.repository_source import is_repository
+from icecore.repository.open import open
+from icecore.repository.repo import Repo
+from icecore.samples import files as samples
+from icecore.tables.text.restore import restore
 
 REPO = "demo.icecore"
 #: bytes that sample files and repository take together, and some to spare

@@ -22,14 +22,15 @@ from importlib import import_module
 from shlex import quote
 from typing import Any
 
-from icecore import errors, reference
-from icecore.nodes import suggestion
-from icecore.sources.arraymap import ArrayEntry, ArrayMap, Links, Note
-from icecore.sources.bytesource import ByteSource, open_bytes
-from icecore.sources.identity import Identity, file_url, identity, is_remote, local_path
-from icecore.sources.openfiles import keep_open
-from icecore.sources.signatures import HDF4, HDF5, NETCDF3, NPY
-from icecore.sources.zipped import ZARR, zarr_folder
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.nodes import suggestion
+from icecore.sources.files.byte_source import ByteSource, open_bytes
+from icecore.sources.files.identity import Identity, file_url, identity, is_remote, local_path
+from icecore.sources.files.open_files import keep_open
+from icecore.sources.files.signatures import HDF4, HDF5, NETCDF3, NPY
+from icecore.sources.files.zip_directory import ZARR, zarr_folder
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note
 
 __all__ = [
     "FORMATS",
@@ -110,7 +111,7 @@ def _is_references(source: ByteSource, start: bytes) -> bool:
     """JSON that is a Zarr store in which chunks are references into other files."""
     if start.startswith(HDF5):
         return False  # as most files are: what follows takes longer to import than they to be opened
-    from icecore.sources.tables.archives import FAULTS, SMALLER, content
+    from icecore.sources.files.archives import FAULTS, SMALLER, content
 
     if start.startswith(SMALLER) and not is_remote(source.identity.url):
         try:
@@ -128,9 +129,9 @@ def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
 
 FORMATS = [
     Format("netCDF-3", _starts(*NETCDF3), "icecore.sources.netcdf3"),
-    Format("NumPy .npy", _starts(NPY), "icecore.sources.npy"),
-    Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr_store"),
-    Format("NumPy .npz", _is_npz, "icecore.sources.npz"),
+    Format("NumPy .npy", _starts(NPY), "icecore.sources.numpy.npy"),
+    Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr.store"),
+    Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     # Behind those: its signature may lie anywhere behind a user block.
     Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),
@@ -141,7 +142,7 @@ FORMATS = [
     ),
 ]
 # Folders that are one source.
-_ZARR = Format("Zarr folder", _starts(), "icecore.sources.zarr_store")
+_ZARR = Format("Zarr folder", _starts(), "icecore.sources.zarr.store")
 _PARQUET = Format("kerchunk references in Parquet", _starts(), "icecore.sources.kerchunk")
 
 
@@ -170,7 +171,7 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
 
 def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     source = local_path(os.fspath(source))
-    reference.readable(os.path.basename(source))
+    address.readable(os.path.basename(source))
     if not is_remote(source) and os.path.isdir(source):
         row = _folder_format(source)
         if row is None:
@@ -272,14 +273,14 @@ def listed(source: str) -> list[str] | None:
 
 
 def _from_folder(folder: str) -> list[str]:
-    if reference.holds_repository(folder):
+    if address.holds_repository(folder):
         message = f"{folder} is a repository; what it holds can't be linked"
         raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
     found: list[str] = []
     for root, folders, files in os.walk(folder):
         stores = [name for name in folders if _folder_format(os.path.join(root, name))]
         # Of their files some look like tables.
-        inside = [name for name in folders if reference.holds_repository(os.path.join(root, name))]
+        inside = [name for name in folders if address.holds_repository(os.path.join(root, name))]
         folders[:] = sorted(set(folders) - set(stores) - set(inside))
         found += [os.path.join(root, name) for name in stores]
         for name in files:
@@ -316,7 +317,7 @@ def _known() -> str:
 def _unknown(source: str) -> errors.Error:
     from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
-    from icecore.sources.tables.lines import COMMENTED
+    from icecore.sources.tables.preamble import COMMENTED
 
     data = open_bytes(source)
     try:

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from icecore import errors, text, utilities
-from icecore.studies import figures
-from icecore.studies.scatter import Point
+from icecore import errors
+from icecore.analyzer import external_compressors
+from icecore.display import figures, text
+from icecore.display.scatter import Point
 from icecore.studies.study import Outcome, Table
 
 #: the longitude of the footprint, column 26 of Diviner's tables
@@ -51,7 +52,7 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
         Error: ``source-missing``, ``not-found`` where there is no such column, ``format`` for no table,
             ``unsupported`` without pyarrow or awk.
     """
-    from icecore.tables.scan import arrow
+    from icecore.tables.query.scan import arrow
 
     arrow()  # as awk below: told of before minutes of packing
     with tempfile.TemporaryDirectory(prefix="icecore-pds-") as temporary:
@@ -88,7 +89,7 @@ def _column(file: Path) -> int:
 
 
 def _make(work: Path, say: Callable[[str], None]) -> Path:
-    from icecore.demo.rdr import write
+    from icecore.samples.rdr import write
 
     say("making ten minutes of RDR text")
     path = work / "200908010000_RDR.TAB"
@@ -133,7 +134,7 @@ class Made:
     """What a program made (icecore, where ``utility`` is None) of so many bytes of text."""
 
     name: str
-    utility: utilities.Utility | None
+    utility: external_compressors.Utility | None
     path: Path
     raw: int
 
@@ -147,13 +148,13 @@ def _pack(file: Path, work: Path, say: Callable[[str], None]) -> tuple[Table, Pa
         f"Table 2: {file.name}, {text.size(raw)}, packed", ["program", "bytes", "ratio", "seconds", "MB/s"]
     )
     packed: Packed = []
-    for utility in (u for u in utilities.UTILITIES if u.present):
+    for utility in (u for u in external_compressors.UTILITIES if u.present):
         for level in utility.levels:
             name = f"{utility.name} -{level}"
             say(f"pack: {name}")
             target = work / f"{file.name}.{utility.name}{level}"
             part = _part(file, work, utility, level)
-            seconds = utilities.pack(utility, level, part, target)
+            seconds = external_compressors.pack(utility, level, part, target)
             if part != file:
                 name += f" (first {text.size(_size(part))})"
             packed.append(Made(name, utility, target, _size(part)))
@@ -171,10 +172,10 @@ def _packed(made: Made, seconds: float) -> list[object]:
     return [made.name, stored, made.raw / stored, seconds, made.raw / 1e6 / seconds]
 
 
-def _part(file: Path, work: Path, utility: utilities.Utility, level: str) -> Path:
+def _part(file: Path, work: Path, utility: external_compressors.Utility, level: str) -> Path:
     """The file, or so much of its beginning as a program packs in the time it may take."""
     trial = _first(file, work / "trial.tab", _TRIAL)
-    seconds = utilities.pack(utility, level, trial, work / "trial.packed")
+    seconds = external_compressors.pack(utility, level, trial, work / "trial.packed")
     most = int(_size(trial) * _LONGEST / seconds)
     return file if most >= _size(file) else _first(file, work / "part.tab", most)
 
@@ -209,7 +210,7 @@ def _unpack(file: Path, work: Path, packed: Packed, column: int, say: Callable[[
 
 def _running(repo: Path) -> float:
     """Seconds that the rows of one place take where Python and pyarrow have started."""
-    from icecore.repo import open as open_repo
+    from icecore.repository.open import open as open_repo
 
     began = time.perf_counter()
     open_repo(str(repo)).table(_TABLE).scan(where=_WHERE).read_all()
@@ -221,7 +222,7 @@ def _commands(made: Made, work: Path, column: int, process: int = 0) -> tuple[li
     if made.utility is None:
         restore = _icecore("restore", str(made.path), _TABLE, "-o", str(work / "again.tab"))
         return restore, _query(made.path, work / f"rows{process}.csv")
-    line = utilities.command(made.utility.unpack, "", made.path, made.path)
+    line = external_compressors.command(made.utility.unpack, "", made.path, made.path)
     return line, _awk(" ".join(f"'{part}'" for part in line), column)
 
 
@@ -311,7 +312,7 @@ def _points(named: dict[str, tuple[float, float]]) -> list[Point]:
 
 
 def _notes(file: Path, source: str | None) -> list[str]:
-    absent = [utility.name for utility in utilities.UTILITIES if not utility.present]
+    absent = [utility.name for utility in external_compressors.UTILITIES if not utility.present]
     notes = [f"Not installed here: {', '.join(absent)}."] if absent else []
     given = "The given" if source else "A made"
     notes.append(

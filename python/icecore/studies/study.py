@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from icecore import text
+from icecore.display import text
 
 
 @dataclass

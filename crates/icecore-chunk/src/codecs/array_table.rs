@@ -5,21 +5,21 @@ use std::sync::Arc;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::array_codec::ArrayCodec;
-use super::byteplanes::BytePlanes;
-use super::choice::Choice;
-use super::fpc::Fpc;
-use super::nested_shard::NestedShard;
-use super::packed_bits::PackedBits;
-use super::predict::Predict;
+use crate::codecs::array::nested_shard::NestedShard;
+use crate::codecs::array::packed_bits::PackedBits;
+use crate::codecs::own::byteplanes::BytePlanes;
+use crate::codecs::own::choice::Choice;
+use crate::codecs::own::fpc::Fpc;
+use crate::codecs::own::predict::Predict;
+use crate::codecs::own::root_basket::RootBasket;
+use crate::codecs::own::root_page::RootPage;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
-    matches!(
-        name,
-        "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict" | "packbits" | "sharding_indexed"
-    )
+    matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
+        || matches!(name, "icecore.root_basket" | "icecore.root_page" | "packbits" | "sharding_indexed")
 }
 
 /// The codec of this name for elements of `dtype` in an array of this fill value (one element, native order); `None` for a
@@ -34,6 +34,8 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
         "icecore.fpc" => Arc::new(Fpc::parse(ext, dtype)?),
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
+        "icecore.root_basket" => Arc::new(RootBasket::parse(ext, dtype)?),
+        "icecore.root_page" => Arc::new(RootPage::parse(ext, dtype)?),
         "packbits" => Arc::new(PackedBits::parse(ext, dtype)?),
         "sharding_indexed" => Arc::new(NestedShard::parse(ext, dtype, fill)?),
         _ => return Ok(None),

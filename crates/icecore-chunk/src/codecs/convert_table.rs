@@ -1,4 +1,5 @@
-//! The table of array→array codecs that change values, their type or the chunk's shape, so that they hold the rest of their chain.
+//! The table of array→array codecs that change values, their type or the chunk's shape, so that they hold the rest of
+//! their chain.
 
 use std::sync::Arc;
 
@@ -6,11 +7,11 @@ use icecore_grid::Result;
 use serde_json::Value;
 
 use super::array_codec::ArrayCodec;
-use super::converted::Converted;
-use super::decimal::Decimal;
-use super::packbits::PackBits;
-use super::reshape::Reshape;
-use super::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
+use crate::codecs::array::conversion::Converted;
+use crate::codecs::array::packbits::PackBits;
+use crate::codecs::array::reshape::Reshape;
+use crate::codecs::array::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
+use crate::codecs::own::decimal::Decimal;
 use crate::dtype::DType;
 use crate::extension::Extension;
 

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use icecore_grid::Result;
 use libdeflate_sys as sys;
 
-use super::deflated::{Deflated, Framing};
+use super::deflate_framing::{DeflateStream, Framing};
 use crate::buffer::{append, out_of_memory};
 
 /// Why a stream did not decode.
@@ -57,7 +57,7 @@ impl Inflater {
     /// A stream and the sum behind it (RFC 1950). libdeflate's own sum takes 512-bit registers where there are any, which slows
     /// the processor down for the bits that follow: a tenth of the time of chunks of 50 kB.
     fn zlib(&mut self, input: &[u8], out: &mut [u8]) -> std::result::Result<(usize, usize), InflateError> {
-        let stream = Deflated::zlib(input).ok_or(InflateError::BadData)?;
+        let stream = DeflateStream::zlib(input).ok_or(InflateError::BadData)?;
         let (used, written) = self.run(sys::libdeflate_deflate_decompress_ex, stream.bits, out)?;
         if !stream.is_whole(used, &out[..written]) {
             return Err(InflateError::BadData);

@@ -1,9 +1,9 @@
 //! What the C libraries want kept between calls, with their pointers out of sight.
 
 mod deflate;
-mod deflated;
+mod deflate_framing;
 mod zstd;
 
 pub(crate) use deflate::{Deflater, InflateError, Inflater};
-pub(crate) use deflated::{Deflated, Framing};
+pub(crate) use deflate_framing::{DeflateStream, Framing};
 pub(crate) use zstd::{Compressor, Decompressor};

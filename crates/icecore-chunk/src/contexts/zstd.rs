@@ -7,8 +7,8 @@ use icecore_grid::{Error, ErrorKind, Result};
 use zstd::zstd_safe::zstd_sys as sys;
 
 use crate::buffer::{Buffer, append, first_guess, out_of_memory};
-use crate::refuse::{corrupt, wrong_length};
-use crate::repeats::Repeats;
+use crate::errors::{corrupt, wrong_length};
+use crate::min_match::MinMatch;
 use crate::unzstd::Desk;
 
 /// A reusable decompression context.
@@ -113,7 +113,7 @@ impl Compressor {
         out: &mut Vec<u8>,
         level: i32,
         checksum: bool,
-        repeats: Repeats,
+        min_match: MinMatch,
     ) -> Result<()> {
         let ctx = self.0.as_ptr();
         let compress = |start: *mut u8, room: usize| {
@@ -121,7 +121,7 @@ impl Compressor {
             let code = unsafe {
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level);
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
-                sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_minMatch, repeats.min_match());
+                sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_minMatch, min_match.value());
                 sys::ZSTD_compress2(ctx, start.cast(), room, input.as_ptr().cast(), input.len())
             };
             let failed = |name: &str| {
@@ -156,7 +156,7 @@ fn error_name(code: usize) -> Option<&'static str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Compressor, Decompressor, Repeats};
+    use super::{Compressor, Decompressor, MinMatch};
 
     #[test]
     fn what_is_not_one_frame_is_libzstds() {
@@ -164,9 +164,9 @@ mod tests {
         let (half, rest) = text.split_at(20_000);
         let mut stored = Vec::new();
         let mut compressor = Compressor::new().unwrap();
-        compressor.compress(half, &mut stored, 3, true, Repeats::Five).unwrap();
+        compressor.compress(half, &mut stored, 3, true, MinMatch::Five).unwrap();
         let first = stored.len();
-        compressor.compress(rest, &mut stored, 3, false, Repeats::Usual).unwrap();
+        compressor.compress(rest, &mut stored, 3, false, MinMatch::Usual).unwrap();
         let mut zstd = Decompressor::new().unwrap();
         let mut out = vec![0; text.len()];
         for enough in [text.len(), 5] {

@@ -5,13 +5,13 @@
 
 mod bits;
 mod call;
-mod coded;
 mod copy;
-mod fast;
+mod decoder_state;
 mod header;
-mod lane;
+mod kernels;
 mod pair;
 mod stream;
+mod symbol_source;
 mod table;
 
 pub(crate) use copy::exactly as repeat_exactly;

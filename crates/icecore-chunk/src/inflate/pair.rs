@@ -1,8 +1,8 @@
 //! Two whole streams into their outputs, at once.
 
 use super::call::Place;
-use super::fast;
-use super::lane::room;
+use super::decoder_state::room;
+use super::kernels;
 use super::stream::Inflate;
 
 /// What two streams are decoded with; kept, because its tables are large.
@@ -21,7 +21,7 @@ impl Pair {
         loop {
             match (one.up_to_symbols(here), two.up_to_symbols(there)) {
                 (true, true) if room(here, false) && room(there, false) => {
-                    let turns = fast::two([one.coded(), two.coded()], [here, there]);
+                    let turns = kernels::two([one.coded(), two.coded()], [here, there]);
                     one.note(turns[0]);
                     two.note(turns[1]);
                 }

@@ -4,11 +4,11 @@ use icecore_grid::Result;
 
 use super::bits::Bits;
 use super::call::{Pause, Place};
-use super::coded::Coded;
+use super::decoder_state::{self, Turn};
 use super::header::Header;
-use super::lane::{self, Turn};
-use super::{copy, fast};
-use crate::refuse::corrupt;
+use super::symbol_source::SymbolSource;
+use super::{copy, kernels};
+use crate::errors::corrupt;
 
 /// How far back a repetition may reach.
 const WINDOW: usize = 1 << 15;
@@ -40,14 +40,20 @@ pub struct Inflate {
     /// This block is the last one.
     last: bool,
     header: Header,
-    coded: Coded,
+    coded: SymbolSource,
     /// What was written last.
     history: Vec<u8>,
 }
 
 impl Default for Inflate {
     fn default() -> Self {
-        Inflate { stage: Stage::Block, last: false, header: Header::new(), coded: Coded::new(), history: Vec::new() }
+        Inflate {
+            stage: Stage::Block,
+            last: false,
+            header: Header::new(),
+            coded: SymbolSource::new(),
+            history: Vec::new(),
+        }
     }
 }
 
@@ -92,12 +98,12 @@ impl Inflate {
 
     /// Whether symbols come and there is room for some.
     fn quick(&self, place: &Place<'_>) -> bool {
-        self.stage == Stage::Symbols && lane::room(place, true)
+        self.stage == Stage::Symbols && decoder_state::room(place, true)
     }
 
     /// Quick turns; there must be room for one.
     pub(super) fn go_on(&mut self, place: &mut Place<'_>) {
-        let turn = fast::one(&mut self.coded, place);
+        let turn = kernels::one(&mut self.coded, place);
         self.note(turn);
     }
 
@@ -119,7 +125,7 @@ impl Inflate {
     }
 
     /// What quick turns go on with.
-    pub(super) fn coded(&mut self) -> &mut Coded {
+    pub(super) fn coded(&mut self) -> &mut SymbolSource {
         &mut self.coded
     }
 

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::back::{BEFORE, Back};
-use super::fast;
-use super::lane::{self, Lane, Limits, ROOM, Sequence, States, Turn};
+use super::decoder_state::{self, DecoderState, Limits, ROOM, Sequence, States, Turn};
+use super::kernels;
 use super::literals::{Literals, MOST, Source};
+use super::reverse_bits::{BEFORE, Back};
 use super::sequences::{Entry, Table, Tables};
 use crate::inflate::repeat_exactly;
 
@@ -239,46 +239,46 @@ impl Frame<'_> {
             block.states = States { literals, offsets, matches };
         }
         block.at = bits.at;
-        let distance = lane::distance(&mut self.distances, told, count);
+        let distance = decoder_state::distance(&mut self.distances, told, count);
         self.execute(block, Sequence { literals: count, length, distance })
     }
 
     /// Whether there is room for quick turns.
     fn is_quick(&self, block: &Block) -> bool {
-        let (lane, limits) = self.enter(block);
-        self.out.len() - self.at >= ROOM && lane.turns(&limits) > 0
+        let (state, limits) = self.enter(block);
+        self.out.len() - self.at >= ROOM && state.turns(&limits) > 0
     }
 
     fn quickly(&mut self, block: &mut Block) -> Option<()> {
-        let (mut lane, limits) = self.enter(block);
+        let (mut state, limits) = self.enter(block);
         let out = self.out.as_mut_ptr();
-        lane.at = out.wrapping_add(self.at);
+        state.at = out.wrapping_add(self.at);
         // SAFETY: 56 bits and more lie in front of what was read.
-        lane.held = u64::from_le_bytes(unsafe { lane.from.cast::<[u8; 8]>().read() });
-        let literals = lane.bytes;
-        let turn = fast::sequences(&mut lane, &limits, &self.tools.tables);
-        self.at = lane.at.addr() - out.addr();
-        self.distances = lane.last;
-        block.done += lane.bytes.addr() - literals.addr();
-        block.at = 8 * (lane.from.addr() - self.input.as_ptr().addr()) + lane.count as usize;
-        block.left = lane.left;
-        block.states = lane.states;
+        state.held = u64::from_le_bytes(unsafe { state.from.cast::<[u8; 8]>().read() });
+        let literals = state.bytes;
+        let turn = kernels::sequences(&mut state, &limits, &self.tools.tables);
+        self.at = state.at.addr() - out.addr();
+        self.distances = state.last;
+        block.done += state.bytes.addr() - literals.addr();
+        block.at = 8 * (state.from.addr() - self.input.as_ptr().addr()) + state.count as usize;
+        block.left = state.left;
+        block.states = state.states;
         match turn {
             Turn::Next => Some(()),
             Turn::Careful => self.carefully(block),
-            Turn::Undone => self.execute(block, lane.undone),
+            Turn::Undone => self.execute(block, state.undone),
         }
     }
 
     /// Where quick turns begin, and between what they go.
-    fn enter(&self, block: &Block) -> (Lane, Limits) {
+    fn enter(&self, block: &Block) -> (DecoderState, Limits) {
         let literals = match block.literals.input {
             Some(from) => self.input[from..].as_ptr(),
             None => self.tools.source.buffer.as_ptr(),
         };
         let out = self.out.as_ptr_range();
         let from = (block.at - 56) / 8;
-        let lane = Lane {
+        let state = DecoderState {
             held: 0,
             count: (block.at - 8 * from) as u64,
             from: self.input.as_ptr().wrapping_add(from),
@@ -295,6 +295,6 @@ impl Frame<'_> {
             bytes: literals.wrapping_add(block.literals.count),
             from: self.input.as_ptr().wrapping_add(BEFORE),
         };
-        (lane, limits)
+        (state, limits)
     }
 }

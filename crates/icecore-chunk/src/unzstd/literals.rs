@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::back::Back;
-use super::fast;
+use super::decoder_state::BEHIND;
 use super::huffman::Huffman;
-use super::lane::BEHIND;
+use super::kernels;
+use super::reverse_bits::Back;
 use super::streams::Stream;
 use super::weights;
 
@@ -102,7 +102,7 @@ impl Head {
 /// Whether the stream gives these bytes.
 fn decode_one(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffman) -> Option<bool> {
     let mut streams = [Stream::new(Back::new(input, stored)?, out)];
-    fast::single_stream(&mut streams, table);
+    kernels::single_stream(&mut streams, table);
     let [stream] = streams;
     Some(stream.finish(table))
 }
@@ -124,6 +124,6 @@ fn decode_four(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffm
     let (first, second, third) = (next(size(0), a)?, next(size(1), b)?, next(size(2), c)?);
     let last = stored.end.checked_sub(stored.start + sizes.len() + size(0) + size(1) + size(2))?;
     let mut streams = [first, second, third, next(last, d)?];
-    fast::four_streams(&mut streams, table);
+    kernels::four_streams(&mut streams, table);
     Some(streams.into_iter().all(|stream| stream.finish(table)))
 }

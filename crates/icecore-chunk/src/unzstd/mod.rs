@@ -4,15 +4,15 @@
 //! is done without a look at anything else, in two thirds to nine tenths of libzstd's time. Whatever is not one plain frame, or
 //! is damaged, is left to libzstd and its judgement.
 
-mod back;
 mod codes;
 mod copy;
-mod fast;
+mod decoder_state;
 mod frame;
 mod fse;
 mod huffman;
-mod lane;
+mod kernels;
 mod literals;
+mod reverse_bits;
 mod sequences;
 mod streams;
 mod weights;

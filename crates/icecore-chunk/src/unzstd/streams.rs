@@ -1,7 +1,7 @@
 //! Streams of Huffman codes, side by side.
 
-use super::back::{BEFORE, Back};
 use super::huffman::Huffman;
+use super::reverse_bits::{BEFORE, Back};
 
 /// Symbols between two looks at the input: so many codes fit into 56 bits.
 const TURN: usize = 5;

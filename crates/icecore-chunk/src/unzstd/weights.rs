@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::back::Back;
 use super::fse::Counts;
-use crate::processor::with_bmi;
+use super::reverse_bits::Back;
+use crate::cpu_features::with_bmi;
 
 /// The longest code.
 pub(super) const LONGEST: u32 = 11;

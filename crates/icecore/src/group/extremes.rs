@@ -1,6 +1,6 @@
 //! The least and the greatest value of the rows of a key.
 
-use super::dealt::Place;
+use super::sharded_accumulators::Place;
 
 #[derive(Clone, Copy, Default)]
 pub struct Extremes<T> {

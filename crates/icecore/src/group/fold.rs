@@ -3,9 +3,9 @@
 use icecore_chunk::{DType, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
-use super::dealt::{Dealt, Rows};
 use super::extremes::Extremes;
 use super::moments::Moments;
+use super::sharded_accumulators::{Rows, ShardedAccumulators};
 use super::sums::{Sum, Whole};
 
 /// What is asked.
@@ -36,15 +36,15 @@ pub struct Fold {
 }
 
 enum Places {
-    Count(Dealt<u64>),
-    Sum(Dealt<Sum>),
-    Mean(Dealt<Sum>),
-    Whole(Dealt<Whole>),
-    Moments(Dealt<Moments>),
-    Least(Dealt<Extremes<i64>>),
+    Count(ShardedAccumulators<u64>),
+    Sum(ShardedAccumulators<Sum>),
+    Mean(ShardedAccumulators<Sum>),
+    Whole(ShardedAccumulators<Whole>),
+    Moments(ShardedAccumulators<Moments>),
+    Least(ShardedAccumulators<Extremes<i64>>),
     /// Of unsigned numbers, as the same bits.
-    Unsigned(Dealt<Extremes<u64>>),
-    Real(Dealt<Extremes<f64>>),
+    Unsigned(ShardedAccumulators<Extremes<u64>>),
+    Real(ShardedAccumulators<Extremes<f64>>),
 }
 
 impl Fold {
@@ -55,14 +55,14 @@ impl Fold {
             return Err(Error::new(ErrorKind::Unsupported, format!("numbers about {}", dtype.to_json())));
         });
         let places = match function {
-            Function::Count => Places::Count(Dealt::default()),
-            Function::Sum if !is_float => Places::Whole(Dealt::default()),
-            Function::Sum => Places::Sum(Dealt::default()),
-            Function::Mean => Places::Mean(Dealt::default()),
-            Function::Moments => Places::Moments(Dealt::default()),
-            Function::Extremes if is_float => Places::Real(Dealt::default()),
-            Function::Extremes if dtype == DType::UInt64 => Places::Unsigned(Dealt::default()),
-            Function::Extremes => Places::Least(Dealt::default()),
+            Function::Count => Places::Count(ShardedAccumulators::default()),
+            Function::Sum if !is_float => Places::Whole(ShardedAccumulators::default()),
+            Function::Sum => Places::Sum(ShardedAccumulators::default()),
+            Function::Mean => Places::Mean(ShardedAccumulators::default()),
+            Function::Moments => Places::Moments(ShardedAccumulators::default()),
+            Function::Extremes if is_float => Places::Real(ShardedAccumulators::default()),
+            Function::Extremes if dtype == DType::UInt64 => Places::Unsigned(ShardedAccumulators::default()),
+            Function::Extremes => Places::Least(ShardedAccumulators::default()),
         };
         Ok(Self { dtype, places })
     }
@@ -108,16 +108,16 @@ impl Fold {
     }
 }
 
-fn whole<P>(places: &Dealt<P>, of: impl Fn(&P) -> i64) -> Part {
+fn whole<P>(places: &ShardedAccumulators<P>, of: impl Fn(&P) -> i64) -> Part {
     Part::Whole(places.iter().map(of).collect())
 }
 
-fn real<P>(places: &Dealt<P>, of: impl Fn(&P) -> f64) -> Part {
+fn real<P>(places: &ShardedAccumulators<P>, of: impl Fn(&P) -> f64) -> Part {
     Part::Real(places.iter().map(of).collect())
 }
 
 fn extremes<T: Copy, U>(
-    places: &Dealt<Extremes<T>>,
+    places: &ShardedAccumulators<Extremes<T>>,
     as_is: impl Fn(T) -> U,
     part: impl Fn(Vec<U>) -> Part,
 ) -> Vec<(&'static str, Part)> {

@@ -4,19 +4,19 @@
 //! batch. Known keys are looked up, large words numbered and columns folded on all cores. Several key columns are numbered one
 //! after the other: two numbers side by side are a word, which is a key again.
 
-mod dealt;
-mod ends;
 mod extremes;
-mod far;
 mod fold;
+mod key_numbers;
 mod moments;
-mod number;
+mod sharded_accumulators;
 mod sums;
-mod texts;
-mod words;
+mod text_extremes;
+mod text_keys;
+mod word_keys;
+mod word_tables;
 
-pub use dealt::Rows;
-pub use ends::Ends;
 pub use fold::{Fold, Function, Part};
-pub use texts::Texts;
-pub use words::Words;
+pub use sharded_accumulators::Rows;
+pub use text_extremes::Ends;
+pub use text_keys::Texts;
+pub use word_keys::Words;

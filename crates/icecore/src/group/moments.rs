@@ -1,6 +1,6 @@
 //! Mean and squared deviations of the rows of a key.
 
-use super::dealt::Place;
+use super::sharded_accumulators::Place;
 
 /// Values are taken as deviations from the mean so far (from the first value to begin with), and some of them at a time
 /// joined with those before, as in T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for

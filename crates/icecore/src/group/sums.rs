@@ -1,6 +1,6 @@
 //! Sums of the rows of a key.
 
-use super::dealt::Place;
+use super::sharded_accumulators::Place;
 
 /// Of floats, with what rounding took from the sum (D. E. Knuth's two-sum), and how many they are.
 #[derive(Clone, Copy, Default)]

@@ -5,7 +5,7 @@
 //! of about that size gets one. `idle` decides, `pages` speaks to the kernel, this file counts and locks.
 
 mod arenas;
-mod idle;
+mod idle_blocks;
 mod pages;
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use icecore_catalog::PerProcess;
-use idle::{Block, Idle};
+use idle_blocks::{Block, Idle};
 
 use crate::settings;
 

@@ -1,6 +1,6 @@
 //! Memory by the page: from the kernel, back to it, and lent to it while it is idle.
 
-use super::idle::Block;
+use super::idle_blocks::Block;
 
 /// At least `bytes` of memory that reads as zeros, aligned to 4 KiB; `None` where there is none.
 #[cfg(unix)]

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use icecore_chunk::{Job, Scratch, decode_two};
+use icecore_chunk::{Job, Scratch, decode_pair};
 use icecore_grid::{Cut, Cuts, Error, ErrorKind, Request, Result, Span};
 
 use super::cache::{chunk_key, chunks};
+use super::decode_pairing::{DecodePairing, Found};
 use super::locate::{Located, Piece, State};
-use super::single::{Found, Singles};
 use super::{Query, ReadOptions, fetch, prefix};
 use crate::pool::{for_each, guarded};
 
@@ -65,12 +65,12 @@ pub(crate) struct Decoder<'a> {
     located: &'a Located,
     /// Spans of pieces of which too little was fetched, as they should have been.
     short: Mutex<Vec<Span>>,
-    singles: Singles,
+    singles: DecodePairing,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(queries: &'a [Query<'a>], located: &'a Located) -> Self {
-        Self { queries, located, short: Mutex::default(), singles: Singles::new(located.spans.len()) }
+        Self { queries, located, short: Mutex::default(), singles: DecodePairing::new(located.spans.len()) }
     }
 
     /// Decodes what still waits for another; what has to be fetched again.
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
         let [(first, span, bytes), (second, next_span, more)] = pieces;
         let tasks = [self.task(first, bytes, one)?, self.task(second, more, other)?];
         let jobs = [tasks[0].job(one)?, tasks[1].job(other)?];
-        let [done, next] = decode_two(jobs, scratch);
+        let [done, next] = decode_pair(jobs, scratch);
         let told = |e, task: &Task<'_>, desk: &Desk, span| self.placed(span, named(task.query, &desk.cut, e));
         tasks[0].end(done, one).map_err(|e| told(e, &tasks[0], one, span))?;
         tasks[1].end(next, other).map_err(|e| told(e, &tasks[1], other, next_span))

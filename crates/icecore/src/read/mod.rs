@@ -6,20 +6,20 @@ mod array;
 mod cache;
 mod coalesce;
 mod decode;
+mod decode_pairing;
 mod explain;
 mod fetch;
-mod foretell;
 mod locate;
 mod options;
 mod parts;
 mod precision;
+mod prefault;
 mod prefix;
+mod prefix_chunk;
+mod prefix_estimate;
 mod query;
 mod report;
 mod rounds;
-mod shallow;
-mod single;
-mod touch;
 
 pub use array::ArrayView;
 pub use cache::{CacheInfo, cache_info, set_cache_bytes};
@@ -40,7 +40,7 @@ use crate::store::Source;
 pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
     let mut located = located(queries, options, false)?;
     if located.sources.iter().any(|source| matches!(source, Source::Local(_))) {
-        touch::touch(queries)?; // from far away bytes come slowly enough
+        prefault::prefault(queries)?; // from far away bytes come slowly enough
     }
     decode::Decoder::new(queries, &located).without_bytes(options)?;
     let mut report = located.report;

@@ -8,8 +8,8 @@ use icecore_grid::{Result, Span};
 
 use super::cache;
 use super::locate::Located;
-use super::shallow::Chunk;
-use super::{Query, ReadOptions, Report, coalesce, fetch, foretell};
+use super::prefix_chunk::PrefixChunk;
+use super::{Query, ReadOptions, Report, coalesce, fetch, prefix_estimate};
 
 /// Cuts the spans of queries that want fewer planes than there are; only where they end for `certain`, if so asked.
 pub(crate) fn shorten(
@@ -24,7 +24,7 @@ pub(crate) fn shorten(
     let mut known = Heads::new();
     let (mut heads, mut report) = (Vec::new(), Report::default());
     for (number, span) in (0u32..).zip(&located.spans) {
-        let Some(chunk) = Chunk::of(queries, located, span.tag) else { continue };
+        let Some(chunk) = PrefixChunk::of(queries, located, span.tag) else { continue };
         // The gap that is read rather than skipped: so short a chunk is fetched whole.
         let gap = located.merges.get(span.object as usize).map_or(0, |merge| merge.gap);
         if span.length <= gap.max(chunk.planes.head_len()) {
@@ -36,13 +36,13 @@ pub(crate) fn shorten(
         }
     }
     cut(queries, located, known)?;
-    let (heads, others) = if certain { (heads, Vec::new()) } else { foretell::divide(queries, located, heads) };
+    let (heads, others) = if certain { (heads, Vec::new()) } else { prefix_estimate::divide(queries, located, heads) };
     if !heads.is_empty() {
         let (read, what) = read_heads(queries, located, &heads, options)?;
         cut(queries, located, read)?;
         report += what;
     }
-    foretell::guess(queries, located, &others);
+    prefix_estimate::guess(queries, located, &others);
     located.report += report;
     Ok(())
 }
@@ -51,9 +51,9 @@ pub(crate) fn shorten(
 fn cut(queries: &[Query<'_>], located: &mut Located, known: Heads) -> Result<()> {
     for (number, head) in known {
         let Some(span) = located.spans.get(number as usize) else { continue };
-        let Some(chunk) = Chunk::of(queries, located, span.tag) else { continue };
+        let Some(chunk) = PrefixChunk::of(queries, located, span.tag) else { continue };
         let length = chunk.prefix_len(&head, span.length)?;
-        foretell::learn((chunk.key.0, chunk.count), length, span.length);
+        prefix_estimate::learn((chunk.key.0, chunk.count), length, span.length);
         if let Some(span) = located.spans.get_mut(number as usize) {
             span.length = length;
         }
@@ -64,10 +64,10 @@ fn cut(queries: &[Query<'_>], located: &mut Located, known: Heads) -> Result<()>
 /// The span that a chunk should have had of which `bytes` came; `None` where they are enough.
 pub(crate) fn longer(queries: &[Query<'_>], located: &Located, span: &Span, bytes: &[u8]) -> Result<Option<Span>> {
     let Some(whole) = located.guessed.get(&span.tag) else { return Ok(None) };
-    let Some(chunk) = Chunk::of(queries, located, span.tag) else { return Ok(None) };
+    let Some(chunk) = PrefixChunk::of(queries, located, span.tag) else { return Ok(None) };
     let head = bytes.get(..chunk.planes.head_len() as usize).unwrap_or(bytes);
     let length = chunk.prefix_len(head, *whole)?;
-    foretell::learn((chunk.key.0, chunk.count), length, *whole);
+    prefix_estimate::learn((chunk.key.0, chunk.count), length, *whole);
     cache::heads().put(chunk.key, head.into(), head.len() + 64);
     Ok((length > span.length).then_some(Span { length, ..*span }))
 }
@@ -87,7 +87,7 @@ fn read_heads(
         for span in request.spans.iter().filter_map(|i| heads.get(*i as usize)) {
             let head: Arc<[u8]> = fetch::part(request, span, bytes)?.into();
             let piece = located.spans.get(span.tag as usize).map_or(u32::MAX, |whole| whole.tag);
-            if let Some(chunk) = Chunk::of(queries, located, piece) {
+            if let Some(chunk) = PrefixChunk::of(queries, located, piece) {
                 cache::heads().put(chunk.key, Arc::clone(&head), head.len() + 64);
             }
             found.lock().unwrap_or_else(PoisonError::into_inner).push((span.tag, head));

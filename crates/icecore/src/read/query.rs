@@ -21,6 +21,7 @@ pub struct Target<'a> {
 
 // SAFETY: a target stands for exclusive access to its memory, and the pipeline's threads write disjoint parts of it.
 unsafe impl Send for Target<'_> {}
+// SAFETY: as for `Send`; through a shared target, threads write disjoint parts only.
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Target<'a> {

@@ -1,10 +1,10 @@
 //! Where bytes come from: local files read with `pread`, everything else through `object_store`.
 
-mod body;
 mod cost;
 mod handles;
 mod local;
 mod remote;
+mod response_buffers;
 mod source;
 mod stores;
 pub mod wrap;

@@ -11,7 +11,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
 
-use super::body::Body;
+use super::response_buffers::Body;
 
 /// Takes the parts of an answer, one after the other.
 pub type Each<'a> = &'a mut (dyn FnMut(Bytes) + Send);

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
-use icecore_chunk::{ArrayMeta, Repeats, Scratch};
+use icecore_chunk::{ArrayMeta, MinMatch, Scratch};
 use icecore_grid::{Error, ErrorKind, Region, Result};
 use rayon::prelude::*;
 
@@ -11,7 +11,7 @@ use super::assemble::Assembly;
 use super::buffers::{self, Lent, Memory};
 use super::data::Data;
 use super::gather::{Window, all_fill, hangs_over, in_one_run, pad, runs};
-use super::repeats::suited;
+use super::min_match::suited;
 
 #[derive(Default)]
 struct Worker {
@@ -34,20 +34,20 @@ pub(crate) fn encode(
         meta.grid.region(&coords).start.iter().zip(&region.start).map(|(a, b)| a.saturating_sub(*b)).collect();
     let shape = meta.grid.chunk_shape(&coords);
     let Some(shard) = &meta.shard else {
-        return chunk(meta, &start, &shape, region, data, memory, Repeats::Usual);
+        return chunk(meta, &start, &shape, region, data, memory, MinMatch::Usual);
     };
     let counts = shard.counts(&shape);
     let total = counts.iter().product::<u64>();
-    let encoded = |inner: u64, repeats| {
+    let encoded = |inner: u64, min_match| {
         let offset = unflatten(inner, &counts);
         let at: Vec<u64> = start.iter().zip(offset).zip(&shard.chunk).map(|((s, o), c)| s + o * c).collect();
-        chunk(meta, &at, &shard.chunk, region, data, memory, repeats)
+        chunk(meta, &at, &shard.chunk, region, data, memory, min_match)
     };
-    let repeats = if meta.chain.has_repeats() { suited(total, encoded)? } else { Repeats::Usual };
+    let min_match = if meta.chain.uses_min_match() { suited(total, encoded)? } else { MinMatch::Usual };
     let assembly = Mutex::new(Assembly::new(shard, total as usize, memory.shards.take())?);
     // One after the other as threads are free, so that few of them wait for their turn.
     (0..total).par_bridge().try_for_each(|inner| {
-        let encoded = encoded(inner, repeats)?;
+        let encoded = encoded(inner, min_match)?;
         assembly.lock().unwrap_or_else(PoisonError::into_inner).add(inner as usize, encoded)
     })?;
     assembly.into_inner().unwrap_or_else(PoisonError::into_inner).finish(shard)
@@ -70,13 +70,13 @@ pub(super) fn chunk(
     region: &Region,
     data: &Data,
     memory: &Memory,
-    repeats: Repeats,
+    min_match: MinMatch,
 ) -> Result<Option<Lent>> {
     if start.iter().zip(&region.shape).any(|(s, n)| s >= n) {
         return Ok(None); // wholly behind the array's edge
     }
     let mut worker = WORKER.take().unwrap_or_default(); // taken, not borrowed: see `read::decode`
-    worker.scratch.repeats = repeats;
+    worker.scratch.min_match = min_match;
     let window = Window { shape: &region.shape, start, chunk: shape };
     let mut out = memory.chunks.take();
     let result = match data {

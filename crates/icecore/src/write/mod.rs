@@ -7,13 +7,13 @@
 mod append;
 mod assemble;
 mod buffers;
+mod chunk_reuse;
 mod data;
 mod encode;
 mod gather;
-mod keep;
+mod min_match;
 mod pipeline;
 mod plan;
-mod repeats;
 mod rows;
 mod table;
 

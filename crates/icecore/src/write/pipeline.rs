@@ -11,8 +11,8 @@ use icecore_grid::{Error, Region, Result};
 
 use super::append::{Fate, Packer, Placed, Target, fate, object};
 use super::buffers::{Lent, Memory};
+use super::chunk_reuse::ChunkReuse;
 use super::data::Data;
-use super::keep::Keeper;
 use super::{encode, plan};
 use crate::pool::{guarded, pool};
 
@@ -60,7 +60,7 @@ pub struct Writing {
 
 pub(super) struct Shared {
     writer: Arc<Writer>,
-    keeper: Keeper,
+    reuse: ChunkReuse,
     pub memory: Memory,
     state: Mutex<State>,
     done: Condvar,
@@ -94,7 +94,7 @@ impl Shared {
 
     /// Finds a place for what became of a chunk (or shard); `None`: it is all fill value.
     pub fn place(&self, target: Target, encoded: Option<Lent>) -> Result<()> {
-        if self.keeper.holds(&self.writer, &target, encoded.as_deref()) {
+        if self.reuse.holds(&self.writer, &target, encoded.as_deref()) {
             let mut state = self.lock();
             state.written.kept += 1;
             state.per_array.entry(target.path.clone()).or_default().kept += 1;
@@ -177,9 +177,9 @@ fn named(path: &str, error: Error) -> Error {
 impl Writing {
     /// Starts writing through `writer`.
     pub fn new(writer: Arc<Writer>, options: WriteOptions) -> Self {
-        let (keeper, state, done) = (Keeper::default(), Mutex::default(), Condvar::new());
+        let (reuse, state, done) = (ChunkReuse::default(), Mutex::default(), Condvar::new());
         let memory = Memory::new(options.memory);
-        Self { shared: Arc::new(Shared { writer, keeper, memory, state, done }), options }
+        Self { shared: Arc::new(Shared { writer, reuse, memory, state, done }), options }
     }
 
     /// The catalog writer below.
@@ -194,13 +194,13 @@ impl Writing {
     /// What reading the array's references may bring.
     pub fn compare(&self, path: &str, meta: &ArrayMeta) -> Result<()> {
         let table = self.shared.writer.snapshot()?.table(path)?;
-        self.shared.keeper.watch(path, table, meta.grid.len()?);
+        self.shared.reuse.watch(path, table, meta.grid.len()?);
         Ok(())
     }
 
     /// Compares nothing of `path` and what lies below it any more: it is gone, or its chunks have other numbers.
     pub fn forget(&self, path: &str) {
-        self.shared.keeper.forget(path);
+        self.shared.reuse.forget(path);
     }
 
     /// Queues `data` for `region` of the array at `path`; waits while too much is on its way.
@@ -308,7 +308,7 @@ impl Writing {
             if moved.is_empty() {
                 return Ok(());
             }
-            self.shared.keeper.moved(&path, moved.iter().map(|(chunk, _)| *chunk));
+            self.shared.reuse.moved(&path, moved.iter().map(|(chunk, _)| *chunk));
             self.shared.writer.set_chunks(&path, &moved)
         })
     }
@@ -325,7 +325,7 @@ impl Writing {
         state.packer.forget(path);
         drop(state);
         self.shared.writer.delete(path)?;
-        self.shared.keeper.forget(path);
+        self.shared.reuse.forget(path);
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl Writing {
     pub fn commit_unless(&self, cancel: &AtomicBool, message: &str) -> Result<String> {
         self.flush()?;
         let id = self.shared.writer.commit_unless(cancel, message)?;
-        self.shared.keeper.clear();
+        self.shared.reuse.clear();
         Ok(id)
     }
 

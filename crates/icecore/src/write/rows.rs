@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use icecore_chunk::{ArrayMeta, DType, Repeats};
+use icecore_chunk::{ArrayMeta, DType, MinMatch};
 use icecore_grid::{Error, ErrorKind, Region, Result};
 
 use super::append::Target;
@@ -119,7 +119,7 @@ impl Rows {
         if self.meta.shard.is_none() {
             let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));
             return writing.spawn(&self.path, bytes, move |shared| {
-                let encoded = encode::chunk(&meta, &[0], &chunk, &region, &data, &shared.memory, Repeats::Usual)?;
+                let encoded = encode::chunk(&meta, &[0], &chunk, &region, &data, &shared.memory, MinMatch::Usual)?;
                 shared.place(target, encoded)
             });
         }
@@ -128,7 +128,7 @@ impl Rows {
             self.shard = None;
         }
         writing.spawn(&self.path, bytes, move |shared| {
-            let encoded = encode::chunk(&shard.meta, &[0], &chunk, &region, &data, &shared.memory, Repeats::Usual)?;
+            let encoded = encode::chunk(&shard.meta, &[0], &chunk, &region, &data, &shared.memory, MinMatch::Usual)?;
             shard.arrive(shared, nth..nth + 1, encoded)
         })
     }

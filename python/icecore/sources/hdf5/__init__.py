@@ -13,8 +13,8 @@ import numpy as np
 from h5py import h5g
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayMap, Note
-from icecore.sources.attributes import group_attributes
+from icecore.repository.json_attributes import group_attributes
+from icecore.sources.files.identity import identity, unchanged
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.dataset import RawDataset, build
 from icecore.sources.hdf5.dimensions import (
@@ -24,10 +24,10 @@ from icecore.sources.hdf5.dimensions import (
     name_dimensions,
     scale_paths,
 )
-from icecore.sources.hdf5.elsewhere import missing
+from icecore.sources.hdf5.external_files import missing
 from icecore.sources.hdf5.file import ALL_LOST, guard, open_file
 from icecore.sources.hdf5.walk import Walk
-from icecore.sources.identity import identity, unchanged
+from icecore.sources.mapping.array_map import ArrayMap, Note
 
 
 def open(source: str) -> ArrayMap:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from h5py import h5a, h5o, h5r, h5s, h5t
 
-from icecore.nodes import OURS
-from icecore.sources.attributes import text
+from icecore.repository.json_attributes import text
+from icecore.repository.nodes import OURS
 from icecore.sources.hdf5.types import memory_type, wider
 
 #: netCDF-4's and the dimension scale interface's bookkeeping; never shown by netCDF libraries.

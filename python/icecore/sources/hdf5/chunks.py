@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 from h5py import h5i
 
-from icecore.sources.contiguous import Located, grid_of, nothing
-from icecore.sources.hdf5.swizzled import positions
+from icecore.sources.hdf5.chunk_positions import positions
+from icecore.sources.mapping.contiguous import Located, grid_of, nothing
 
 _UNDEFINED = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 

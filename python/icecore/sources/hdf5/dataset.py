@@ -12,20 +12,20 @@ import numpy as np
 from h5py import Dataset, h5d
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayEntry, Links, Note, default_chunks
-from icecore.sources.attributes import attribute_type, fill_attribute, text_fill, to_json
-from icecore.sources.contiguous import Located, contiguous
-from icecore.sources.dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.repository.json_attributes import attribute_type, fill_attribute, text_fill, to_json
+from icecore.repository.structured_dtypes import subarrays
+from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.sources.files.identity import Identity
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of, unknown_filter
-from icecore.sources.hdf5.read import DatasetReader, convert
+from icecore.sources.hdf5.record_text import measured
+from icecore.sources.hdf5.region_reader import DatasetReader, convert
 from icecore.sources.hdf5.types import TypePlan
-from icecore.sources.hdf5.words import measured
-from icecore.sources.held import Held
-from icecore.sources.identity import Identity
-from icecore.sources.netcdffill import default_fill
-from icecore.sources.structs import subarrays
+from icecore.sources.mapping.array_map import ArrayEntry, Links, Note, default_chunks
+from icecore.sources.mapping.contiguous import Located, contiguous
+from icecore.sources.mapping.netcdf_fill import default_fill
+from icecore.sources.mapping.stored_chunks import Held
 
 _SMALL_TEXT = 16 << 20
 #: bytes up to which a copy looks at every chunk, there or not

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any
 
 from icecore import errors
-from icecore.sources.identity import is_remote
+from icecore.sources.files.identity import is_remote
 
 #: What h5py raises when the bytes of a file don't make sense.
 FAULTS = (
@@ -77,7 +77,7 @@ def open_file(source: str) -> Any:
 
     with guard(source):
         if is_remote(source):
-            from icecore.sources.http import HttpFile
+            from icecore.sources.files.http import HttpFile
 
             return h5py.File(HttpFile(source), "r", **_TABLE)
         try:

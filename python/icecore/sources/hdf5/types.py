@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 from h5py import h5t
 
-from icecore.sources.hdf5.words import WORDS, has_objects, placed
-from icecore.sources.structs import offset_of, packed_struct
+from icecore.repository.structured_dtypes import offset_of, packed_struct
+from icecore.sources.hdf5.record_text import WORDS, has_objects, placed
 
 
 @dataclass
@@ -19,8 +19,8 @@ class TypePlan:
 
     ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes
     trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``, and
-    ``words`` for records with texts of any length or references, which :mod:`icecore.sources.hdf5.words`
-    measures;
+    ``words`` for records with texts of any length or references, which
+    :mod:`icecore.sources.hdf5.record_text` measures;
     ``linkable`` whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note``
     why not; ``refused`` why it can't be read at all.
     """

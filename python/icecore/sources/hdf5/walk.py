@@ -12,13 +12,13 @@ from typing import Any
 from h5py import h5d, h5f, h5g, h5i, h5l, h5o, h5s
 
 from icecore import errors
-from icecore.sources.arraymap import Note, damage
-from icecore.sources.attributes import text
+from icecore.repository.json_attributes import text
+from icecore.sources.files.identity import Identity, identity, is_remote
 from icecore.sources.hdf5.attributes import References, read_attributes
 from icecore.sources.hdf5.dataset import RawDataset
 from icecore.sources.hdf5.file import FAULTS, guard
 from icecore.sources.hdf5.types import plan_type
-from icecore.sources.identity import Identity, identity, is_remote
+from icecore.sources.mapping.array_map import Note, damage
 
 _MAX_RANK = 32
 _OURS = ("__icecore__", "__summary__")

@@ -11,17 +11,18 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from icecore import errors, reference
-from icecore.nodes import hidden
-from icecore.sources import zarr_store
-from icecore.sources.arraymap import ArrayEntry, ArrayMap, Note, damage
-from icecore.sources.attributes import to_json
-from icecore.sources.identity import identity, unchanged
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.json_attributes import to_json
+from icecore.repository.nodes import hidden
+from icecore.sources.files.identity import identity, unchanged
 from icecore.sources.kerchunk.codecs import codecs_of
-from icecore.sources.kerchunk.refs import main_file
+from icecore.sources.kerchunk.reference_file import main_file
 from icecore.sources.kerchunk.store import ReferenceStore, opened
-from icecore.sources.stitch import is_raw
-from icecore.sources.zarr_store import ZarrReader
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
+from icecore.sources.mapping.stitched_array import is_raw
+from icecore.sources.zarr import store as zarr_store
+from icecore.sources.zarr.store import ZarrReader
 
 _STAMPS = count()
 
@@ -73,7 +74,7 @@ def _entry(source: str, path: str, node: Any, store: ReferenceStore, stamp: int)
     """An array: linked, with copies of the chunks that the reference file holds itself; or copied."""
     table = store.tables[path]
     reader = ZarrReader(source, path, stamp, zarr_store.dtype_of(node), opened)
-    entry = zarr_store.entry_of(f"/{path}" if path else f"/{reference.stem(source)}", node, reader)
+    entry = zarr_store.entry_of(f"/{path}" if path else f"/{address.stem(source)}", node, reader)
     chunk = tuple(max(int(n), 1) for n in node.shards or node.chunks)
     codecs, entry.note = codecs_of(node, entry)
     if not entry.note and table.inline:

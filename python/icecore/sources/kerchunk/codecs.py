@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from icecore import _icecore, errors
-from icecore.sources.arraymap import ArrayEntry
-from icecore.sources.dtypes import bytes_codec
-from icecore.sources.structs import same_bytes
+from icecore.repository.structured_dtypes import same_bytes
+from icecore.repository.zarr_dtypes import bytes_codec
+from icecore.sources.mapping.array_map import ArrayEntry
 
 _ARRAYS = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "packbits"}
 _BYTES = {"zlib", "gzip", "zstd", "lz4", "bz2", "lzma", "blosc", "shuffle", "fletcher32"}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from icecore.sources.kerchunk.columns import WHOLE, Columns, plain, wrong
+from icecore.sources.kerchunk.reference_columns import WHOLE, Columns, plain, wrong
 
 _PART = re.compile(r"refs\.(0|[1-9]\d{0,17})\.parq")
 

@@ -10,13 +10,13 @@ from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from icecore import errors
-from icecore.sources import zarr_store
-from icecore.sources.bytesource import open_bytes
-from icecore.sources.identity import Identity, is_remote
-from icecore.sources.kerchunk.refs import Refs, read
-from icecore.sources.kerchunk.table import Table, located, numbers
-from icecore.sources.kerchunk.targets import Targets
-from icecore.sources.openfiles import shared
+from icecore.sources.files.byte_source import open_bytes
+from icecore.sources.files.identity import Identity, is_remote
+from icecore.sources.files.open_files import shared
+from icecore.sources.kerchunk.chunk_table import Table, located, numbers
+from icecore.sources.kerchunk.reference_file import Refs, read
+from icecore.sources.kerchunk.target_files import Targets
+from icecore.sources.zarr import store
 
 
 class References(MutableMapping[str, Buffer]):
@@ -74,7 +74,7 @@ class ReferenceStore(MemoryStore):
         targets = Targets(source)
         for path in refs.nodes:
             try:
-                node = self.nodes[path] = zarr_store.node_at(self, path, use_consolidated=False)
+                node = self.nodes[path] = store.node_at(self, path, use_consolidated=False)
                 if hasattr(node, "shape"):
                     number, grid = numbers(node)
                     columns = refs.columns(path, grid, number)

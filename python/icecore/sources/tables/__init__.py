@@ -1,12 +1,13 @@
 """Tables of text and of binary records: PDS3 and PDS4 labels, Diviner, CSV; plain, zipped or compressed.
 
-``open`` gives an :class:`~icecore.sources.arraymap.ArrayMap` whose ``tables`` are streamed by
-:mod:`icecore.tables.pack`; nothing of them can be linked.
+``open`` gives an :class:`~icecore.sources.mapping.array_map.ArrayMap` whose ``tables`` are streamed by
+:mod:`icecore.tables.text.pack_table`; nothing of them can be linked.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,22 +17,23 @@ from itertools import takewhile
 from pathlib import Path
 
 from icecore import errors
-from icecore.sources.arraymap import ArrayMap, Note
-from icecore.sources.bytesource import ByteSource
-from icecore.sources.identity import is_remote, local_path
-from icecore.sources.signatures import arrays_in
-from icecore.sources.tablefile import TableFile, TableSpec
+from icecore.sources.files.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
+from icecore.sources.files.byte_source import ByteSource
+from icecore.sources.files.identity import is_remote, local_path
+from icecore.sources.files.signatures import arrays_in
+from icecore.sources.mapping.array_map import ArrayMap, Note
+from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.sources.tables import pds3, pds4
-from icecore.sources.tables.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
 from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
-from icecore.sources.tables.lines import unique
+from icecore.sources.tables.preamble import COMMENTS, unique
 
 _START = 1 << 16
 _LABEL = 1 << 26
 #: so many lines tell a table, and are looked for in so many bytes
 _LINES, _FAR = 4, 1 << 24
-_LABELS = (".lbl", ".LBL", ".xml", ".XML")
+_LABELS = (".lbl", ".LBL", ".xml", ".XML", ".lblx", ".LBLX")
+_COMMENT = re.compile(rb"^[#!%].*$", re.MULTILINE)
 _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 
@@ -42,9 +44,11 @@ def matches(source: ByteSource, start: bytes) -> bool:
     if start.startswith((*ZIP, *SMALLER)):
         return True
     block, path = source.read_at(0, _START), local_path(source.identity.url)
+    while is_printable(block) and _all_comments(block) and len(block) < min(source.identity.size, _FAR):
+        block = source.read_at(0, min(2 * len(block), source.identity.size))
     if pds3.is_label(block) or pds4.is_label(block):
         return True
-    lines = _closed(block) if len(block) < _START else block[: block.rfind(b"\n") + 1] or block
+    lines = _closed(block) if len(block) == source.identity.size else block[: block.rfind(b"\n") + 1] or block
     if is_text(lines, path):
         return True
     with suppress(errors.Error):
@@ -184,9 +188,19 @@ def _start(member: Member) -> bytes:
         start = file.read(_START)
         if pds3.is_label(start) or pds4.is_label(start):
             return start + file.read(_LABEL)
-        while start.count(b"\n") < _LINES and len(start) < _FAR and (more := file.read(len(start))):
+        while _tells_little(start) and len(start) < _FAR and (more := file.read(len(start))):
             start += more
         return start if file.read(1) else _closed(start)
+
+
+def _tells_little(start: bytes) -> bool:
+    """Whether so few lines are no comments that more of a file must be read."""
+    return start.count(b"\n") < _LINES or _all_comments(start)
+
+
+def _all_comments(start: bytes) -> bool:
+    """Whether nearly all lines of a file's beginning are comments."""
+    return start.startswith(COMMENTS) and start.count(b"\n") - len(_COMMENT.findall(start)) < _LINES
 
 
 def _closed(text: bytes) -> bytes:

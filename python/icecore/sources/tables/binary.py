@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from icecore.sources.tables import floats
+from icecore.sources.tables import legacy_floats
 
 _LITTLE = ("LSB", "VAX", "PC")
 _TEXT = re.compile(r"CHARACTER|ASCII|UTF8|DATE|TIME|STRING")
@@ -34,7 +34,7 @@ class Binary:
     Attributes:
         stored: their NumPy type in the file, or of the integers that hold a float of another kind.
         dtype: of the column.
-        float: that kind (:mod:`icecore.sources.tables.floats`), or nothing.
+        float: that kind (:mod:`icecore.sources.tables.legacy_floats`), or nothing.
     """
 
     stored: np.dtype[Any]
@@ -55,12 +55,12 @@ class Binary:
         """Values of (rows, bytes) ``u1``."""
         stored = np.ascontiguousarray(cells).view(self.stored)[:, 0]
         if self.float:
-            return floats.decode(stored, self.float)
+            return legacy_floats.decode(stored, self.float)
         return stored.astype(self.dtype)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """The bytes that values came from, (rows, bytes) ``u1``, as far as values can tell."""
-        stored = floats.encode(values, self.float, self.stored.itemsize) if self.float else values
+        stored = legacy_floats.encode(values, self.float, self.stored.itemsize) if self.float else values
         stored = np.ascontiguousarray(stored.astype(self.stored))
         return stored.view("u1").reshape(len(values), self.stored.itemsize)
 

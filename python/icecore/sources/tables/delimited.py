@@ -7,13 +7,14 @@ from codecs import BOM_UTF8
 from collections import Counter
 from dataclasses import replace
 
-from icecore.sources.tablefile import Field, TableSpec
-from icecore.sources.tables import diviner
-from icecore.sources.tables.bytewise import bytewise
-from icecore.sources.tables.header import is_header, is_measured, names_rows
-from icecore.sources.tables.lines import COMMENTS, cells_of, headed
-from icecore.sources.tables.ruled import ruled
-from icecore.sources.tables.spaced import by_spaces
+from icecore.sources.mapping.table_file import Field, TableSpec
+from icecore.sources.tables import diviner_columns
+from icecore.sources.tables.byte_by_byte import bytewise
+from icecore.sources.tables.ecsv import ecsv
+from icecore.sources.tables.header import has_values, is_header, is_measured, names_rows
+from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
+from icecore.sources.tables.ruled_table import ruled
+from icecore.sources.tables.unlabelled_fixed import by_spaces
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -89,18 +90,20 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     them. Lines without cells are a table of one column where the file's ``name`` says that it is one, and
     nothing is a table where it says that the file is binary.
     """
+    if (spec := ecsv(start)) is not None:
+        return spec
     layout = _layout(start, name, header)
     if layout is None or isinstance(layout, TableSpec):
         return layout
     mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
-    lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
+    lines = _rows(_sampled(start[mark:]))
     count = _usual(_body(_flat(lines)), separator)
     lines = _spanned(lines, separator, count)
     whole = _flat(lines)
     head = headed(whole, separator, count, header)
     units = [{"units": unit} if unit else {} for unit in head.units]
     fields = tuple(
-        Field(name, attrs={**attrs, **diviner.attributes(head.names, name)})
+        Field(name, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
         for name, attrs in zip(head.names, units, strict=True)
     )
     offset = mark + sum(len(line) + 1 for line in lines[: head.above])
@@ -113,7 +116,7 @@ def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | 
     if name.lower().endswith(_BINARY):
         return None
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
-    lines = _rows(start[mark:].split(b"\n")[: _SAMPLE + 1])
+    lines = _rows(_sampled(start[mark:]))
     whole = _flat(lines)
     body = _body(whole)
     if (spec := bytewise(whole, lines) or ruled(whole, lines)) is not None:
@@ -124,20 +127,46 @@ def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | 
     if separator is not None or not body:
         return separator
     alone = _ONE.get(name[-4:].lower())
-    spec = None if alone and _is_one_of_times(body) else by_spaces(body, lines, whole, header)
-    if (
-        alone is None
-        and _in_runs(body)
-        and (
-            spec is None
-            or len(set(map(len, body))) > 1
-            or headed(whole, b" ", _usual(body, b" "), None).named
-        )
-    ):
-        return b" "
-    if spec is not None or alone is None or len(body) < 2:
-        return None if spec is None else replace(spec, offset=mark + spec.offset)
-    return alone
+    if not (alone and _is_one_of_times(body)):
+        spec = by_spaces(body, lines, whole, header)
+        if _in_runs(body):
+            whole_rows = _of_blank_cells(body, lines, whole, header)
+            if whole_rows is not None:
+                return replace(whole_rows, offset=mark + whole_rows.offset)
+            if spec is None or len(set(map(len, body))) > 1 or _is_named(whole, body):
+                return b" "
+        if spec is not None:
+            return replace(spec, offset=mark + spec.offset)
+    return alone if len(body) > 1 else None
+
+
+def _is_named(whole: list[bytes], body: list[bytes]) -> bool:
+    """Whether a line names the columns between runs of blanks."""
+    return headed(whole, b" ", _usual(body, b" "), None).named
+
+
+def _of_blank_cells(
+    body: list[bytes], lines: list[bytes], whole: list[bytes], header: bool | None
+) -> TableSpec | None:
+    """The layout of rows of fixed cells, of which some are blank: runs of blanks would give such rows too few
+    cells. None where all rows have as many cells, or their places aren't the same.
+    """
+    usual = _usual(body, b" ")
+    named = not has_values(cells_of(body[0], b" "))
+    if all(_count(line, b" ") == usual for line in body[named:]):
+        return None
+    begins = (
+        i for i, line in enumerate(body) if _count(line, b" ") == usual or has_values(cells_of(line, b" "))
+    )
+    spec = by_spaces(body[next(begins, 0) :], lines, whole, header, padded=True)
+    return spec if spec is not None and len(spec.fields) >= usual else None
+
+
+def _sampled(start: bytes) -> list[bytes]:
+    """The lines that tell a table: some of those below the comments and blank lines at the beginning."""
+    lines = start.split(b"\n")
+    above = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith(COMMENTS)), 0)
+    return lines[: above + _SAMPLE + 1]
 
 
 def _rows(lines: list[bytes]) -> list[bytes]:

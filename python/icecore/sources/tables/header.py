@@ -98,6 +98,12 @@ def is_row(cells: Cells, rows: Sequence[Cells]) -> bool:
     return bool(cells[0][1:2].strip()) and 0 < alike == sum(kind != "" for kind, _ in measured)
 
 
+def has_values(cells: Cells) -> bool:
+    """Whether most cells of a line are numbers or times: it may be a row with too few or too many."""
+    kinds = [_kind(_bare(cell)) for cell in cells]
+    return len(cells) > 1 and sum(kind in ("number", "time") for kind in kinds) * 2 > len(cells)
+
+
 def is_measured(column: Cells) -> bool:
     """Whether a column is one of numbers, which may have a unit."""
     return _usual([_bare(cell) for cell in column]) == "number"

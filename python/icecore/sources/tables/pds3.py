@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from icecore import errors
-from icecore.sources.tablefile import Field, Kind, TableSpec
+from icecore.sources.files.archives import FAULTS, Member
+from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import odl
-from icecore.sources.tables.archives import FAULTS, Member
 from icecore.sources.tables.binary import holds, packed
-from icecore.sources.tables.lines import unique
-from icecore.sources.tables.pds3attributes import attributes
+from icecore.sources.tables.pds3_attributes import attributes
+from icecore.sources.tables.preamble import unique
 
 Finder = Callable[[str], Member | None]
 

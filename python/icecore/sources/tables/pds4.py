@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from icecore import errors
-from icecore.sources.tablefile import Field, Kind, TableSpec
+from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import binary
-from icecore.sources.tables.lines import unique
 from icecore.sources.tables.pds3 import Finder
+from icecore.sources.tables.preamble import unique
 
 _PRODUCT = re.compile(rb"<(\w+:)?Product_\w+[\s>]")
 _SEPARATORS = {"comma": ",", "horizontal tab": "\t", "semicolon": ";", "vertical bar": "|"}

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import icecore
-from icecore import errors, text
+from icecore import errors
+from icecore.display import text
 
 #: time, z, y, x of the made field where no other is given: 904 MB of float32
 SHAPE = (240, 35, 138, 195)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import icecore
-from icecore.studies import figures
+from icecore.display import figures
 from icecore.studies.pstore import field
 from icecore.studies.study import Outcome, Table
 

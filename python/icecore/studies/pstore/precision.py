@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import icecore
-from icecore.studies import figures
+from icecore.display import figures
 from icecore.studies.pstore import field
 from icecore.studies.study import Outcome, Table
 
@@ -31,7 +31,7 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         size = array.dtype.itemsize
         kept = list(range(2, size + 1))
         # Planned before anything is read: what a cache holds by then is not fetched.
-        fetches = [array.plan(bytes=k).bytes_fetched for k in kept]
+        fetches = [array.plan(leading_bytes=k).bytes_fetched for k in kept]
         whole_bytes = array.plan().bytes_fetched
         if not whole_bytes:  # as good as one value: what is stored lies in the references
             outcome.notes.append(f"{label}: left out of table 2, as next to nothing is stored of it")
@@ -40,10 +40,10 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         seconds = _clock(array, kept)
         whole = seconds[size]
         for k, fetched in zip(kept, fetches, strict=True):
-            error = _error(array.read(bytes=k), exact)
+            error = _error(array.read(leading_bytes=k), exact)
             row = [
                 f"{label}, {k} of {size}",
-                array.bound(bytes=k),
+                array.bound(leading_bytes=k),
                 error,
                 fetched / 1e6,
                 fetched / whole_bytes,
@@ -69,7 +69,7 @@ def _clock(array: icecore.Array, kept: Sequence[int]) -> dict[int, float]:
     seconds: dict[int, list[float]] = {k: [] for k in kept}
     for k in [kept[-1], *list(kept) * _REPEATS]:
         began = time.perf_counter()
-        array.read(bytes=k)
+        array.read(leading_bytes=k)
         seconds[k].append(time.perf_counter() - began)
     # The very first read takes memory that nobody had before.
     del seconds[kept[-1]][0]

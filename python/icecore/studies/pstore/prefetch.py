@@ -13,7 +13,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import icecore
-from icecore.studies import figures
+from icecore.display import figures
 from icecore.studies.pstore.field import opened
 from icecore.studies.pstore.layouts import boxes, clock
 from icecore.studies.study import Outcome, Table

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import icecore
-from icecore.studies import figures
+from icecore.display import figures
 from icecore.studies.pstore.field import opened
 from icecore.studies.pstore.layouts import boxes, clock
 from icecore.studies.study import Outcome, Table

@@ -7,11 +7,11 @@ from pathlib import Path
 from statistics import harmonic_mean
 
 import icecore
-from icecore.analyzer.families import FAMILIES, family
+from icecore.analyzer.codec_families import FAMILIES, family
 from icecore.analyzer.measure import Candidate
-from icecore.studies import figures
+from icecore.display import figures
+from icecore.display.scatter import Point
 from icecore.studies.pstore import field
-from icecore.studies.scatter import Point
 from icecore.studies.study import Outcome, Table
 
 

@@ -1,0 +1,156 @@
+//! HTTP client with retries, for web servers that object_store does not handle: `Retry-After`, content encodings, parts without
+//! a length, error pages, and 403 for missing objects.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use object_store::client::{
+    HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+};
+
+/// The longest that anybody is kept waiting: what a server wants beyond that is an error, and says so.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The longest page that is shown with an error.
+const SHOWN: u64 = 300;
+
+/// The branch of Icechunk's first format, which is looked for wherever a repository is opened. Buckets that nobody may list
+/// forbid what they don't hold, and some servers send a page for it; of who may read nothing the root object tells.
+const OPTIONAL: &str = "/refs/branch.main/ref.json";
+
+/// A client that waits before a request where its server asked for that; the store above it makes the request again.
+#[derive(Debug)]
+pub(crate) struct RetryClient {
+    client: HttpClient,
+    /// Hosts that are to be left alone, and until when: it goes for all requests, not for the one that was put off.
+    resting: Mutex<HashMap<String, Instant>>,
+}
+
+impl RetryClient {
+    pub(crate) fn new(client: HttpClient) -> Self {
+        Self { client, resting: Mutex::default() }
+    }
+
+    async fn rest(&self, host: &str) {
+        loop {
+            let until = self.resting.lock().unwrap_or_else(PoisonError::into_inner).get(host).copied();
+            match until.and_then(|until| until.checked_duration_since(Instant::now())) {
+                Some(left) if !left.is_zero() => tokio::time::sleep(left).await,
+                _ => return,
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl HttpService for RetryClient {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        self.rest(&host).await;
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let is_optional = request.uri().path().ends_with(OPTIONAL);
+        let mut answer = self.client.execute(request).await?;
+        if is_optional && (answer.status() == StatusCode::FORBIDDEN || is_page(answer.headers())) {
+            *answer.status_mut() = StatusCode::NOT_FOUND;
+        }
+        let status = answer.status();
+        if let Some(wait) = wanted(status, answer.headers(), Utc::now()) {
+            if wait > LONGEST {
+                return Err(refused(format!("{status}: the server asks to be left alone for {} s", wait.as_secs())));
+            }
+            let until = Instant::now() + wait;
+            self.resting.lock().unwrap_or_else(PoisonError::into_inner).insert(host, until);
+        }
+        if !status.is_success() {
+            if !is_short(answer.headers()) {
+                *answer.body_mut() = HttpResponseBody::from(bytes::Bytes::new());
+            }
+        } else if let Some(encoding) = encoding(answer.headers()) {
+            return Err(refused(format!("the server sends it encoded as {encoding:?}, which was not asked for")));
+        } else if let Some(length) = length(answer.headers()) {
+            let said = answer.headers_mut().insert(CONTENT_LENGTH, length.into());
+            if let Some(said) = said.filter(|said| *said != HeaderValue::from(length)) {
+                let why = format!("the server sends {said:?} bytes as a part of {length}");
+                return Err(HttpError::new(HttpErrorKind::Interrupted, std::io::Error::other(why)));
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// An error of the only kind that is not tried again.
+fn refused(why: String) -> HttpError {
+    HttpError::new(HttpErrorKind::Unknown, std::io::Error::other(why))
+}
+
+/// The page of an error that is worth showing: a sentence.
+fn is_short(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    !is_page(headers)
+        && text(CONTENT_LENGTH).and_then(|length| length.parse().ok()).is_some_and(|length: u64| length <= SHOWN)
+}
+
+fn is_page(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"))
+}
+
+/// How the bytes are encoded that come: what lies in a file is at other places then.
+fn encoding(headers: &HeaderMap) -> Option<&str> {
+    let encoding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}
+
+/// The length of a part, from its range.
+fn length(headers: &HeaderMap) -> Option<u64> {
+    let range = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    let (first, last) = range.split_once('/')?.0.split_once('-')?;
+    last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+}
+
+/// How long a server asks to be left alone: seconds, or a date.
+fn wanted(status: StatusCode, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    if status != StatusCode::TOO_MANY_REQUESTS && status != StatusCode::SERVICE_UNAVAILABLE {
+        return None;
+    }
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    DateTime::parse_from_rfc2822(text).ok().map(|then| (then.to_utc() - now).to_std().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_and_dates() {
+        let now = DateTime::parse_from_rfc2822("Wed, 21 Oct 2015 07:28:00 GMT").unwrap().to_utc();
+        let asked = |status: u16, text: &'static str| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]);
+            wanted(StatusCode::from_u16(status).unwrap(), &headers, now).map(|wait| wait.as_secs())
+        };
+        assert_eq!(asked(503, "17"), Some(17));
+        assert_eq!(asked(429, " 0 "), Some(0));
+        assert_eq!(asked(503, "Wed, 21 Oct 2015 07:28:09 GMT"), Some(9));
+        assert_eq!(asked(503, "Wed, 21 Oct 2015 07:27:00 GMT"), Some(0));
+        assert_eq!(asked(503, "soon"), None);
+        assert_eq!(asked(500, "17"), None);
+        assert_eq!(wanted(StatusCode::SERVICE_UNAVAILABLE, &HeaderMap::new(), now), None);
+    }
+
+    #[test]
+    fn lengths_of_parts() {
+        let said =
+            |range: &'static str| length(&HeaderMap::from_iter([(CONTENT_RANGE, HeaderValue::from_static(range))]));
+        assert_eq!(said("bytes 5-14/100"), Some(10));
+        assert_eq!(said("bytes 5-14/*"), Some(10));
+        for wrong in ["bytes 5-3/100", "bytes a-b/c", "5-14/100", "bytes */100", "bytes 0-18446744073709551615/1"] {
+            assert_eq!(said(wrong), None, "{wrong}");
+        }
+    }
+}

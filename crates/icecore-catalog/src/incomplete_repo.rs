@@ -1,0 +1,62 @@
+//! Detects a repository whose creation was interrupted (full disk, killed process).
+
+use std::fs::DirEntry;
+use std::path::Path;
+
+use icechunk::format::SnapshotId;
+use icechunk::format::snapshot::Snapshot;
+
+use crate::lock;
+
+/// Icechunk's folders into which the first version goes, before the root object that names it.
+const FIRST: [&str; 2] = ["snapshots", "transactions"];
+
+/// Does this folder hold the beginning of a repository and nothing else? It may be made anew there, by who holds the lock.
+pub(crate) fn is_incomplete_repo(folder: &Path) -> bool {
+    let first = SnapshotId::to_string(&Snapshot::INITIAL_SNAPSHOT_ID);
+    let is_of_first = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(&first);
+    all(folder, &|entry| {
+        let name = entry.file_name();
+        name == lock::FILE || (FIRST.iter().any(|part| name == *part) && all(&entry.path(), &is_of_first))
+    })
+}
+
+fn all(folder: &Path, holds: &dyn Fn(&DirEntry) -> bool) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| holds(&entry))))
+}
+
+#[cfg(test)]
+mod tests {
+    use icecore_grid::ErrorKind;
+
+    use super::*;
+    use crate::{Repo, Storage};
+
+    #[test]
+    fn what_was_begun_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::new(dir.path().display().to_string());
+        std::fs::create_dir(dir.path().join("snapshots")).unwrap();
+        let half =
+            dir.path().join("snapshots").join(format!("{}#1", SnapshotId::to_string(&Snapshot::INITIAL_SNAPSHOT_ID)));
+        std::fs::write(half, "ha").unwrap();
+        let none = Repo::open(&storage).err().unwrap();
+        assert_eq!(none.kind, ErrorKind::NotFound, "{none:?}");
+        Repo::create(&storage).unwrap();
+        Repo::open(&storage).unwrap();
+    }
+
+    #[test]
+    fn a_repository_that_lost_its_root_is_not_made_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::new(dir.path().display().to_string());
+        Repo::create(&storage).unwrap();
+        for part in ["chunks", "other"] {
+            std::fs::create_dir(dir.path().join(part)).unwrap();
+            let _gone = std::fs::remove_file(dir.path().join("repo"));
+            assert_eq!(Repo::open(&storage).err().unwrap().kind, ErrorKind::Format);
+            assert_eq!(Repo::create(&storage).err().unwrap().kind, ErrorKind::Exists);
+            std::fs::remove_dir(dir.path().join(part)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What all handles of one open repository share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use icechunk::Repository;
+use icechunk::format::repo_info::RepoInfo;
+use icechunk::virtual_chunks::VirtualChunkContainer;
+use icecore_grid::Result;
+
+use crate::cache::TableCache;
+use crate::containers;
+use crate::lock::{Held, Lock};
+use crate::options::Options;
+use crate::storage::Root;
+use crate::{error, root};
+
+/// How long after opening the first look-up of a version needs no new look at the root object.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// Where a repository's own objects can be read without the catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Native {
+    /// A folder: join an object's name to it.
+    Local(PathBuf),
+    /// A URL: append `/` and an object's name; `options` as in [`crate::Storage`].
+    Url { url: String, options: Options },
+    /// A bucket: an object's key is `prefix/name`, as it stands.
+    Bucket { bucket: String, prefix: String, options: Options },
+    /// Only [`crate::Repo::read_object`] can read it.
+    Memory,
+}
+
+pub(crate) struct RepoState {
+    pub root: Root,
+    pub url: String,
+    pub options: Options,
+    pub lock: Lock,
+    pub cache: TableCache,
+    /// Was it opened for certain prefixes only?
+    is_restricted: bool,
+    opened: RwLock<Arc<Opened>>,
+    /// The root object as it was read when opening: saves the first look-up of a version a round trip.
+    first: Mutex<Option<(Instant, Arc<RepoInfo>)>>,
+    /// The root object that was looked at last.
+    checked: Mutex<Option<Arc<RepoInfo>>>,
+}
+
+/// The repository with its authorised links; replaced when links to new places are recorded.
+pub(crate) struct Opened {
+    pub repository: Arc<Repository>,
+    /// Normalised prefixes that links may lie under.
+    pub prefixes: Vec<String>,
+    /// The containers in the repository's own configuration; this process may read from others too.
+    pub recorded: Vec<VirtualChunkContainer>,
+}
+
+impl RepoState {
+    pub fn new(
+        root: Root,
+        options: Options,
+        lock: Lock,
+        is_restricted: bool,
+        opened: Opened,
+        first: Option<Arc<RepoInfo>>,
+    ) -> Self {
+        let opened = RwLock::new(Arc::new(opened));
+        Self {
+            url: root.url(),
+            root,
+            options,
+            lock,
+            cache: TableCache::default(),
+            is_restricted,
+            opened,
+            checked: Mutex::default(),
+            first: Mutex::new(first.map(|info| (Instant::now(), info))),
+        }
+    }
+
+    fn opened(&self) -> Arc<Opened> {
+        Arc::clone(&self.opened.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn repository(&self) -> Arc<Repository> {
+        Arc::clone(&self.opened().repository)
+    }
+
+    /// Normalised prefixes that links may lie under.
+    pub fn prefixes(&self) -> Vec<String> {
+        self.opened().prefixes.clone()
+    }
+
+    /// Prefixes that the repository links to, as recorded.
+    pub fn recorded(&self) -> Vec<String> {
+        self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
+    }
+
+    /// The root object as it was a moment ago, once.
+    pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
+    }
+
+    /// Refuses a root object that would send Icechunk astray; looks at each only once.
+    pub fn check(&self, info: &Arc<RepoInfo>) -> Result<()> {
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if !checked.as_ref().is_some_and(|known| Arc::ptr_eq(known, info)) {
+            root::check(&self.root, info)?;
+            *checked = Some(Arc::clone(info));
+        }
+        Ok(())
+    }
+
+    /// Ends a change to the root object: notes its checksum and lets the lock go.
+    pub async fn settle(&self, held: Held) {
+        root::seal(&self.root, &self.repository()).await;
+        drop(held);
+    }
+
+    /// Lets this process read links under further containers too, unless it was opened for certain prefixes only.
+    pub async fn allow(&self, new: &[VirtualChunkContainer]) -> Result<()> {
+        self.reopen(new, false).await
+    }
+
+    /// Notes that containers were added to the repository's configuration.
+    pub async fn note_recorded(&self, new: &[VirtualChunkContainer]) -> Result<()> {
+        self.reopen(new, true).await
+    }
+
+    async fn reopen(&self, new: &[VirtualChunkContainer], are_recorded: bool) -> Result<()> {
+        let opened = self.opened();
+        let mut recorded = opened.recorded.clone();
+        recorded.extend(new.iter().filter(|c| are_recorded && !opened.recorded.contains(c)).cloned());
+        // The user of this very process named the new places, so they are allowed even where a remote repository's own would not be.
+        let mut prefixes = opened.prefixes.clone();
+        let fresh = new
+            .iter()
+            .map(|c| c.url_prefix().to_owned())
+            .filter(|p| !self.is_restricted && !opened.prefixes.contains(p));
+        prefixes.extend(fresh);
+        let all = containers::configured(&opened.repository).into_iter().chain(new.iter().cloned()).collect();
+        let access = containers::access(all, &self.options, prefixes)?;
+        let repository =
+            opened.repository.reopen(Some(access.config), Some(access.credentials)).await.map_err(error::repository)?;
+        let opened = Arc::new(Opened { repository: Arc::new(repository), prefixes: access.prefixes, recorded });
+        *self.opened.write().unwrap_or_else(PoisonError::into_inner) = opened;
+        Ok(())
+    }
+}

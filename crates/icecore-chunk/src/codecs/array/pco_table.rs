@@ -1,0 +1,68 @@
+//! The decoding table of one pco chunk: tabled asymmetric numeral systems (Duda 2013), the states laid out as pco's
+//! format says.
+
+use pco::data_types::Latent;
+use pco::metadata::Bin;
+
+use crate::codecs::word::Word;
+
+/// What a state says: its symbol's bin, and where to go on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node<W> {
+    pub lower: W,
+    /// Bits of the stream that lead to the next state, u8; bits of the offset, u8; the least next state, u16. In one
+    /// word, so that a state costs one cache line.
+    pub steps: u32,
+}
+
+impl<W> Node<W> {
+    pub fn bits(&self) -> u32 {
+        self.steps & 0xff
+    }
+
+    pub fn offset_bits(&self) -> u32 {
+        self.steps >> 8 & 0xff
+    }
+
+    pub fn next(&self) -> usize {
+        (self.steps >> 16) as usize
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Table<W> {
+    /// 2^size_log of them; the next state of each is among them, whatever the stream says.
+    pub nodes: Vec<Node<W>>,
+    pub size_log: u32,
+    /// The longest offset.
+    pub most: u32,
+}
+
+impl<W: Word + Latent> Table<W> {
+    /// `None` where the weights don't fill the table: whoever parses the chunk says what is wrong with it.
+    pub fn new(size_log: u32, bins: &[Bin<W>]) -> Option<Table<W>> {
+        let size = 1usize << size_log;
+        let weight: u64 = bins.iter().map(|bin| u64::from(bin.weight)).sum();
+        if size_log > 14 || weight != size as u64 {
+            return None;
+        }
+        // Symbols are spread with an odd stride near 3/5 of the table: it meets every state once.
+        let stride = (3 * size / 5) | 1;
+        let mut symbols = vec![0; size];
+        let each = bins.iter().enumerate().flat_map(|(symbol, bin)| std::iter::repeat_n(symbol, bin.weight as usize));
+        each.enumerate().for_each(|(step, symbol)| symbols[(stride * step) & (size - 1)] = symbol);
+        // A symbol of weight w owns the numbers w to 2w - 1, in the order of its states; each is stretched to the
+        // table's range.
+        let mut owned: Vec<u32> = bins.iter().map(|bin| bin.weight).collect();
+        let node = |symbol: &usize| {
+            let number = owned[*symbol];
+            owned[*symbol] += 1;
+            let bits = size_log - number.ilog2();
+            let next = (number << bits) - size as u32;
+            let bin = &bins[*symbol];
+            Node { lower: bin.lower, steps: next << 16 | bin.offset_bits << 8 | bits }
+        };
+        let nodes = symbols.iter().map(node).collect();
+        Some(Table { nodes, size_log, most: bins.iter().map(|bin| bin.offset_bits).max().unwrap_or(0) })
+    }
+}

@@ -1,0 +1,65 @@
+//! What every bytes→bytes codec can do.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use icecore_grid::Result;
+
+use crate::buffer::Buffer;
+use crate::contexts::DeflateStream;
+use crate::scratch::Scratch;
+
+/// A bytes→bytes codec.
+///
+/// Decoders are given an output of exactly the decoded length and refuse (`Corrupt`) data of any other length.
+pub(crate) trait BytesCodec: Debug + Send + Sync {
+    /// The encoded length, for codecs where the decoded length alone decides it.
+    fn encoded_len(&self, _decoded: usize) -> Option<usize> {
+        None
+    }
+
+    /// Fills `out`. Only the bytes of `wanted` (a range of `out`) must be right on return.
+    fn decode_into(&self, input: &[u8], out: &mut [u8], wanted: Range<usize>, scratch: &mut Scratch) -> Result<()>;
+
+    /// Decodes where the length is not known beforehand (at most `cap` bytes); returns the length.
+    fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize>;
+
+    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they lie
+    /// there: regrouped as `shuffle` does it for elements of `size`. Blocks that have nothing of `wanted` are left out. False
+    /// where they don't lie like that.
+    fn shuffled_blocks(
+        &self,
+        _input: &[u8],
+        _len: usize,
+        _size: usize,
+        _wanted: Range<usize>,
+        _scratch: &mut Scratch,
+        _see: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Whether what it stores is a DEFLATE stream.
+    fn is_deflate(&self) -> bool {
+        false
+    }
+
+    /// That stream, where there is one whose frame is sound.
+    fn deflated<'a>(&self, _input: &'a [u8]) -> Option<DeflateStream<'a>> {
+        None
+    }
+
+    /// Whether what it stores may depend on [`MinMatch`](crate::MinMatch).
+    fn uses_min_match(&self) -> bool {
+        false
+    }
+
+    /// Appends the encoded bytes to `out`.
+    fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()>;
+
+    /// Replaces `out` by the encoded bytes. Where their length is known, what `out` held needn't be cleared first.
+    fn encode_over(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        out.clear();
+        self.encode(input, out, scratch)
+    }
+}

@@ -1,0 +1,15 @@
+//! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.predict`,
+//! `icecore.root_basket`, `icecore.root_page`.
+
+pub(super) mod byteplanes;
+mod byteplanes_escape;
+mod byteplanes_float;
+mod byteplanes_head;
+mod byteplanes_noise;
+pub(super) mod choice;
+pub(super) mod decimal;
+mod decimal_number;
+pub(super) mod fpc;
+pub(super) mod predict;
+pub(super) mod root_basket;
+pub(super) mod root_page;

@@ -1,0 +1,95 @@
+//! Elements to the shortest of what the configured modes and lists of codecs make of them.
+
+use icecore_grid::Result;
+
+use super::codec_list::List;
+use super::fast_encode;
+use super::frame::{Coded, pack};
+use super::mode::{Mode, Plan, Recipe};
+use super::search::{search, with_mask};
+use super::source::Source;
+use super::values::Space;
+use crate::codecs::word::Word;
+use crate::scratch::Scratch;
+
+/// Recipes of a search that go on to the lists behind the first.
+const FINALISTS: usize = 2;
+
+/// Appends to `out` the shortest of what all `modes` and `lists` make of a chunk.
+pub(super) fn encode<W: Word>(
+    raw: &[u8],
+    shape: &[u64],
+    float: bool,
+    (modes, mask): (&[Mode], bool),
+    lists: &[List],
+    (out, scratch): (&mut Vec<u8>, &mut Scratch),
+) -> Result<()> {
+    if fast_encode::encode::<W>(raw, shape, float, (modes, mask), lists, (out, scratch))? {
+        return Ok(());
+    }
+    let mut source = Source::<W>::new(raw, shape, float, mask);
+    let mut shortest = Shortest { lists, best: Vec::new() };
+    for mode in modes {
+        match mode {
+            Mode::Auto { slow } => {
+                let found = search(&mut source, *slow)?.into_iter();
+                let found = found.map(|coded| Ok((pack(&coded, lists, 0, scratch)?, coded)));
+                let mut found = found.collect::<Result<Vec<_>>>()?;
+                found.sort_by_key(|(packed, _)| packed.len());
+                shortest.offer(source.coded(&plain())?, scratch)?;
+                for (nth, (packed, coded)) in found.into_iter().enumerate() {
+                    shortest.take(packed);
+                    if nth < FINALISTS {
+                        shortest.others(&coded, scratch)?;
+                    }
+                }
+            }
+            mode => {
+                for recipe in with_mask(source.mask.as_ref(), mode.recipe(shape, true)) {
+                    shortest.offer(source.coded(&recipe)?, scratch)?;
+                }
+            }
+        }
+    }
+    if shortest.best.is_empty() {
+        shortest.offer(source.coded(&plain())?, scratch)?;
+    }
+    out.extend_from_slice(&shortest.best);
+    Ok(())
+}
+
+/// Elements as they are.
+fn plain() -> Recipe {
+    Recipe { space: Space::Raw, plan: Plan::None, mask: false }
+}
+
+struct Shortest<'a> {
+    lists: &'a [List],
+    best: Vec<u8>,
+}
+
+impl Shortest<'_> {
+    fn take(&mut self, packed: Vec<u8>) {
+        // A chunk is never empty: there is a header.
+        if self.best.is_empty() || packed.len() < self.best.len() {
+            self.best = packed;
+        }
+    }
+
+    /// All lists.
+    fn offer<W: Word>(&mut self, all: Vec<Coded<W>>, scratch: &mut Scratch) -> Result<()> {
+        for coded in &all {
+            self.take(pack(coded, self.lists, 0, scratch)?);
+            self.others(coded, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// All lists but the first.
+    fn others<W: Word>(&mut self, coded: &Coded<W>, scratch: &mut Scratch) -> Result<()> {
+        for which in 1..self.lists.len() {
+            self.take(pack(coded, self.lists, which, scratch)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Measurements of one candidate.
+
+use crate::candidates::Candidate;
+
+/// One candidate on one block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    pub raw: u64,
+    pub stored: u64,
+    /// Seconds of CPU time.
+    pub encode: f64,
+    pub decode: f64,
+    /// Of the stored bytes: the number of the list that it took, where a chain begins with such a choice.
+    pub first: u8,
+}
+
+/// What became of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// Measured on every block that was reached.
+    Measured,
+    /// Too far behind to go on.
+    Pruned,
+    /// Refused a block, or did not give it back bit for bit.
+    Failed(String),
+}
+
+/// A candidate and its figures, in the order of the blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    pub candidate: Candidate,
+    pub figures: Vec<Figure>,
+    pub state: State,
+}
+
+impl Measurement {
+    pub fn stored(&self) -> u64 {
+        self.figures.iter().map(|f| f.stored).sum()
+    }
+
+    pub fn raw(&self) -> u64 {
+        self.figures.iter().map(|f| f.raw).sum()
+    }
+
+    /// Seconds to encode everything in `figures`, by the median block: one disturbed block does not count.
+    pub fn encode(&self) -> f64 {
+        median(self.figures.iter().map(|f| f.encode / f.raw.max(1) as f64)) * self.raw() as f64
+    }
+
+    /// The same for decoding.
+    pub fn decode(&self) -> f64 {
+        median(self.figures.iter().map(|f| f.decode / f.raw.max(1) as f64)) * self.raw() as f64
+    }
+}
+
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,258 @@
+//! Sequences as they are read and done: what registers hold.
+
+use std::hint::select_unpredictable;
+
+use super::copy::{self, BEYOND};
+use super::reverse_bits::BEFORE;
+use super::sequences::Tables;
+
+/// Most bits that are added to what three codes stand for, where those of the next states are in the same word: 56 are.
+const MORE: u8 = 56 - (9 + 8 + 9);
+/// What is shorter is copied at once.
+const SHORT: usize = 16;
+/// Bytes of output that a turn of short copies may write.
+pub(super) const ROOM: usize = 2 * SHORT + BEYOND;
+
+/// Bytes behind literals that may be read.
+pub(super) const BEHIND: usize = 512;
+
+/// A sequence: bytes as they are, then a repetition.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sequence {
+    pub literals: usize,
+    pub length: usize,
+    pub distance: usize,
+}
+
+/// What turns ended with.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Turn {
+    Next,
+    /// What is next must be read with care.
+    Careful,
+    /// A sequence was read, and is not done.
+    Undone,
+}
+
+/// What is carried from sequence to sequence.
+#[derive(Clone, Copy)]
+pub(super) struct DecoderState {
+    /// A word of the input, and how many of its bits count, in the lowest 6 bits.
+    pub held: u64,
+    pub count: u64,
+    pub from: *const u8,
+    /// Where it stands in each table.
+    pub states: States,
+    /// The last three distances.
+    pub last: [usize; 3],
+    /// The next literal.
+    pub bytes: *const u8,
+    pub at: *mut u8,
+    /// How many sequences there are to come.
+    pub left: usize,
+    /// What was read last and is not done, where turns ended so.
+    pub undone: Sequence,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct States {
+    pub literals: usize,
+    pub offsets: usize,
+    pub matches: usize,
+}
+
+/// Between which a state may go.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Where the output begins.
+    pub start: *const u8,
+    /// The last place in it, and in the literals, for a turn; the first one in the input.
+    pub at: *const u8,
+    pub bytes: *const u8,
+    pub from: *const u8,
+}
+
+impl DecoderState {
+    /// How many turns of short copies there is room for.
+    #[inline(always)]
+    pub fn turns(&self, limits: &Limits) -> usize {
+        let output = (limits.at.addr() + 2 * SHORT).saturating_sub(self.at.addr()) / (2 * SHORT);
+        let input = (self.from.addr() + BEFORE).saturating_sub(limits.from.addr()) / BEFORE;
+        if self.bytes.addr() > limits.bytes.addr() {
+            return 0;
+        }
+        // More than there are may be read, and are found to be too many when the turns are over.
+        let literals = (limits.bytes.addr() - self.bytes.addr() + BEHIND - SHORT) / (SHORT - 1);
+        output.min(input).min(literals).min(self.left.saturating_sub(1))
+    }
+
+    /// Takes the bytes in front of those that were used: 56 bits and more count then.
+    ///
+    /// # Safety
+    /// [`BEFORE`] bytes of the input lie in front of `from`.
+    #[inline(always)]
+    unsafe fn fill(&mut self) {
+        // SAFETY: as the caller says.
+        unsafe {
+            self.from = self.from.add(self.count as usize >> 3).sub(7);
+            self.count |= 56;
+            self.held = u64::from_le_bytes(self.from.cast::<[u8; 8]>().read());
+        }
+    }
+
+    /// The next bits.
+    ///
+    /// # Safety
+    /// Less than 64 are asked for.
+    #[inline(always)]
+    unsafe fn take(&mut self, bits: u8) -> usize {
+        // SAFETY: as the caller says. The compiler makes one instruction of what follows.
+        unsafe { std::hint::assert_unchecked(bits < 64) };
+        self.count = self.count.wrapping_sub(bits.into());
+        (self.held.wrapping_shr(self.count as u32) & ((1 << bits) - 1)) as usize
+    }
+
+    /// One sequence, not the last one; what it is goes to `undone` where it is not carried out. `NEAR`: repetitions from less than
+    /// 16 bytes before are carried out as others are. `AGAIN`: repeated distances are told from new ones without a branch, which
+    /// takes longer where they are rare.
+    ///
+    /// # Safety
+    /// There must be room: as many [`turns`](DecoderState::turns), if no repetition was long.
+    #[inline(always)]
+    pub unsafe fn turn<const NEAR: bool, const AGAIN: bool>(
+        &mut self,
+        tables: &Tables,
+        limits: *const Limits,
+        undone: &mut Sequence,
+    ) -> Turn {
+        // SAFETY: tables are built so that no state leads out of them.
+        let (literals, offsets, matches) = unsafe {
+            (
+                tables.literals.states.get_unchecked(self.states.literals),
+                tables.offsets.states.get_unchecked(self.states.offsets),
+                tables.matches.states.get_unchecked(self.states.matches),
+            )
+        };
+        let (told, length, count);
+        // `fill` leaves at least 56 valid bits. An offset has at most 30 extra bits and the three next states 26; the other branch
+        // checks the sum of all extra bits against `MORE`.
+        if literals.more | matches.more == 0 {
+            // SAFETY: table entries have fewer than 64 extra bits.
+            told = unsafe { self.take(offsets.more) } + offsets.value as usize;
+            length = matches.value as usize;
+            count = literals.value as usize;
+        } else {
+            if literals.more + matches.more + offsets.more > MORE {
+                return Turn::Careful;
+            }
+            // SAFETY: table entries have fewer than 64 extra bits.
+            (told, length, count) = unsafe {
+                (
+                    self.take(offsets.more) + offsets.value as usize,
+                    self.take(matches.more) + matches.value as usize,
+                    self.take(literals.more) + literals.value as usize,
+                )
+            };
+        }
+        // Here, with its branch, or behind what the next turn waits for.
+        let mut far = if AGAIN { 0 } else { distance(&mut self.last, told, count) };
+        // SAFETY: a state's bits are at most the table's log, which is below 64.
+        unsafe {
+            self.states.literals = self.take(literals.bits) + usize::from(literals.next);
+            self.states.matches = self.take(matches.bits) + usize::from(matches.next);
+            self.states.offsets = self.take(offsets.bits) + usize::from(offsets.next);
+        }
+        // SAFETY: the caller promised room for a turn, so `BEFORE` bytes of input lie in front of `from`.
+        unsafe { self.fill() };
+        if AGAIN {
+            far = chosen(&mut self.last, told, count);
+        }
+        // SAFETY: there is room for short copies.
+        unsafe {
+            let to = self.at.wrapping_add(count);
+            let from = to.wrapping_sub(far);
+            let least = if NEAR { 1 } else { SHORT };
+            if (count | length) >= SHORT || far < least || from.addr() < (*limits).start.addr() {
+                *undone = Sequence { literals: count, length, distance: far };
+                return Turn::Undone;
+            }
+            copy::word(self.bytes, self.at);
+            self.bytes = self.bytes.add(count);
+            if NEAR {
+                copy::near(to, far)
+            } else {
+                copy::word(from, to)
+            }
+            self.at = to.add(length);
+        }
+        Turn::Next
+    }
+
+    /// Does what was read and is not short, where there is room for it here and it is sound.
+    #[inline(always)]
+    pub fn settle(&mut self, turn: Turn, limits: &Limits) -> Turn {
+        let Turn::Undone = turn else { return turn };
+        let sequence = self.undone;
+        // SAFETY: there is room, which it asks for.
+        if !unsafe { long(self.bytes, self.at, sequence, limits) } {
+            return turn;
+        }
+        self.bytes = self.bytes.wrapping_add(sequence.literals);
+        self.at = self.at.wrapping_add(sequence.literals + sequence.length);
+        Turn::Next
+    }
+}
+
+/// What a told offset means, where so many literals came before, and `last` are the distances before it.
+#[inline(always)]
+pub(super) fn distance(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
+    let [a, b, c] = *last;
+    if told > 3 {
+        *last = [told - 3, a, b];
+        return told - 3;
+    }
+    let nth = told - usize::from(literals > 0);
+    let distance = match nth {
+        0 => return a,
+        1 => b,
+        2 => c,
+        _ => a.wrapping_sub(1),
+    };
+    *last = [distance, a, if nth == 1 { c } else { b }];
+    distance
+}
+
+/// As [`distance`], all ways at once.
+#[inline(always)]
+fn chosen(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
+    let [a, b, c] = *last;
+    let nth = told.wrapping_sub(usize::from(literals > 0));
+    let old = select_unpredictable(nth == 1, b, a);
+    let old = select_unpredictable(nth == 2, c, old).wrapping_sub(usize::from(nth == 3));
+    let distance = select_unpredictable(told > 3, told.wrapping_sub(3), old);
+    // A told offset above 3 is none of the first three.
+    *last = [distance, select_unpredictable(nth == 0, b, a), select_unpredictable(nth < 2, c, b)];
+    distance
+}
+
+/// Carries out what is not short; false where there is no room for it, or it is not sound.
+///
+/// # Safety
+/// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`] more
+/// the literals be read.
+#[inline(never)]
+unsafe fn long(bytes: *const u8, at: *mut u8, sequence: Sequence, limits: &Limits) -> bool {
+    let Sequence { literals, length, distance } = sequence;
+    let room = (limits.at.addr() + 2 * SHORT).saturating_sub(at.addr());
+    let given = limits.bytes.addr().saturating_sub(bytes.addr());
+    let before = at.addr() - limits.start.addr() + literals;
+    if literals + length > room || literals > given || distance > before || distance == 0 {
+        return false;
+    }
+    // SAFETY: there is room for it, and for what it writes behind.
+    unsafe {
+        copy::forward(bytes, at, literals);
+        copy::repeat(at.add(literals), length, distance);
+    }
+    true
+}

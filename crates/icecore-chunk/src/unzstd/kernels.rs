@@ -1,0 +1,57 @@
+//! What takes time, each as it is and with shifts by any register where there are any.
+
+use super::decoder_state::{DecoderState, Limits, Turn};
+use super::huffman::Huffman;
+use super::sequences::Tables;
+use super::streams::{Stream, by_turns};
+use crate::cpu_features::with_bmi;
+
+with_bmi!(single_stream, (streams: &mut [Stream<'_>; 1], table: &Huffman) -> (), by_turns(streams, table));
+with_bmi!(four_streams, (streams: &mut [Stream<'_>; 4], table: &Huffman) -> (), by_turns(streams, table));
+with_bmi!(
+    sequences,
+    (state: &mut DecoderState, limits: &Limits, tables: &Tables) -> Turn,
+    short_ones::<SHUFFLES>(state, limits, tables)
+);
+
+/// Goes on until there is no room for a turn, or one ends otherwise.
+#[inline(always)]
+fn short_ones<const NEAR: bool>(state: &mut DecoderState, limits: &Limits, tables: &Tables) -> Turn {
+    if tables.often_again() {
+        rounds::<NEAR, true>(state, limits, tables)
+    } else {
+        rounds::<false, false>(state, limits, tables)
+    }
+}
+
+/// Turns as long as there is room for some.
+#[inline(always)]
+fn rounds<const NEAR: bool, const AGAIN: bool>(state: &mut DecoderState, limits: &Limits, tables: &Tables) -> Turn {
+    loop {
+        let turns = state.turns(limits);
+        if turns == 0 {
+            return Turn::Next;
+        }
+        // By a pointer: limits are read again for each turn, a register of their own they are not worth.
+        let limit: *const Limits = limits;
+        let (mut here, mut to_go) = (*state, turns);
+        let turn = loop {
+            // SAFETY: there is room.
+            let turn = unsafe { here.turn::<NEAR, AGAIN>(tables, limit, &mut state.undone) };
+            if turn != Turn::Next {
+                break turn;
+            }
+            to_go -= 1;
+            if to_go == 0 {
+                break turn;
+            }
+        };
+        here.undone = state.undone;
+        here.left -= turns - to_go + usize::from(turn == Turn::Undone);
+        *state = here;
+        let turn = state.settle(turn, limits);
+        if turn != Turn::Next {
+            return turn;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! FrAdcData, FrProcData and FrSimData: what stands before a channel's data vector.
+
+use icecore_grid::Result;
+
+use crate::cursor::{Cursor, Pointer};
+use crate::problem::corrupt;
+use crate::toc::Kind;
+
+/// Fields of a channel's structure in one frame.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ChannelHead {
+    pub name: String,
+    pub unit: String,
+    /// Samples a second; 0 if the structure has none (FrProcData from version 6 on).
+    pub rate: f64,
+    /// Seconds between the start of the frame and the first sample.
+    pub offset: f64,
+    pub valid: u16,
+    /// Slope and bias of an ADC channel.
+    pub slope: f32,
+    pub bias: f32,
+    /// FrProcData: 1 time series, 2 frequency series, others by the specification; 1 for the other kinds.
+    pub series: u16,
+    pub data: Pointer,
+    pub aux: Option<Pointer>,
+}
+
+/// Parses the whole structure, its header skipped by `cursor`.
+pub(crate) fn parse(cursor: &mut Cursor, kind: Kind) -> Result<ChannelHead> {
+    let head = match kind {
+        Kind::Adc => adc(cursor)?,
+        Kind::Proc => process(cursor)?,
+        Kind::Sim => return simulated(cursor),
+    };
+    finish(cursor, kind)?;
+    Ok(head)
+}
+
+fn finish(cursor: &Cursor, kind: Kind) -> Result<()> {
+    let expected = if cursor.format.version >= 8 { 4 } else { 0 };
+    if cursor.left() == expected {
+        return Ok(());
+    }
+    Err(corrupt(format!("{}: {} bytes behind the last field, expected {expected}", kind.class_name(), cursor.left())))
+}
+
+fn empty(name: String) -> ChannelHead {
+    let none = Pointer { class: 0, instance: 0 };
+    ChannelHead {
+        name,
+        unit: String::new(),
+        rate: 0.0,
+        offset: 0.0,
+        valid: 0,
+        slope: 1.0,
+        bias: 0.0,
+        series: 1,
+        data: none,
+        aux: None,
+    }
+}
+
+fn some(pointer: Pointer) -> Option<Pointer> {
+    (pointer.class != 0).then_some(pointer)
+}
+
+/// Version 4 stores offsets as seconds and nanoseconds.
+fn time_offset(cursor: &mut Cursor) -> Result<f64> {
+    if cursor.format.version >= 6 {
+        return cursor.f64();
+    }
+    let (seconds, nanoseconds) = (cursor.u32()?, cursor.u32()?);
+    Ok(f64::from(seconds) + 1e-9 * f64::from(nanoseconds))
+}
+
+fn adc(cursor: &mut Cursor) -> Result<ChannelHead> {
+    let mut head = empty(cursor.string()?);
+    cursor.skip_string()?;
+    cursor.take(12)?; // group, number, bits
+    (head.bias, head.slope) = (cursor.f32()?, cursor.f32()?);
+    head.unit = cursor.string()?;
+    head.rate = cursor.f64()?;
+    head.offset = time_offset(cursor)?;
+    cursor.f64()?; // frequency shift
+    if cursor.format.version > 4 {
+        cursor.f32()?; // phase
+    }
+    head.valid = cursor.u16()?;
+    head.data = cursor.pointer()?;
+    head.aux = some(cursor.pointer()?);
+    cursor.pointer()?;
+    Ok(head)
+}
+
+fn process(cursor: &mut Cursor) -> Result<ChannelHead> {
+    let mut head = empty(cursor.string()?);
+    cursor.skip_string()?;
+    if cursor.format.version < 6 {
+        head.rate = cursor.f64()?;
+        head.offset = time_offset(cursor)?;
+        cursor.f64()?;
+    } else {
+        head.series = cursor.u16()?;
+        cursor.u16()?;
+        head.offset = cursor.f64()?;
+        cursor.take(8 + 8 + 4 + 8 + 8)?; // range, frequency shift, phase, frequency range, bandwidth
+        let n = cursor.u16()?;
+        cursor.take(8 * usize::from(n))?;
+        (0..n).try_for_each(|_| cursor.skip_string())?;
+    }
+    head.data = cursor.pointer()?;
+    head.aux = some(cursor.pointer()?);
+    cursor.pointer()?; // table
+    if cursor.format.version >= 6 {
+        cursor.pointer()?; // history
+    }
+    cursor.pointer()?;
+    Ok(head)
+}
+
+/// FrameL writes the rate of version 6 in 4 bytes, others in 8: the length of the structure decides.
+fn simulated(cursor: &mut Cursor) -> Result<ChannelHead> {
+    let widths: &[bool] = match cursor.format.version {
+        4 => &[false],
+        6 => &[false, true],
+        _ => &[true],
+    };
+    let mut last = Err(corrupt("FrSimData: no layout fits"));
+    for wide in widths {
+        let mut trial = cursor.clone();
+        last = simulated_as(&mut trial, *wide).and_then(|head| finish(&trial, Kind::Sim).map(|()| head));
+        if last.is_ok() {
+            *cursor = trial;
+            break;
+        }
+    }
+    last
+}
+
+fn simulated_as(cursor: &mut Cursor, wide: bool) -> Result<ChannelHead> {
+    let mut head = empty(cursor.string()?);
+    cursor.skip_string()?;
+    head.rate = if wide { cursor.f64()? } else { f64::from(cursor.f32()?) };
+    if cursor.format.version >= 6 {
+        head.offset = cursor.f64()?;
+        cursor.take(8 + 4)?; // frequency shift, phase
+    }
+    head.data = cursor.pointer()?;
+    cursor.take(if cursor.format.version < 6 { 12 } else { 18 })?; // input, table, next
+    Ok(head)
+}

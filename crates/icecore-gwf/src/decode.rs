@@ -1,0 +1,137 @@
+//! Decoding of one FrVect structure, which says itself how it is compressed and in which byte order it is written.
+
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::cursor::Cursor;
+use crate::format::{ByteOrder, Format, Head};
+use crate::problem::corrupt;
+use crate::vect::VectHead;
+use crate::vect_type::VectType;
+use crate::zero_suppress::expand;
+
+/// What a structure holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VectShape {
+    pub dtype: VectType,
+    pub n_data: u64,
+    pub compress: u16,
+}
+
+/// Type, number of elements and compression of the FrVect structure in `bytes`.
+pub fn vect_shape(bytes: &[u8]) -> Result<VectShape> {
+    open(bytes).map(|(shape, ..)| shape)
+}
+
+/// Decodes a zlib stream (the first slice) that fills its output (the second) exactly.
+pub type Inflate<'a> = dyn FnMut(&[u8], &mut [u8]) -> Result<()> + 'a;
+
+/// Decodes the FrVect structure in `bytes` into `out`, in native byte order. `out` must have exactly the length of the
+/// elements, which must be of type `dtype`. `inflate` decodes a zlib stream that fills its output exactly.
+pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut Inflate<'_>) -> Result<()> {
+    let (shape, data, order) = open(bytes)?;
+    let expected = usize::try_from(shape.n_data).ok().and_then(|n| n.checked_mul(shape.dtype.size()));
+    if shape.dtype != dtype || expected != Some(out.len()) {
+        let (found, n) = (shape.dtype.name(), shape.n_data);
+        let message = format!("FrVect holds {n} elements of {found}, expected {} bytes of {}", out.len(), dtype.name());
+        return Err(corrupt(message));
+    }
+    let word = dtype.word();
+    match (shape.compress & 0xff, word) {
+        (0, _) => {
+            if data.len() != out.len() {
+                return Err(corrupt(format!("FrVect: {} raw bytes, expected {}", data.len(), out.len())));
+            }
+            out.copy_from_slice(data);
+            to_native(out, word, order);
+        }
+        (1, _) | (6, 1 | 4 | 8) => {
+            fill(data, out, inflate)?;
+            to_native(out, word, order);
+        }
+        (3, _) => {
+            fill(data, out, inflate)?;
+            to_native(out, word, order);
+            if !matches!(dtype, VectType::Float32 | VectType::Float64 | VectType::Complex64 | VectType::Complex128) {
+                sum(out, word);
+            }
+        }
+        (5 | 6, 2) => suppressed(data, 2, order, out)?,
+        (8, 4) => suppressed(data, 4, order, out)?,
+        (10, 8) => suppressed(data, 8, order, out)?,
+        (code, _) => {
+            let message = format!("FrVect compression {code} of {} is not supported", dtype.name());
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("raw, gzip, differences with gzip and zero suppression are read"));
+        }
+    }
+    Ok(())
+}
+
+/// An empty vector may have no stream at all.
+fn fill(data: &[u8], out: &mut [u8], inflate: &mut Inflate<'_>) -> Result<()> {
+    if out.is_empty() { Ok(()) } else { inflate(data, out) }
+}
+
+fn suppressed(data: &[u8], word: usize, order: ByteOrder, out: &mut [u8]) -> Result<()> {
+    match order {
+        ByteOrder::Little => expand(data, word, out),
+        ByteOrder::Big => {
+            let mut swapped = data.to_vec();
+            swapped.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+            expand(&swapped, word, out)
+        }
+    }
+}
+
+fn to_native(out: &mut [u8], word: usize, order: ByteOrder) {
+    let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+    if order != native && word > 1 {
+        out.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+    }
+}
+
+macro_rules! running_sum {
+    ($out:expr, $type:ty, $n:literal) => {{
+        let mut sum: $type = 0;
+        for word in $out.as_chunks_mut::<$n>().0 {
+            sum = sum.wrapping_add(<$type>::from_ne_bytes(*word));
+            *word = sum.to_ne_bytes();
+        }
+    }};
+}
+
+fn sum(out: &mut [u8], word: usize) {
+    match word {
+        1 => running_sum!(out, u8, 1),
+        2 => running_sum!(out, u16, 2),
+        4 => running_sum!(out, u32, 4),
+        _ => running_sum!(out, u64, 8),
+    }
+}
+
+/// The structure's length, which is the length of `bytes`, tells version and byte order apart.
+fn open(bytes: &[u8]) -> Result<(VectShape, &[u8], ByteOrder)> {
+    let mut last = Err(corrupt(format!("{} bytes are not one FrVect structure", bytes.len())));
+    for version in [8, 4] {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let mut cursor = Cursor::new(bytes, Format { version, order });
+            if !Head::parse(&mut cursor).is_ok_and(|head| head.len == bytes.len() as u64) {
+                continue;
+            }
+            last = contents(cursor);
+            if last.is_ok() {
+                return last;
+            }
+        }
+    }
+    last
+}
+
+fn contents(mut cursor: Cursor<'_>) -> Result<(VectShape, &[u8], ByteOrder)> {
+    let fields = VectHead::parse(&mut cursor)?;
+    let dtype = VectType::parse(fields.code)?;
+    let len = cursor.fits(fields.n_bytes, 1)?;
+    let data = cursor.take(len)?;
+    let order = if fields.compress & 0x100 != 0 { ByteOrder::Little } else { ByteOrder::Big };
+    Ok((VectShape { dtype, n_data: fields.n_data, compress: fields.compress }, data, order))
+}

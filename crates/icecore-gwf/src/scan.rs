@@ -1,0 +1,123 @@
+//! Sequential scan: the contents of a file whose table of contents is missing or unusable.
+
+use std::collections::HashMap;
+
+use icecore_grid::Result;
+
+use crate::channel;
+use crate::cursor::Cursor;
+use crate::format::{FILE_HEADER, Format, Head};
+use crate::problem::{Problem, corrupt};
+use crate::source::ReadAt;
+use crate::toc::{Contents, Entry, Frame, Kind, frame_times};
+use crate::window::Window;
+
+/// Largest channel structure and frame header that is parsed.
+const MAX_STRUCTURE: u64 = 1 << 22;
+
+/// Walks all structures. What cannot be read is reported in `problems`; the scan ends at the first length that lies.
+pub(crate) fn scan<S: ReadAt + ?Sized>(
+    window: &mut Window<S>,
+    format: Format,
+    problems: &mut Vec<Problem>,
+) -> Contents {
+    let mut contents = Contents::default();
+    let mut at = FILE_HEADER;
+    let mut seen = HashMap::new();
+    while at < window.size {
+        match step(window, format, at, &mut contents, &mut seen) {
+            Ok((len, None)) => at += len,
+            Ok((len, Some(problem))) => {
+                problems.push(problem);
+                at += len;
+            }
+            Err(error) => {
+                problems.push(Problem::new(&error, "", at));
+                break;
+            }
+        }
+    }
+    contents
+}
+
+type Seen = HashMap<(u8, String), usize>;
+
+fn step<S: ReadAt + ?Sized>(
+    window: &mut Window<S>,
+    format: Format,
+    at: u64,
+    contents: &mut Contents,
+    seen: &mut Seen,
+) -> Result<(u64, Option<Problem>)> {
+    let head = Head::parse(&mut Cursor::new(window.get(at, format.head_len())?, format))?;
+    if at.checked_add(head.len).is_none_or(|end| end > window.size) {
+        return Err(corrupt(format!(
+            "a structure of {} bytes at offset {at} exceeds the file of {}",
+            head.len, window.size
+        )));
+    }
+    let known = contents.classes.iter().find(|(id, _)| *id == head.class).map(|(_, name)| name.as_str());
+    let wanted = match (head.class, known) {
+        (1, _) => "FrSH",
+        (_, Some(name @ ("FrameH" | "FrAdcData" | "FrProcData" | "FrSimData" | "FrEvent" | "FrSimEvent"))) => name,
+        _ => return Ok((head.len, None)),
+    };
+    let wanted = wanted.to_string();
+    let parsed = window
+        .get(at, head.len.min(MAX_STRUCTURE))
+        .and_then(|bytes| note(&wanted, Cursor::new(bytes, format), at, contents, seen));
+    Ok((head.len, parsed.err().map(|error| Problem::new(&error, "", at))))
+}
+
+fn note(class: &str, mut cursor: Cursor, at: u64, contents: &mut Contents, seen: &mut Seen) -> Result<()> {
+    cursor.take(cursor.format.head_len() as usize)?;
+    match class {
+        "FrSH" => {
+            let name = cursor.string()?;
+            contents.classes.push((cursor.u16()?, name));
+        }
+        "FrameH" => contents.frames.push(frame(&mut cursor, at)?),
+        "FrEvent" | "FrSimEvent" => {
+            let name = cursor.string()?;
+            match contents.events.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, count)) => *count = count.saturating_add(1),
+                None => contents.events.push((name, 1)),
+            }
+        }
+        "FrAdcData" => channel(&mut cursor, Kind::Adc, at, contents, seen)?,
+        "FrProcData" => channel(&mut cursor, Kind::Proc, at, contents, seen)?,
+        _ => channel(&mut cursor, Kind::Sim, at, contents, seen)?,
+    }
+    Ok(())
+}
+
+fn frame(cursor: &mut Cursor, at: u64) -> Result<Frame> {
+    cursor.skip_string()?;
+    let (run, number) = (cursor.i32()?, cursor.u32()?);
+    cursor.u32()?; // data quality
+    let (seconds, nanoseconds) = (cursor.u32()?, cursor.u32()?);
+    cursor.u16()?; // leap seconds
+    if cursor.format.version < 6 {
+        cursor.u32()?; // local time
+    }
+    let (start_ns, duration_ns) = frame_times(seconds, nanoseconds, cursor.f64()?)?;
+    Ok(Frame { start_ns, duration_ns, run, number, offset: at })
+}
+
+fn channel(cursor: &mut Cursor, kind: Kind, at: u64, contents: &mut Contents, seen: &mut Seen) -> Result<()> {
+    let frame = contents.frames.len().checked_sub(1);
+    let frame = frame.ok_or_else(|| corrupt(format!("{} before the first FrameH", kind.class_name())))?;
+    let name = channel::parse(cursor, kind)?.name;
+    let next = contents.entries.len();
+    let index = *seen.entry((kind as u8, name.clone())).or_insert(next);
+    if index == next {
+        contents.entries.push(Entry { name: name.clone(), kind, positions: Vec::new() });
+    }
+    let entry = contents.entries.get_mut(index).ok_or_else(|| corrupt("entry lost"))?;
+    if entry.positions.len() > frame {
+        return Err(corrupt(format!("channel {name} appears twice in a frame; the first is kept")));
+    }
+    entry.positions.resize(frame, 0);
+    entry.positions.push(at);
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Parser and decoders for CERN ROOT files: directories, `TTree` with its baskets, and `RNTuple` with its pages.
+//!
+//! [`File::open`] reads through [`ByteSource`], so that local files, memory and remote objects are read alike.
+
+mod basket;
+mod branch;
+mod compression;
+mod cpp_type;
+mod cursor;
+mod directory;
+mod dtype;
+mod embedded;
+mod file;
+mod interpretation;
+mod key;
+mod leaf;
+mod object;
+mod source;
+mod streamer;
+mod tree;
+
+pub mod ntuple;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
+pub use basket::{Basket, Counts};
+pub use branch::{BasketRange, Branch};
+pub use compression::Expander;
+pub use dtype::DType;
+pub use embedded::Embedded;
+pub use file::File;
+pub use interpretation::{Field, Interpretation};
+pub use key::Key;
+pub use leaf::Leaf;
+pub use source::{ByteSource, LocalFile};
+pub use streamer::{Streamer, StreamerElement};
+pub use tree::Tree;

@@ -1,0 +1,178 @@
+//! Streamed objects: byte counts, versions, class tags, back references, and the base classes that all share.
+//!
+//! Back references are positions in the buffer, so they are resolved by reading there again: no table is kept, and objects that
+//! are skipped cost nothing.
+
+use icecore_grid::Result;
+
+use crate::cursor::{Cursor, corrupt, unsupported};
+
+const BYTE_COUNT: u32 = 0x4000_0000;
+const CLASS_TAG: u32 = 0x8000_0000;
+const NEW_CLASS: u32 = 0xffff_ffff;
+/// References count from here, so that 0 and 1 keep their meanings (null, parent).
+const MAP_OFFSET: usize = 2;
+const IS_REFERENCED: u32 = 1 << 4;
+
+/// A decompressed object with the length of its key, from which references count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Buffer<'a> {
+    pub bytes: &'a [u8],
+    pub key_len: usize,
+}
+
+/// Version and end of a streamed part of an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header {
+    pub version: u16,
+    /// `None` where the writer left no byte count.
+    pub end: Option<usize>,
+}
+
+/// A pointer in a buffer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Pointer<'a> {
+    Null,
+    /// An object that was streamed before (or will be), by the position of its tag.
+    Seen(usize),
+    New(Object<'a>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Object<'a> {
+    pub class: &'a str,
+    /// Position of the object's tag: its identity.
+    pub id: usize,
+    /// Where the object's own bytes begin and end.
+    pub start: usize,
+    pub end: usize,
+}
+
+pub(crate) fn header(cursor: &mut Cursor) -> Result<Header> {
+    let start = cursor.position();
+    let count = cursor.u32()?;
+    if count & BYTE_COUNT == 0 {
+        cursor.seek(start)?;
+        return Ok(Header { version: cursor.u16()?, end: None });
+    }
+    let len = (count & !BYTE_COUNT) as usize;
+    if len < 2 || len > cursor.left() {
+        return Err(corrupt(format!("a byte count of {len} at byte {start}, {} bytes are left", cursor.left())));
+    }
+    let end = cursor.position() + len;
+    Ok(Header { version: cursor.u16()?, end: Some(end) })
+}
+
+/// Skips a part that has a byte count.
+pub(crate) fn skip(cursor: &mut Cursor, what: &str) -> Result<()> {
+    match header(cursor)?.end {
+        Some(end) => cursor.seek(end),
+        None => Err(unsupported(format!("{what} without a byte count (ROOT 2 or older)"))),
+    }
+}
+
+/// Moves behind a part, which may have grown members that this reader does not know.
+pub(crate) fn finish(cursor: &mut Cursor, header: Header) -> Result<()> {
+    match header.end {
+        Some(end) if cursor.position() > end => {
+            Err(corrupt(format!("an object ends at byte {end}, its members at {}", cursor.position())))
+        }
+        Some(end) => cursor.seek(end),
+        None => Ok(()),
+    }
+}
+
+/// `TObject`.
+pub(crate) fn t_object(cursor: &mut Cursor) -> Result<()> {
+    let version = cursor.u16()?;
+    if version & 0x4000 != 0 {
+        cursor.take(4)?;
+    }
+    cursor.take(4)?;
+    if cursor.u32()? & IS_REFERENCED != 0 {
+        cursor.take(2)?;
+    }
+    Ok(())
+}
+
+/// `TNamed`: name and title.
+pub(crate) fn t_named(cursor: &mut Cursor) -> Result<(String, String)> {
+    let head = header(cursor)?;
+    t_object(cursor)?;
+    let pair = (cursor.string()?, cursor.string()?);
+    finish(cursor, head)?;
+    Ok(pair)
+}
+
+/// Reads a pointer; the cursor then stands behind the object, where there is one.
+pub(crate) fn pointer<'a>(cursor: &mut Cursor<'a>, buffer: Buffer<'a>) -> Result<Pointer<'a>> {
+    let id = cursor.position();
+    let first = cursor.u32()?;
+    if first & BYTE_COUNT == 0 || first == NEW_CLASS {
+        return match first {
+            0 => Ok(Pointer::Null),
+            tag if tag & CLASS_TAG == 0 => reference(tag, buffer),
+            _ => Err(unsupported(format!("an object without a byte count at byte {id}"))),
+        };
+    }
+    let len = (first & !BYTE_COUNT) as usize;
+    if len < 4 || len > cursor.left() {
+        return Err(corrupt(format!("a byte count of {len} at byte {id}, {} bytes are left", cursor.left())));
+    }
+    let end = cursor.position() + len;
+    let tag_at = cursor.position();
+    let tag = cursor.u32()?;
+    if tag & CLASS_TAG == 0 {
+        cursor.seek(end)?;
+        return if tag == 0 { Ok(Pointer::Null) } else { reference(tag, buffer) };
+    }
+    let class = if tag == NEW_CLASS { cursor.c_string()? } else { class_at(tag, tag_at, buffer)? };
+    let start = cursor.position();
+    if start > end {
+        return Err(corrupt(format!("the object at byte {id} ends within its class name")));
+    }
+    cursor.seek(end)?;
+    Ok(Pointer::New(Object { class, id, start, end }))
+}
+
+fn reference<'a>(tag: u32, buffer: Buffer<'a>) -> Result<Pointer<'a>> {
+    position(tag, buffer).map(Pointer::Seen)
+}
+
+fn position(tag: u32, buffer: Buffer) -> Result<usize> {
+    let at = (tag as usize).checked_sub(MAP_OFFSET + buffer.key_len);
+    at.filter(|at| *at < buffer.bytes.len()).ok_or_else(|| corrupt(format!("a reference to byte {tag} leads nowhere")))
+}
+
+/// The name of a class that was named before `tag_at`.
+fn class_at<'a>(tag: u32, tag_at: usize, buffer: Buffer<'a>) -> Result<&'a str> {
+    let at = position(tag & !CLASS_TAG, buffer)?;
+    let mut cursor = Cursor::at(buffer.bytes, at);
+    if at >= tag_at || cursor.u32()? != NEW_CLASS {
+        return Err(corrupt(format!("the object at byte {tag_at} names a class that is not at byte {at}")));
+    }
+    cursor.c_string()
+}
+
+/// `TObjArray`: calls `see` for each element; the cursor then stands behind the array.
+pub(crate) fn t_obj_array<'a>(
+    cursor: &mut Cursor<'a>,
+    buffer: Buffer<'a>,
+    mut see: impl FnMut(Pointer<'a>) -> Result<()>,
+) -> Result<()> {
+    let head = header(cursor)?;
+    if head.version > 2 {
+        t_object(cursor)?;
+    }
+    if head.version > 1 {
+        cursor.string()?;
+    }
+    let count = cursor.i32()?;
+    cursor.take(4)?; // lower bound
+    // A null pointer takes 4 bytes.
+    let count = usize::try_from(count).ok().filter(|n| *n <= cursor.left() / 4);
+    for _ in 0..count.ok_or_else(|| corrupt("an array of objects is shorter than its count".to_string()))? {
+        see(pointer(cursor, buffer)?)?;
+    }
+    finish(cursor, head)
+}

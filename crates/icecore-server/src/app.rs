@@ -1,0 +1,95 @@
+//! What all requests share.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use icecore::grid::{Error, ErrorKind};
+use tokio::sync::Semaphore;
+
+use crate::buffers::Buffers;
+use crate::config::Config;
+use crate::domains::{Domain, Domains};
+use crate::error::{Answer, Failure};
+use crate::metrics::Metrics;
+use crate::params::Params;
+
+pub(crate) struct Shared {
+    pub config: Config,
+    pub domains: Domains,
+    pub metrics: Metrics,
+    pub started: f64,
+    pub buffers: Arc<Buffers>,
+    requests: Semaphore,
+    reads: Semaphore,
+}
+
+pub(crate) type App = Arc<Shared>;
+
+impl Shared {
+    pub fn new(config: Config, domains: Domains) -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
+        let (requests, reads) = (config.limits.requests.max(1), config.limits.reads.max(1));
+        Self {
+            config,
+            domains,
+            metrics: Metrics::default(),
+            started,
+            buffers: Arc::default(),
+            requests: Semaphore::new(requests),
+            reads: Semaphore::new(reads),
+        }
+    }
+
+    /// Runs work that blocks on the pool; a slot of `reads` is held meanwhile.
+    pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
+        let slot = self.in_time(self.reads.acquire()).await?;
+        let _slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|failed| {
+            let message = format!("a request's work failed: {failed}");
+            Err(Error::new(ErrorKind::Internal, message).hint("this is a defect of icecore: please report it").into())
+        })
+    }
+
+    /// Waits, but not longer than the limit.
+    pub async fn in_time<T>(&self, work: impl Future<Output = T>) -> Answer<T> {
+        let limit = self.config.limits.time;
+        let late = || Failure::busy(format!("no free reader within {} s", limit.as_secs()));
+        tokio::time::timeout(limit, work).await.map_err(|_| late())
+    }
+
+    /// The domain that a request names.
+    pub async fn domain(self: &Arc<Self>, params: &Params) -> Answer<Arc<Domain>> {
+        self.open(params.domain()).await
+    }
+
+    /// An open domain.
+    pub async fn open(self: &Arc<Self>, name: &str) -> Answer<Arc<Domain>> {
+        if let Some(domain) = self.domains.known(name) {
+            return Ok(domain);
+        }
+        let (app, name) = (Arc::clone(self), name.to_owned());
+        self.blocking(move || Ok(app.domains.open(&name)?)).await
+    }
+}
+
+/// Counts requests and turns away those above the limit.
+pub(crate) async fn observed(State(app): State<App>, request: Request, next: Next) -> Response {
+    let method = request.method().as_str().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
+    let begun = Instant::now();
+    let Ok(_slot) = app.requests.try_acquire() else {
+        app.metrics.refused.fetch_add(1, Ordering::Relaxed);
+        let message = format!("{} requests are being answered already", app.config.limits.requests);
+        return Failure::busy(message).into_response();
+    };
+    app.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
+    let answer = next.run(request).await;
+    app.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
+    app.metrics.answered(&method, &route, answer.status().as_u16(), begun.elapsed());
+    answer
+}

@@ -1,0 +1,108 @@
+//! Configuration of the service: one plain struct with defaults.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use icecore::grid::{Error, ErrorKind, Result};
+
+/// A repository, or a directory of repositories.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Served {
+    /// The domain it is served as; `None`: the last part of its path.
+    pub name: Option<String>,
+    /// A path or URL.
+    pub url: String,
+    /// Storage options of the catalog.
+    pub options: BTreeMap<String, String>,
+    /// Prefixes that linked chunks may lie under; `None`: those the repository names.
+    pub allow_links: Option<Vec<String>>,
+}
+
+impl Served {
+    /// Reads `PATH` or `NAME=PATH`.
+    ///
+    /// # Errors
+    /// `invalid` for an empty name or path.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (name, url) = match text.split_once('=') {
+            // A query in a URL may contain one too.
+            Some((name, url)) if !name.contains(['/', ':', '?']) => (Some(name.to_owned()), url),
+            _ => (None, text),
+        };
+        if url.is_empty() || name.as_deref() == Some("") {
+            return Err(Error::new(ErrorKind::Invalid, format!("{text:?} is neither PATH nor NAME=PATH"))
+                .hint("for example: moon.icecore, or moon=/data/moon.icecore"));
+        }
+        Ok(Self { name, url: url.to_owned(), ..Self::default() })
+    }
+}
+
+/// Limits of the service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Requests that are answered at once; further ones get 503.
+    pub requests: usize,
+    /// Reads that run at once.
+    pub reads: usize,
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Time until an answer begins, and until a client takes the next block of a streamed value.
+    pub time: Duration,
+    /// Elements of a value that is sent as JSON.
+    pub json_elements: u64,
+    /// Elements of a point selection or of a query's result.
+    pub points: u64,
+    /// Domains that stay open.
+    pub domains: usize,
+    /// How long a branch is served before its head is looked up again.
+    pub fresh: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            requests: 1024,
+            reads: 4 * cores,
+            body: 32 << 20,
+            time: Duration::from_secs(60),
+            json_elements: 16 << 20,
+            points: 4 << 20,
+            domains: 256,
+            fresh: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What is served, and where.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub served: Vec<Served>,
+    pub address: SocketAddr,
+    pub limits: Limits,
+    /// Compress binary values for clients that accept it; metadata is always compressed for them.
+    pub compress_values: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5101);
+        Self { served: Vec::new(), address, limits: Limits::default(), compress_values: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths() {
+        let parse = |text: &str| Served::parse(text).map(|s| (s.name, s.url));
+        assert_eq!(parse("/data/moon").unwrap(), (None, "/data/moon".to_owned()));
+        assert_eq!(parse("moon=/data/m=1").unwrap(), (Some("moon".to_owned()), "/data/m=1".to_owned()));
+        assert_eq!(parse("https://h/x?a=b").unwrap(), (None, "https://h/x?a=b".to_owned()));
+        assert_eq!(parse("=x").unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(parse("x=").unwrap_err().kind, ErrorKind::Invalid);
+    }
+}

@@ -1,0 +1,200 @@
+//! What is served where: repositories under a name, directories with repositories somewhere below.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use icecore::catalog::Storage;
+use icecore::grid::{Error, ErrorKind, Result};
+
+use super::address::{Address, NAME_RULE};
+use crate::config::Served;
+
+/// One served thing, below the parts of its name.
+#[derive(Clone, Debug)]
+struct Mount {
+    parts: Vec<String>,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Repository(Storage),
+    /// The canonical path.
+    Directory(PathBuf, Served),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Mounts(Vec<Mount>);
+
+/// What a name names.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    /// A repository, its served name, and the group's path in it (`/` for all of it).
+    Repository {
+        name: String,
+        storage: Storage,
+        group: String,
+    },
+    Folder(Vec<Entry>),
+}
+
+/// A member of a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pub name: String,
+    pub is_repository: bool,
+}
+
+impl Mounts {
+    /// # Errors
+    /// `not-found` for a path that does not exist, `exists` for two things of one name, `invalid` when nothing is served.
+    pub fn new(served: &[Served]) -> Result<Self> {
+        if served.is_empty() {
+            return Err(
+                Error::new(ErrorKind::Invalid, "nothing to serve").hint("name a repository, or a directory of them")
+            );
+        }
+        let mut mounts: Vec<Mount> = Vec::new();
+        for each in served {
+            let mount = mount(each, served.len() == 1)?;
+            if mounts.iter().any(|other| other.parts == mount.parts) {
+                let message = format!("two of the served paths are named /{}", mount.parts.join("/"));
+                return Err(Error::new(ErrorKind::Exists, message).hint("give one of them a name: NAME=PATH"));
+            }
+            mounts.push(mount);
+        }
+        // The longest name that matches wins.
+        mounts.sort_by_key(|mount| std::cmp::Reverse(mount.parts.len()));
+        Ok(Self(mounts))
+    }
+
+    /// # Errors
+    /// `not-found`, with the names that exist beside it.
+    pub fn find(&self, address: &Address) -> Result<Found> {
+        let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
+        let Some(mount) = mount else {
+            return if address.parts.is_empty() {
+                Ok(Found::Folder(self.members(&[])?))
+            } else {
+                Err(self.unknown(address))
+            };
+        };
+        let rest = address.parts.get(mount.parts.len()..).unwrap_or_default();
+        match &mount.what {
+            What::Repository(storage) => Ok(repository(&mount.parts, storage.clone(), rest, address)),
+            What::Directory(root, served) => self.below(root, served, address, rest),
+        }
+    }
+
+    fn below(&self, root: &Path, served: &Served, address: &Address, rest: &[String]) -> Result<Found> {
+        let mut path = root.to_owned();
+        for (depth, part) in rest.iter().enumerate() {
+            path.push(part);
+            // A link may lead out of what is served.
+            let real = path.canonicalize().ok().filter(|real| real.starts_with(root) && real.is_dir());
+            path = real.filter(|_| !part.starts_with('.')).ok_or_else(|| self.unknown(address))?;
+            if is_repository(&path) {
+                let named = address.parts.len() - rest.len() + depth + 1;
+                let (name, group) = address.parts.split_at(named);
+                return Ok(repository(name, storage(served, &path.to_string_lossy()), group, address));
+            }
+        }
+        match address.version {
+            Some(_) => Err(self.unknown(address)),
+            None => Ok(Found::Folder(self.members(&address.parts)?)),
+        }
+    }
+
+    /// The members of a folder: in a served directory, and names of other served things.
+    fn members(&self, parts: &[String]) -> Result<Vec<Entry>> {
+        let mut members = BTreeMap::new();
+        for mount in &self.0 {
+            if let (true, Some(next)) = (mount.parts.starts_with(parts), mount.parts.get(parts.len())) {
+                let is_last = mount.parts.len() == parts.len() + 1;
+                members.insert(next.clone(), is_last && matches!(mount.what, What::Repository(_)));
+            }
+            if let (true, What::Directory(root, _)) = (parts.starts_with(&mount.parts), &mount.what) {
+                let below: PathBuf = parts.iter().skip(mount.parts.len()).collect();
+                members.extend(directories(&root.join(below))?);
+            }
+        }
+        let entry = |(name, is_repository)| Entry { name, is_repository };
+        Ok(members.into_iter().map(entry).collect())
+    }
+
+    fn unknown(&self, address: &Address) -> Error {
+        let mut near = address.parts.as_slice();
+        let beside = loop {
+            near = near.split_last().map_or(&[], |(_, rest)| rest);
+            let folder = Address { parts: near.to_vec(), version: None, group: Vec::new() };
+            match self.find(&folder) {
+                Ok(Found::Folder(members)) => break members,
+                _ if near.is_empty() => break Vec::new(),
+                _ => {}
+            }
+        };
+        let names: Vec<String> = beside.iter().take(8).map(|entry| entry.name.clone()).collect();
+        let hint = match names.is_empty() {
+            true => NAME_RULE.to_owned(),
+            false => format!("/{} has: {}", near.join("/"), names.join(", ")),
+        };
+        Error::new(ErrorKind::NotFound, format!("there is no domain /{}", address.parts.join("/"))).hint(hint)
+    }
+}
+
+fn repository(name: &[String], storage: Storage, rest: &[String], address: &Address) -> Found {
+    let group: String = rest.iter().chain(&address.group).map(|part| format!("/{part}")).collect();
+    let group = if group.is_empty() { "/".to_owned() } else { group };
+    Found::Repository { name: format!("/{}", name.join("/")), storage, group }
+}
+
+fn mount(served: &Served, alone: bool) -> Result<Mount> {
+    let is_url = served.url.contains("://");
+    let path = (!is_url).then(|| Path::new(&served.url).canonicalize());
+    let path = path.transpose().map_err(|e| {
+        Error::new(ErrorKind::NotFound, format!("{}: {e}", served.url))
+            .hint("serve a repository, or a directory of them")
+    })?;
+    let last = served.url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let base = path.as_deref().and_then(Path::file_name).map_or(last.to_owned(), |n| n.to_string_lossy().into_owned());
+    let named = Address::parse(served.name.as_deref().unwrap_or(&base))?.parts;
+    match path {
+        Some(path) if !is_repository(&path) => {
+            if !path.is_dir() {
+                return Err(Error::new(
+                    ErrorKind::Format,
+                    format!("{}: neither a repository nor a directory", served.url),
+                )
+                .hint("link a file into a repository first: icecore link FILE --into REPOSITORY"));
+            }
+            let parts = if alone && served.name.is_none() { Vec::new() } else { named };
+            Ok(Mount { parts, what: What::Directory(path, served.clone()) })
+        }
+        path => {
+            let url = path.map_or(served.url.clone(), |path| path.to_string_lossy().into_owned());
+            Ok(Mount { parts: named, what: What::Repository(storage(served, &url)) })
+        }
+    }
+}
+
+fn storage(served: &Served, url: &str) -> Storage {
+    Storage { url: url.to_owned(), options: served.options.clone(), allow_links: served.allow_links.clone() }
+}
+
+/// The layout of an Icechunk repository.
+fn is_repository(path: &Path) -> bool {
+    path.join("snapshots").is_dir() && (path.join("repo").is_file() || path.join("refs").is_dir())
+}
+
+fn directories(path: &Path) -> Result<Vec<(String, bool)>> {
+    let failed = |e: std::io::Error| Error::new(ErrorKind::Io, format!("a directory cannot be listed: {e}"));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') && !name.contains('@') && entry.path().is_dir() {
+            found.push((name, is_repository(&entry.path())));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,170 @@
+//! Open domains: one version of a repository each, looked up again when it may have moved on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use icecore::grid::{Error, ErrorKind, Result};
+use icecore::session::{self, Session};
+
+use super::address::{Address, NAME_RULE};
+use super::ids::{self, Collection, Ids};
+use super::mounts::{Entry, Found, Mounts};
+use crate::config::Limits;
+
+/// An open version of a repository.
+pub(crate) struct Domain {
+    /// As it was asked for, version included.
+    pub name: String,
+    pub session: Session,
+    pub ids: Ids,
+    /// The time of the commit, in seconds since 1970.
+    pub time: f64,
+    /// All objects as JSON: made once, on demand.
+    pub objects: OnceLock<Bytes>,
+}
+
+impl Domain {
+    /// The number of an object, from an id of this collection.
+    ///
+    /// # Errors
+    /// `invalid` for a malformed id, `not-found` for one of another domain.
+    pub fn object(&self, collection: Collection, id: &str) -> Result<usize> {
+        let wanted = collection.name();
+        if !ids::is_id(id) || id.chars().next() != wanted_letter(collection) {
+            return Err(Error::new(ErrorKind::Invalid, format!("{id:?} is not an id in {wanted}"))
+                .hint(format!("ids look like {} and come from links and from GET /?domain=…", self.ids.root())));
+        }
+        self.ids.number(id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("{id} is not an object of the domain {}", self.name))
+                .hint("follow the links from the root group of this domain")
+        })
+    }
+}
+
+fn wanted_letter(collection: Collection) -> Option<char> {
+    Some(match collection {
+        Collection::Groups => 'g',
+        Collection::Datasets => 'd',
+        Collection::Datatypes => 't',
+    })
+}
+
+#[derive(Default)]
+struct Slot {
+    domain: Mutex<Option<(Arc<Domain>, Instant)>>,
+}
+
+pub(crate) struct Domains {
+    mounts: Mounts,
+    open: Mutex<HashMap<String, (Arc<Slot>, u64)>>,
+    capacity: usize,
+    fresh: Duration,
+}
+
+impl Domains {
+    pub fn new(mounts: Mounts, limits: &Limits) -> Self {
+        Self { mounts, open: Mutex::default(), capacity: limits.domains.max(1), fresh: limits.fresh }
+    }
+
+    /// A domain that is open and was looked up a moment ago. Never waits.
+    pub fn known(&self, name: &str) -> Option<Arc<Domain>> {
+        let slot = lock(&self.open).get(name).map(|(slot, _)| Arc::clone(slot))?;
+        let state = slot.domain.try_lock().ok()?;
+        state.as_ref().filter(|(_, looked)| looked.elapsed() < self.fresh).map(|(domain, _)| Arc::clone(domain))
+    }
+
+    /// Opens a domain, or looks up whether its version has moved on. Blocks.
+    ///
+    /// # Errors
+    /// `invalid`, `not-found` (also for a folder); what opening a repository raises.
+    pub fn open(&self, name: &str) -> Result<Arc<Domain>> {
+        let address = Address::parse(name)?;
+        let slot = self.slot(name);
+        let mut state = lock(&slot.domain);
+        if let Some((domain, looked)) = state.as_mut() {
+            if looked.elapsed() >= self.fresh {
+                if let Some(moved) = moved(domain, address.version.as_deref())? {
+                    *domain = Arc::new(moved);
+                }
+                *looked = Instant::now();
+            }
+            return Ok(Arc::clone(domain));
+        }
+        match self.opened(name, &address) {
+            Ok(domain) => {
+                let domain = Arc::new(domain);
+                *state = Some((Arc::clone(&domain), Instant::now()));
+                Ok(domain)
+            }
+            Err(error) => {
+                // Names that lead nowhere take no room.
+                lock(&self.open).remove(name);
+                Err(error)
+            }
+        }
+    }
+
+    fn opened(&self, name: &str, address: &Address) -> Result<Domain> {
+        match self.mounts.find(address)? {
+            Found::Folder(_) => Err(Error::new(ErrorKind::NotFound, format!("{name} is a folder, not a repository"))
+                .hint(format!("GET /domains lists its members; {NAME_RULE}"))),
+            Found::Repository { name: served, storage, group } => {
+                let session = Session::open(&storage, address.version.as_deref(), session::Limits::default())?;
+                let session = if group == "/" { session } else { session.group(&group)? };
+                let unversioned = if group == "/" { served } else { format!("{served}{group}") };
+                domain(name, &unversioned, session)
+            }
+        }
+    }
+
+    /// The members of a folder; `None` for a repository.
+    ///
+    /// # Errors
+    /// `invalid`, `not-found`, `io`.
+    pub fn folder(&self, name: &str) -> Result<Option<Vec<Entry>>> {
+        match self.mounts.find(&Address::parse(name)?)? {
+            Found::Folder(members) => Ok(Some(members)),
+            Found::Repository { .. } => Ok(None),
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        lock(&self.open).len()
+    }
+
+    fn slot(&self, name: &str) -> Arc<Slot> {
+        let mut open = lock(&self.open);
+        let now = open.values().map(|(_, used)| *used).max().unwrap_or(0) + 1;
+        let entry = open.entry(name.to_owned()).or_default();
+        entry.1 = now;
+        let slot = Arc::clone(&entry.0);
+        while open.len() > self.capacity {
+            let oldest = open.iter().min_by_key(|(_, (_, used))| *used).map(|(name, _)| name.clone());
+            oldest.and_then(|name| open.remove(&name));
+        }
+        slot
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn domain(name: &str, unversioned: &str, session: Session) -> Result<Domain> {
+    let ids = Ids::new(unversioned, session.tree());
+    let time = session.commit()?.time_us as f64 / 1e6;
+    Ok(Domain { name: name.to_owned(), session, ids, time, objects: OnceLock::new() })
+}
+
+/// The domain at its branch's head, where that is another version by now.
+fn moved(domain: &Domain, version: Option<&str>) -> Result<Option<Domain>> {
+    let session = domain.session.at(version)?;
+    if session.snapshot_id() == domain.session.snapshot_id() {
+        return Ok(None);
+    }
+    let address = Address::parse(&domain.name)?;
+    let unversioned: String = address.parts.iter().chain(&address.group).map(|part| format!("/{part}")).collect();
+    self::domain(&domain.name, &unversioned, session).map(Some)
+}

@@ -1,0 +1,118 @@
+//! Errors as answers: a status, a reason phrase, and a JSON body with kind, message and hint.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hyper::ext::ReasonPhrase;
+use icecore::grid::{Error, ErrorKind};
+use serde_json::json;
+
+/// The longest reason phrase; some clients show nothing else of an error.
+const LONGEST_REASON: usize = 160;
+
+/// An error on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: StatusCode,
+    error: Error,
+}
+
+pub(crate) type Answer<T = Response> = std::result::Result<T, Failure>;
+
+impl Failure {
+    pub fn new(status: StatusCode, error: Error) -> Self {
+        Self { status, error }
+    }
+
+    /// A request that is wrong in itself.
+    pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Invalid, message).hint(hint).into()
+    }
+
+    pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Error::new(ErrorKind::NotFound, message).hint(hint).into()
+    }
+
+    pub fn too_large(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(ErrorKind::Memory, message).hint(hint))
+    }
+
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Error::new(ErrorKind::Memory, message).hint("try again in a second"))
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.error.kind, self.error.message)
+    }
+}
+
+/// Clients repeat requests that fail with 500, 502, 503 or 504: only a failure that may pass gets one of these.
+fn status(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::Exists | ErrorKind::Conflict | ErrorKind::SourceChanged | ErrorKind::SourceMissing => {
+            StatusCode::CONFLICT
+        }
+        ErrorKind::Selection | ErrorKind::Mismatch | ErrorKind::Dtype | ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+        ErrorKind::LinkNotAllowed | ErrorKind::ReadOnly | ErrorKind::Permission => StatusCode::FORBIDDEN,
+        ErrorKind::Memory => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorKind::Codec | ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Unsupported => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        ErrorKind::Io | ErrorKind::Network | ErrorKind::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { status: status(error.kind), error }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let Self { status, error } = self;
+        let body = json!({
+            "status": status.as_u16(),
+            "kind": error.kind.code(),
+            "message": error.message,
+            "hint": error.hint,
+        });
+        let mut answer = (status, body.to_string()).into_response();
+        let headers = answer.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if let Some(reason) = reason(&error.message) {
+            answer.extensions_mut().insert(reason);
+        }
+        answer
+    }
+}
+
+fn reason(message: &str) -> Option<ReasonPhrase> {
+    let plain = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
+    let text: String = message.chars().take(LONGEST_REASON).map(plain).collect();
+    ReasonPhrase::try_from(text.into_bytes()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permanent_errors_are_not_repeated_by_clients() {
+        for kind in [ErrorKind::Corrupt, ErrorKind::SourceMissing, ErrorKind::Unsupported, ErrorKind::Codec] {
+            assert!(status(kind).is_client_error(), "{kind}");
+        }
+        assert_eq!(status(ErrorKind::Network), StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[test]
+    fn the_reason_is_one_line_of_ascii() {
+        assert_eq!(reason("no domain /é\r\nX: y").unwrap().as_bytes(), b"no domain /???X: y");
+    }
+}

@@ -1,0 +1,38 @@
+//! What the service is.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::reply::plain;
+use crate::app::App;
+
+/// The version of HSDS whose API this is; clients look at it.
+const HSDS: &str = "1.0.2";
+
+fn about(app: &App) -> Value {
+    json!({
+        "start_time": app.started as u64,
+        "state": "READY",
+        "hsds_version": HSDS,
+        "name": "icecore",
+        "greeting": "icecore serves Zarr v3 repositories as HDF5",
+        "about": format!("icecore {}, read-only", env!("CARGO_PKG_VERSION")),
+        "node_count": 1,
+        "dn_urls": [],
+        "dn_ids": [],
+        "username": "anonymous",
+        "isadmin": false,
+    })
+}
+
+pub(super) async fn get(State(app): State<App>) -> Response {
+    plain(about(&app).to_string())
+}
+
+/// The same, with what a monitor asks a node for.
+pub(super) async fn info(State(app): State<App>) -> Response {
+    let mut body = about(&app);
+    body["node"] = json!({"id": "icecore", "type": "sn", "state": "READY", "start_time": app.started as u64});
+    plain(body.to_string())
+}

@@ -1,0 +1,115 @@
+//! Attributes of an object, all or by name.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+
+use super::attributes::{Attribute, attributes};
+use super::collection;
+use super::folders::matches;
+use super::object::node;
+use super::reply;
+use super::translate::Dataset;
+use crate::app::App;
+use crate::domains::Domain;
+use crate::error::{Answer, Failure};
+use crate::params::Params;
+
+fn of(domain: &Domain, kind: &str, id: &str) -> Answer<Vec<(String, Attribute)>> {
+    let node = node(domain, domain.object(collection(kind)?, id)?)?;
+    let mut found = match node.is_array {
+        true => Dataset::open(domain, node)?.attributes(),
+        false => attributes(&domain.session.document(node)?, None),
+    };
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
+}
+
+fn item(domain: &Domain, name: &str, attribute: &Attribute, with_value: bool) -> Value {
+    let mut item = attribute.json(domain.time);
+    item["name"] = json!(name);
+    if let (false, Some(item)) = (with_value, item.as_object_mut()) {
+        item.remove("value");
+    }
+    item
+}
+
+async fn answer(
+    app: App,
+    params: Params,
+    work: impl FnOnce(&Arc<Domain>, &Params) -> Answer + Send + 'static,
+) -> Answer {
+    let domain = app.domain(&params).await?;
+    app.blocking(move || work(&domain, &params)).await
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    Path((kind, id)): Path<(String, String)>,
+    headers: HeaderMap,
+    params: Params,
+) -> Answer {
+    answer(app, params, move |domain, params| {
+        reply::versioned(&headers, domain, || {
+            let mut found = of(domain, &kind, &id)?;
+            if let Some(pattern) = params.get("pattern").filter(|pattern| !pattern.is_empty()) {
+                found.retain(|(name, _)| matches(pattern, name));
+            }
+            if let Some(names) = params.get("attr_names") {
+                let separator = params.get("separator").unwrap_or("/");
+                found.retain(|(name, _)| names.split(separator).any(|wanted| wanted == name));
+            }
+            let page = params.page(found.iter().collect(), |(name, _)| name.as_str())?;
+            let with_value = params.flag("includedata");
+            let list: Vec<Value> = page.iter().map(|(name, each)| item(domain, name, each, with_value)).collect();
+            Ok(json!({"attributes": list, "hrefs": []}))
+        })
+    })
+    .await
+}
+
+pub(super) async fn one(
+    State(app): State<App>,
+    Path((kind, id, name)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    params: Params,
+) -> Answer {
+    answer(app, params, move |domain, params| {
+        reply::versioned(&headers, domain, || {
+            let found = of(domain, &kind, &id)?.into_iter().find(|(each, _)| *each == name);
+            let (_, attribute) = found.ok_or_else(|| {
+                let hint = format!("GET /{kind}/{id}/attributes lists them");
+                Failure::missing(format!("the object has no attribute {name:?}"), hint)
+            })?;
+            let with_value = params.get("includedata").is_none() || params.flag("includedata");
+            let mut item = item(domain, &name, &attribute, with_value);
+            item["lastModified"] = json!(domain.time);
+            item["hrefs"] = json!([]);
+            Ok(item)
+        })
+    })
+    .await
+}
+
+/// The attributes named in `{"attr_names": [...]}`.
+pub(super) async fn named(
+    State(app): State<App>,
+    Path((kind, id)): Path<(String, String)>,
+    params: Params,
+    body: Bytes,
+) -> Answer {
+    answer(app, params, move |domain, params| {
+        let body = reply::json_body(&body)?;
+        let names = body.get("attr_names").and_then(Value::as_array);
+        let names: Option<Vec<&str>> = names.map(|names| names.iter().filter_map(Value::as_str).collect());
+        let mut found = of(domain, &kind, &id)?;
+        found.retain(|(name, _)| names.as_ref().is_none_or(|names| names.contains(&name.as_str())));
+        let with_value = params.get("includedata").is_none() || params.flag("includedata");
+        let list: Vec<Value> = found.iter().map(|(name, each)| item(domain, name, each, with_value)).collect();
+        Ok(reply::plain(json!({"attributes": list, "hrefs": []}).to_string()))
+    })
+    .await
+}

@@ -1,0 +1,100 @@
+//! Folders: lists of domains and folders.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::reply::plain;
+use crate::app::{App, Shared};
+use crate::domains::Entry;
+use crate::error::Answer;
+use crate::params::Params;
+
+/// The members of a folder; of a repository: itself.
+pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Response> {
+    let shared = Arc::clone(&app);
+    app.blocking(move || {
+        let name = params.domain();
+        let Some(members) = shared.domains.folder(name)? else {
+            let item = described(&shared, name.trim_end_matches('/'), true, true)?;
+            return Ok(plain(json!({"domains": [item], "hrefs": []}).to_string()));
+        };
+        let pattern = params.get("pattern").filter(|pattern| !pattern.is_empty());
+        let prefix = name.trim_end_matches('/');
+        let named: Vec<(String, Entry)> =
+            members.into_iter().map(|entry| (format!("{prefix}/{}", entry.name), entry)).collect();
+        let wanted = named.iter().filter(|(_, entry)| pattern.is_none_or(|pattern| matches(pattern, &entry.name)));
+        let page = params.page(wanted.collect(), |(name, _)| name.as_str())?;
+        let verbose = params.flag("verbose");
+        let list: Answer<Vec<Value>> =
+            page.into_iter().map(|(name, entry)| described(&shared, name, entry.is_repository, verbose)).collect();
+        Ok(plain(json!({"domains": list?, "hrefs": []}).to_string()))
+    })
+    .await
+}
+
+fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> Answer<Value> {
+    if !is_repository {
+        return Ok(
+            json!({"name": name, "class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started}),
+        );
+    }
+    let mut item = json!({"name": name, "class": "domain", "owner": "icecore"});
+    if verbose {
+        // One repository that cannot be opened must not hide the others.
+        match app.domains.open(name) {
+            Ok(domain) => {
+                item["root"] = json!(domain.ids.root());
+                item["created"] = json!(domain.time);
+                item["lastModified"] = json!(domain.time);
+            }
+            Err(error) => item["error"] = json!(error.message),
+        }
+    }
+    Ok(item)
+}
+
+/// Shell patterns with `*` and `?`.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n, mut back) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                back = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || name.get(n) == Some(c) => (p, n) = (p + 1, n + 1),
+            _ => match back {
+                Some((star, from)) => {
+                    back = Some((star, from + 1));
+                    (p, n) = (star + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.iter().skip(p).all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, hit) in [
+            ("*", "a", true),
+            ("a*c", "abbc", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*.h5", "x.h5", true),
+            ("*.h5", "x.h", false),
+            ("", "", true),
+        ] {
+            assert_eq!(matches(pattern, name), hit, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Queries: the elements for which a condition is true.
+//!
+//! The grammar is HSDS's (`_ > 1.0 AND _ < 2.0`, `field("t") == b'x'`, `symbol IN (AAPL, EBAY)`); `clause` turns it into a
+//! where-clause, which is evaluated block by block. As in SQL, comparisons with NaN are never true.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use icecore::chunk::DType;
+use icecore::grid::Result;
+use icecore::session::{Pick, Picks, Values};
+use icecore_where::{ColumnType, Filter, Rows, Values as Column};
+use serde_json::json;
+
+use super::clause::where_clause;
+use super::nest::Nest;
+use super::object::opened;
+use super::reply::plain;
+use super::select::{Reading, wants_bytes};
+use super::value;
+use crate::app::App;
+use crate::error::{Answer, Failure};
+use crate::params::Params;
+
+/// What a query found.
+struct Hits {
+    /// Places in the dataset.
+    indices: Vec<Vec<u64>>,
+    /// The elements' bytes, and what they point to.
+    parts: Vec<Values>,
+}
+
+pub(super) async fn indices(State(app): State<App>, Path(id): Path<String>, params: Params) -> Answer {
+    let clause = params.get("query").map(str::to_owned);
+    let clause = clause.ok_or_else(|| Failure::invalid("there is no query", "give one: ?query=_ > 100"))?;
+    let (domain, dataset) = opened(&app, &id, &params).await?;
+    let reading = Reading::new(Arc::clone(&app), domain, dataset, &params)?;
+    let picks = reading.picks(params.get("select"))?;
+    let limit = params.number("limit")?;
+    app.blocking(move || {
+        let hits = hits(&reading, &picks, &clause, limit)?;
+        Ok(plain(json!({"indices": hits.indices, "hrefs": []}).to_string()))
+    })
+    .await
+}
+
+/// The elements that a query finds.
+pub(super) async fn elements(
+    reading: Reading,
+    picks: Picks,
+    clause: String,
+    headers: &HeaderMap,
+    params: &Params,
+) -> Answer {
+    let (limit, as_bytes) = (params.number("limit")?, wants_bytes(headers));
+    let app = Arc::clone(&reading.app);
+    app.blocking(move || {
+        let hits = hits(&reading, &picks, &clause, limit)?;
+        if as_bytes {
+            let mut out = Vec::new();
+            for part in hits.parts {
+                out.extend_from_slice(&reading.encoded(reading.narrowed(part)?)?);
+            }
+            return Ok(value::binary(out));
+        }
+        let mut nest = Nest::new(&[hits.indices.len() as u64]);
+        let mut out = String::from("{\"value\":");
+        if hits.indices.is_empty() {
+            out.push_str("[]");
+        }
+        for part in hits.parts {
+            value::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
+        }
+        out.push_str(&format!(",\"index\":{},\"hrefs\":[]}}", json!(hits.indices)));
+        Ok(value::json(out))
+    })
+    .await
+}
+
+fn hits(reading: &Reading, picks: &Picks, clause: &str, limit: Option<u64>) -> Answer<Hits> {
+    let view = &reading.dataset.view;
+    let meta = view.meta();
+    if meta.shape.is_empty() {
+        return Err(Failure::invalid("a dataset of a single element cannot be queried", "GET its value"));
+    }
+    let columns = columns(&meta.dtype);
+    let filter = icecore_where::filter(&where_clause(clause, &columns)?, &columns)?;
+    let most = reading.app.config.limits.points;
+    let wanted = limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+    let mut found = Hits { indices: Vec::new(), parts: Vec::new() };
+    for part in picks.blocks(view.grid(), meta.dtype.size(), reading.domain.session.limits()) {
+        let left = wanted - found.indices.len() as u64;
+        if left == 0 {
+            break;
+        }
+        let values = reading.whole(&part.selection()?)?;
+        let mut rows = Vec::new();
+        matching(&filter, &columns, &values, &mut rows)?;
+        rows.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+        found.indices.extend(rows.iter().map(|row| place(&part, u64::from(*row))));
+        if found.indices.len() as u64 > most {
+            return Err(Failure::too_large(
+                format!("the query finds more than {most} elements"),
+                "narrow it, select a part of the dataset, or give a Limit",
+            ));
+        }
+        if !rows.is_empty() {
+            found.parts.push(values.taken(&rows));
+        }
+    }
+    Ok(found)
+}
+
+/// The columns that a query may name: `_`, or the fields of a record.
+fn columns(dtype: &DType) -> Vec<ColumnType> {
+    let column = |name: &str, dtype: &DType| ColumnType { name: name.to_owned(), dtype: dtype.clone(), epoch: None };
+    match dtype {
+        DType::Struct(fields) => fields.iter().map(|(name, field)| column(name, field)).collect(),
+        other => vec![column("_", other)],
+    }
+}
+
+/// The numbers of the elements for which the filter is true.
+fn matching(filter: &Filter, columns: &[ColumnType], values: &Values, rows: &mut Vec<u32>) -> Result<()> {
+    let record = values.dtype.size();
+    let is_record = matches!(values.dtype, DType::Struct(_));
+    let mut at = 0;
+    let mut bytes: Vec<Option<Cow<'_, [u8]>>> = Vec::new();
+    for (number, column) in columns.iter().enumerate() {
+        let place = at..at + column.dtype.size();
+        at = place.end;
+        bytes.push(filter.columns.contains(&number).then(|| match is_record {
+            false => Cow::Borrowed(values.bytes.as_slice()),
+            true => {
+                let records = values.bytes.chunks_exact(record.max(1));
+                Cow::Owned(records.flat_map(|each| each.get(place.clone()).unwrap_or_default()).copied().collect())
+            }
+        }));
+    }
+    let held: Vec<Option<Column<'_>>> = columns
+        .iter()
+        .zip(&bytes)
+        .map(|(column, bytes)| {
+            let bytes = bytes.as_deref()?;
+            Some(Column { dtype: &column.dtype, bytes, nulls: &[], blobs: values.blobs() })
+        })
+        .collect();
+    filter.hits(&Rows { count: values.len(), columns: &held }, rows)
+}
+
+/// Where the element of a number lies in the dataset.
+fn place(picks: &Picks, number: u64) -> Vec<u64> {
+    let mut rest = number;
+    let mut place: Vec<u64> = Vec::with_capacity(picks.axes.len());
+    for pick in picks.axes.iter().rev() {
+        let count = pick.count().max(1);
+        let at = rest % count;
+        rest /= count;
+        place.push(match pick {
+            Pick::Range { start, step, .. } => start + at * step,
+            Pick::List(values) => values.get(at as usize).copied().unwrap_or(0),
+        });
+    }
+    place.reverse();
+    place
+}

@@ -1,0 +1,130 @@
+//! What a request for elements asks for: selection, fields, form; and reading it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use icecore::chunk::DType;
+use icecore::grid::{Error, ErrorKind, Result, Selection};
+use icecore::session::{Picks, Values};
+
+use super::text::NotFinite;
+use super::translate::Dataset;
+use super::types::H5Type;
+use super::wire;
+use crate::app::App;
+use crate::domains::Domain;
+use crate::error::Answer;
+use crate::params::Params;
+
+/// A dataset that is read for a request.
+pub(super) struct Reading {
+    pub app: App,
+    pub domain: Arc<Domain>,
+    pub dataset: Dataset,
+    /// Numbers of the fields of a record that are wanted; `None`: all.
+    fields: Option<Vec<usize>>,
+    pub not_finite: NotFinite,
+}
+
+/// Does the client want bytes? As HSDS decides it: the header has to say so and nothing else.
+pub(super) fn wants_bytes(headers: &HeaderMap) -> bool {
+    headers.get(header::ACCEPT).is_some_and(|value| value.as_bytes() == b"application/octet-stream")
+}
+
+impl Reading {
+    pub fn new(app: App, domain: Arc<Domain>, dataset: Dataset, params: &Params) -> Answer<Self> {
+        let names = params.get("fields").filter(|fields| !fields.is_empty());
+        let fields = names.map(|names| fields(&dataset.h5, names)).transpose()?;
+        let not_finite = if params.flag("ignore_nan") { NotFinite::Null } else { NotFinite::Words };
+        Ok(Self { app, domain, dataset, fields, not_finite })
+    }
+
+    /// The selection of a request: the whole dataset without one.
+    pub fn picks(&self, select: Option<&str>) -> Result<Picks> {
+        let meta = self.dataset.view.meta();
+        match select.map(str::trim).filter(|text| !text.is_empty()) {
+            Some(text) => Picks::parse(text, &meta.shape, &meta.dims),
+            None => Ok(Picks::all(&meta.shape)),
+        }
+    }
+
+    /// The type of the elements that are sent.
+    pub fn h5(&self) -> H5Type {
+        match (&self.dataset.h5, &self.fields) {
+            (H5Type::Compound(all), Some(wanted)) => {
+                H5Type::Compound(wanted.iter().filter_map(|number| all.get(*number).cloned()).collect())
+            }
+            (whole, _) => whole.clone(),
+        }
+    }
+
+    /// Bytes of the whole answer, where elements are of one size.
+    pub fn length(&self, elements: u64) -> Option<u64> {
+        let h5 = self.h5();
+        h5.is_plain().then(|| elements.checked_mul(h5.size() as u64)).flatten()
+    }
+
+    /// Elements of a selection, all fields.
+    pub fn whole(&self, selection: &Selection) -> Result<Values> {
+        let begun = Instant::now();
+        let view = &self.dataset.view;
+        let (values, report) = self.domain.session.read_into(view, selection, self.app.buffers.take(), None)?;
+        let metrics = &self.app.metrics;
+        metrics.blocks.fetch_add(1, Ordering::Relaxed);
+        metrics.value_bytes.fetch_add(values.bytes.len() as u64, Ordering::Relaxed);
+        metrics.fetched_bytes.fetch_add(report.bytes_fetched, Ordering::Relaxed);
+        metrics.chunks.fetch_add(report.chunks, Ordering::Relaxed);
+        metrics.read_micros.fetch_add(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
+        Ok(values)
+    }
+
+    /// The wanted fields of elements.
+    pub fn narrowed(&self, values: Values) -> Result<Values> {
+        match (&self.dataset.h5, &self.fields) {
+            (H5Type::Compound(_), Some(wanted)) => project(&values, wanted),
+            _ => Ok(values),
+        }
+    }
+
+    /// Elements as bytes of the API.
+    pub fn encoded(&self, values: Values) -> Result<Bytes> {
+        let bytes = wire::bytes(values, &self.h5(), self.dataset.big)?;
+        Ok(self.app.buffers.lend(bytes))
+    }
+}
+
+fn fields(h5: &H5Type, names: &str) -> Result<Vec<usize>> {
+    let H5Type::Compound(all) = h5 else {
+        return Err(Error::new(ErrorKind::Invalid, format!("fields={names}: the elements are not records"))
+            .hint("leave out `fields` for this dataset"));
+    };
+    let known: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let number = |name: &str| {
+        known.iter().position(|each| *each == name).ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("the records have no field {name:?}"))
+                .hint(format!("the fields are {}", known.join(", ")))
+        })
+    };
+    names.split(':').map(number).collect()
+}
+
+/// Records with some of their fields.
+fn project(values: &Values, wanted: &[usize]) -> Result<Values> {
+    let DType::Struct(all) = &values.dtype else { return Err(Error::new(ErrorKind::Internal, "not records")) };
+    let mut at = 0;
+    let mut places = Vec::new();
+    for (_, field) in all {
+        places.push(at..at + field.size());
+        at += field.size();
+    }
+    let places: Vec<_> = wanted.iter().filter_map(|number| places.get(*number).cloned()).collect();
+    let kept = DType::Struct(wanted.iter().filter_map(|number| all.get(*number).cloned()).collect());
+    let mut bytes = Vec::with_capacity(values.len() * kept.size());
+    for record in values.bytes.chunks_exact(at.max(1)) {
+        places.iter().for_each(|place| bytes.extend_from_slice(record.get(place.clone()).unwrap_or_default()));
+    }
+    Ok(Values::fixed(kept, bytes))
+}

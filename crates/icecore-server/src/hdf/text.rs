@@ -1,0 +1,184 @@
+//! Elements as JSON text of the HDF REST API: nested lists; NaN and infinities as bare words, or null.
+
+use std::fmt::Write;
+
+use icecore::chunk::half::f16;
+use icecore::grid::Result;
+use icecore::session::Values;
+
+use super::types::H5Type;
+use super::wire::utf8;
+
+/// How numbers that JSON lacks are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum NotFinite {
+    /// `NaN`, `Infinity`: what HSDS sends and Python reads.
+    Words,
+    Null,
+}
+
+type Each<'a> = dyn FnMut(&[u8], &mut String) -> Result<()> + 'a;
+
+fn lists(
+    elements: &mut std::slice::ChunksExact<'_, u8>,
+    each: &mut Each<'_>,
+    shape: &[u64],
+    out: &mut String,
+) -> Result<()> {
+    let Some((count, inner)) = shape.split_first() else {
+        return elements.next().map_or(Ok(()), |element| each(element, out));
+    };
+    out.push('[');
+    for i in 0..*count {
+        if i > 0 {
+            out.push(',');
+        }
+        lists(elements, each, inner, out)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// One element.
+pub(crate) fn one(element: &[u8], h5: &H5Type, values: &Values, not_finite: NotFinite, out: &mut String) -> Result<()> {
+    match h5 {
+        H5Type::Integer { size, signed } | H5Type::Enum { size, signed, .. } => {
+            let _ = write!(out, "{}", integer(element, *size, *signed));
+        }
+        H5Type::Float { size } => float(element, *size, not_finite, out),
+        H5Type::Bool => out.push_str(if element.first() == Some(&0) { "false" } else { "true" }),
+        H5Type::Complex { size } => {
+            let (real, imaginary) = element.split_at((*size).min(element.len()));
+            out.push('[');
+            float(real, *size, not_finite, out);
+            out.push(',');
+            float(imaginary, *size, not_finite, out);
+            out.push(']');
+        }
+        H5Type::Fixed(_) => {
+            let end = element.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+            string(&decoded(element.get(..end).unwrap_or_default()), out);
+        }
+        H5Type::Utf32(_) => string(&utf8(element), out),
+        H5Type::Text => string(&decoded(values.resolve(element)?), out),
+        H5Type::Bytes => {
+            let bytes: Vec<String> = values.resolve(element)?.iter().map(u8::to_string).collect();
+            let _ = write!(out, "[{}]", bytes.join(","));
+        }
+        H5Type::Opaque(_) => string(&base64(element), out),
+        H5Type::Compound(fields) => {
+            out.push('[');
+            let mut rest = element;
+            for (number, (_, field)) in fields.iter().enumerate() {
+                let (part, behind) = rest.split_at(field.size().min(rest.len()));
+                if number > 0 {
+                    out.push(',');
+                }
+                one(part, field, values, not_finite, out)?;
+                rest = behind;
+            }
+            out.push(']');
+        }
+        H5Type::Array { base, dims } => {
+            let mut parts = element.chunks_exact(base.size().max(1));
+            lists(&mut parts, &mut |part, out| one(part, base, values, not_finite, out), dims, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// UTF-8 where it is, Latin-1 where it is not.
+fn decoded(bytes: &[u8]) -> String {
+    std::str::from_utf8(bytes).map_or_else(|_| bytes.iter().map(|b| char::from(*b)).collect(), str::to_owned)
+}
+
+fn string(text: &str, out: &mut String) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}
+
+pub(crate) fn integer(element: &[u8], size: usize, signed: bool) -> i128 {
+    let mut wide = [0_u8; 8];
+    for (to, from) in wide.iter_mut().zip(element.iter().take(size.min(8))) {
+        *to = *from;
+    }
+    if cfg!(target_endian = "big") {
+        wide.rotate_right(8 - size.min(8));
+    }
+    let value = u64::from_ne_bytes(wide);
+    if !signed {
+        return i128::from(value);
+    }
+    let shift = 64 - 8 * size.clamp(1, 8) as u32;
+    i128::from(((value << shift) as i64) >> shift)
+}
+
+fn float(element: &[u8], size: usize, not_finite: NotFinite, out: &mut String) {
+    let first = |n: usize| element.get(..n);
+    let value = match size {
+        2 => first(2).and_then(|b| b.try_into().ok()).map(|b| f64::from(f16::from_ne_bytes(b))),
+        4 => {
+            // Printed as the 32-bit number it is: the shortest text that reads back as it.
+            let value = first(4).and_then(|b| b.try_into().ok()).map(f32::from_ne_bytes).unwrap_or(f32::NAN);
+            if value.is_finite() {
+                let _ = write!(out, "{value:?}");
+                return;
+            }
+            Some(f64::from(value))
+        }
+        _ => first(8).and_then(|b| b.try_into().ok()).map(f64::from_ne_bytes),
+    };
+    match value.unwrap_or(f64::NAN) {
+        value if value.is_finite() => {
+            let _ = write!(out, "{value:?}");
+        }
+        _ if not_finite == NotFinite::Null => out.push_str("null"),
+        value if value.is_nan() => out.push_str("NaN"),
+        value => out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" }),
+    }
+}
+
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let word = (0..3).fold(0_u32, |word, at| word << 8 | u32::from(group.get(at).copied().unwrap_or(0)));
+        for at in 0..4 {
+            let letter = LETTERS.get((word >> (18 - 6 * at) & 63) as usize).copied().unwrap_or(b'=');
+            out.push(if at <= group.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_keep_their_sign() {
+        assert_eq!(integer(&(-5_i16).to_ne_bytes(), 2, true), -5);
+        assert_eq!(integer(&65_531_u16.to_ne_bytes(), 2, false), 65_531);
+        assert_eq!(integer(&u64::MAX.to_ne_bytes(), 8, false), i128::from(u64::MAX));
+        assert_eq!(integer(&i64::MIN.to_ne_bytes(), 8, true), i128::from(i64::MIN));
+    }
+
+    #[test]
+    fn floats_and_words() {
+        let text = |value: f64, mode| {
+            let mut out = String::new();
+            float(&value.to_ne_bytes(), 8, mode, &mut out);
+            out
+        };
+        assert_eq!(text(0.1, NotFinite::Words), "0.1");
+        assert_eq!(text(f64::NAN, NotFinite::Words), "NaN");
+        assert_eq!(text(f64::NEG_INFINITY, NotFinite::Words), "-Infinity");
+        assert_eq!(text(f64::INFINITY, NotFinite::Null), "null");
+    }
+
+    #[test]
+    fn base64_of_all_lengths() {
+        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+}

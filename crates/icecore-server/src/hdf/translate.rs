@@ -1,0 +1,88 @@
+//! One array as an HDF5 dataset: its type, shape and the attributes that come with it.
+
+use std::sync::Arc;
+
+use icecore::chunk::DType;
+use icecore::grid::Result;
+use icecore::read::ArrayView;
+use icecore::session::Node;
+use serde_json::{Map, Value, json};
+
+use super::attributes::{Attribute, attributes, own};
+use super::layout;
+use super::types::H5Type;
+use crate::domains::Domain;
+
+/// A dataset.
+pub(super) struct Dataset {
+    pub view: Arc<ArrayView>,
+    pub h5: H5Type,
+    pub big: bool,
+    document: Map<String, Value>,
+}
+
+impl Dataset {
+    pub fn open(domain: &Domain, node: &Node) -> Result<Self> {
+        let view = domain.session.array(&node.path)?;
+        let document = domain.session.document(node)?;
+        let stored = document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default();
+        let h5 = H5Type::of(&view.meta().dtype, &stored, &own(&document));
+        let big = layout::is_big(view.meta());
+        Ok(Self { view, h5, big, document })
+    }
+
+    pub fn kind(&self) -> Value {
+        self.h5.json(self.big)
+    }
+
+    /// The dataspace; an axis that grows has no upper limit, which is 0 in this API.
+    pub fn shape(&self) -> Value {
+        let shape = &self.view.meta().shape;
+        if shape.is_empty() {
+            return json!({"class": "H5S_SCALAR"});
+        }
+        let own = own(&self.document);
+        let unlimited: Vec<u64> =
+            own.get("unlimited").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_u64).collect();
+        let limit = |(axis, len): (u64, &u64)| if unlimited.contains(&axis) { 0 } else { *len };
+        let limits: Vec<u64> = (0..).zip(shape).map(limit).collect();
+        json!({"class": "H5S_SIMPLE", "dims": shape, "maxdims": limits})
+    }
+
+    pub fn properties(&self) -> Value {
+        layout::properties(&self.view, &self.h5)
+    }
+
+    /// The attributes; times in counts say their unit, as HDF5 has no type for them.
+    pub fn attributes(&self) -> Vec<(String, Attribute)> {
+        let mut found = attributes(&self.document, Some(&self.h5));
+        let units = units(&self.view.meta().dtype);
+        if let (Some(units), false) = (units, found.iter().any(|(name, _)| name == "units")) {
+            let text = json!({"attributes": {"units": units}});
+            found.extend(text.as_object().map(|document| attributes(document, None)).unwrap_or_default());
+        }
+        found
+    }
+}
+
+fn units(dtype: &DType) -> Option<String> {
+    let (unit, scale, since) = match dtype {
+        DType::DateTime64 { unit, scale } => (unit, scale, " since 1970-01-01"),
+        DType::TimeDelta64 { unit, scale } => (unit, scale, ""),
+        _ => return None,
+    };
+    let name = match unit.as_str() {
+        "ns" => "nanoseconds",
+        "us" => "microseconds",
+        "ms" => "milliseconds",
+        "s" => "seconds",
+        "m" => "minutes",
+        "h" => "hours",
+        "D" => "days",
+        "W" => "weeks",
+        "M" => "months",
+        "Y" => "years",
+        other => other,
+    };
+    Some(if *scale == 1 { format!("{name}{since}") } else { format!("{scale} {name}{since}") })
+}

@@ -1,0 +1,121 @@
+//! Elements of a dataset: bytes or JSON, by selection, streamed in blocks.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use icecore::grid::Result;
+use icecore::session::{Picks, Values};
+
+use super::nest::{Nest, empty};
+use super::object::opened;
+use super::query;
+use super::select::{Reading, wants_bytes};
+use super::text;
+use crate::app::App;
+use crate::error::{Answer, Failure};
+use crate::params::Params;
+use crate::stream::{self, Blocks};
+use crate::{domains::Domain, etag};
+
+/// Elements of text in one block of JSON.
+const TEXT_BLOCK: usize = 1 << 20;
+
+pub(super) async fn get(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, params: Params) -> Answer {
+    let (domain, dataset) = opened(&app, &id, &params).await?;
+    let tag = tag(&domain, &headers);
+    if let Some(same) = etag::unchanged(&headers, &tag) {
+        return Ok(same);
+    }
+    let reading = Reading::new(Arc::clone(&app), domain, dataset, &params)?;
+    let picks = reading.picks(params.get("select"))?;
+    let answer = match params.get("query") {
+        Some(clause) => query::elements(reading, picks, clause.to_owned(), &headers, &params).await?,
+        None => values(reading, picks, &headers, &params).await?,
+    };
+    Ok(etag::with(answer, &tag))
+}
+
+fn tag(domain: &Domain, headers: &HeaderMap) -> String {
+    etag::tag(domain.session.snapshot_id(), if wants_bytes(headers) { "bytes" } else { "json" })
+}
+
+/// The elements of a selection in the form that the client wants.
+pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, params: &Params) -> Answer {
+    let app = Arc::clone(&reading.app);
+    if wants_bytes(headers) {
+        let length = reading.length(picks.len());
+        return Ok(binary(stream::body(&app, bytes(reading, picks), length).await?));
+    }
+    let limit = app.config.limits.json_elements;
+    if picks.len() > limit {
+        return Err(Failure::too_large(
+            format!("{} elements as JSON; at most {limit} are sent", picks.len()),
+            "ask with Accept: application/octet-stream, or select less",
+        ));
+    }
+    let reduce = params.flag("reduce_dim");
+    Ok(json(stream::body(&app, texts(reading, picks, reduce), None).await?))
+}
+
+pub(super) fn binary(body: impl IntoResponse) -> Response {
+    typed(body, "application/octet-stream")
+}
+
+pub(super) fn json(body: impl IntoResponse) -> Response {
+    typed(body, "application/json")
+}
+
+fn typed(body: impl IntoResponse, kind: &'static str) -> Response {
+    let mut answer = body.into_response();
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+/// The blocks of a selection.
+fn blocks(reading: &Reading, picks: &Picks) -> Vec<Picks> {
+    let view = &reading.dataset.view;
+    picks.blocks(view.grid(), view.meta().dtype.size(), reading.domain.session.limits()).collect()
+}
+
+fn bytes(reading: Reading, picks: Picks) -> Blocks {
+    let parts = blocks(&reading, &picks).into_iter();
+    Box::new(parts.map(move |part| Ok(encoded(&reading, &part)?)))
+}
+
+fn encoded(reading: &Reading, part: &Picks) -> Result<Bytes> {
+    let values = reading.whole(&part.selection()?)?;
+    reading.encoded(reading.narrowed(values)?)
+}
+
+fn texts(reading: Reading, picks: Picks, reduce: bool) -> Blocks {
+    let kept = picks.out_shape().into_iter().zip(&picks.reduced).filter(|(_, reduced)| !(reduce && **reduced));
+    let shape: Vec<u64> = kept.map(|(count, _)| count).collect();
+    let mut nest = Nest::new(&shape);
+    let mut begun = String::from("{\"status\":200,\"value\":");
+    if shape.contains(&0) {
+        empty(&shape, &mut begun);
+    }
+    let parts = blocks(&reading, &picks).into_iter();
+    let middle = parts.map(move |part| {
+        let values = reading.narrowed(reading.whole(&part.selection()?)?)?;
+        let mut out = String::with_capacity(TEXT_BLOCK.min(8 * values.bytes.len() + 2));
+        elements(&reading, &values, &mut nest, &mut out)?;
+        Ok(Bytes::from(out))
+    });
+    let (begun, ended) = (Bytes::from(begun), Bytes::from_static(b",\"hrefs\":[]}"));
+    Box::new(std::iter::once(Ok(begun)).chain(middle).chain(std::iter::once(Ok(ended))))
+}
+
+/// Elements at their places in nested lists.
+pub(super) fn elements(reading: &Reading, values: &Values, nest: &mut Nest, out: &mut String) -> Result<()> {
+    let h5 = reading.h5();
+    for element in values.bytes.chunks_exact(h5.size().max(1)) {
+        nest.open(out);
+        text::one(element, &h5, values, reading.not_finite, out)?;
+        nest.close(out);
+    }
+    Ok(())
+}

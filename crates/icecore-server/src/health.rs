@@ -1,0 +1,72 @@
+//! Health and metrics. Health means that a chunk was read just now, not that the process runs.
+
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use icecore::grid::{Error, ErrorKind, Result};
+use icecore::session::{Pick, Picks};
+use serde_json::{Value, json};
+
+use crate::app::{App, Shared};
+use crate::error::Answer;
+use crate::hdf;
+
+pub(crate) async fn metrics(State(app): State<App>) -> Response {
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text(app.domains.count())).into_response()
+}
+
+/// Folders that are looked into for a repository.
+const DEEPEST: usize = 4;
+
+pub(crate) async fn health(State(app): State<App>) -> Answer {
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let begun = Instant::now();
+        let mut body = match first(&shared, "/", DEEPEST)? {
+            Some(name) => checked(&shared, &name)?,
+            None => json!({"domain": null}),
+        };
+        body["status"] = json!("ok");
+        body["seconds"] = json!(begun.elapsed().as_secs_f64());
+        Ok(hdf::plain(body.to_string()))
+    })
+    .await
+}
+
+/// The first repository that is served.
+fn first(app: &Shared, folder: &str, depth: usize) -> Result<Option<String>> {
+    let Some(members) = app.domains.folder(folder)? else { return Ok(Some(folder.to_owned())) };
+    for member in members {
+        let name = format!("{}/{}", folder.trim_end_matches('/'), member.name);
+        if member.is_repository {
+            return Ok(Some(name));
+        }
+        if depth > 0
+            && let Some(found) = first(app, &name, depth - 1)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads one element, and with it a chunk, of the domain's first array that has elements. The cache of chunks is not asked.
+fn checked(app: &Shared, name: &str) -> Result<Value> {
+    let failed = |e: Error| Error::new(ErrorKind::Io, format!("{name}: {}", e.message)).hint(e.hint.clone());
+    let domain = app.domains.open(name).map_err(failed)?;
+    for node in domain.session.tree().nodes().iter().filter(|node| node.is_array) {
+        let Ok(view) = domain.session.array(&node.path) else { continue };
+        let shape = &view.meta().shape;
+        if shape.contains(&0) {
+            continue;
+        }
+        let mut picks = Picks::all(shape);
+        picks.axes.fill(Pick::Range { start: 0, step: 1, count: 1 });
+        domain.session.read(&view, &picks).map_err(failed)?;
+        return Ok(json!({"domain": name, "array": node.path}));
+    }
+    Ok(json!({"domain": name}))
+}

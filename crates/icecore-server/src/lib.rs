@@ -1,0 +1,22 @@
+//! The service: repositories over HTTP, as HDF REST (the API of HSDS) and as plain Zarr v3.
+//!
+//! `domains` finds and opens what a request names, `hdf` and `zarr` are the two faces, `stream` sends large values block by
+//! block. Reads block, so they run on tokio's pool for blocking work; nothing else does.
+
+mod app;
+mod buffers;
+mod config;
+mod domains;
+mod error;
+mod etag;
+mod hdf;
+mod health;
+mod metrics;
+mod params;
+mod serve;
+mod stream;
+mod zarr;
+
+pub use config::{Config, Limits, Served};
+pub use domains::NAME_RULE;
+pub use serve::{Server, until};

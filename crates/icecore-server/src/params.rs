@@ -1,0 +1,68 @@
+//! Parameters of a request: names in any case, domains, flags and numbers.
+
+use std::collections::HashMap;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+
+use crate::error::{Answer, Failure};
+
+/// The query's parameters by lower-case name, and the domain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Params {
+    values: HashMap<String, String>,
+    domain: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Params {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Answer<Self> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|e| {
+            Failure::invalid(format!("the query of the URL cannot be read: {e}"), "percent-encode names and values")
+        })?;
+        let values: HashMap<String, String> =
+            pairs.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        let header = parts.headers.get("x-hdf-domain").and_then(|value| value.to_str().ok());
+        let domain = values.get("domain").cloned().or_else(|| header.map(str::to_owned));
+        Ok(Self { values, domain })
+    }
+}
+
+impl Params {
+    /// A parameter; `name` in lower case.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// Whether a flag is set: present, and neither `0`, `false`, `F` nor empty.
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "f" | "false"))
+    }
+
+    /// A whole number.
+    pub fn number(&self, name: &str) -> Answer<Option<u64>> {
+        let parse = |text: &str| {
+            text.trim()
+                .parse()
+                .map_err(|_| Failure::invalid(format!("{name}={text}"), "give a whole number, 0 or more"))
+        };
+        self.get(name).map(parse).transpose()
+    }
+
+    /// The domain as it was given; `/` without one.
+    pub fn domain(&self) -> &str {
+        self.domain.as_deref().unwrap_or("/")
+    }
+
+    /// `Limit` and `Marker` applied to sorted names: those behind the marker, at most the limit.
+    pub fn page<'a, T>(&self, items: Vec<T>, name: impl Fn(&T) -> &'a str) -> Answer<Vec<T>>
+    where
+        T: 'a,
+    {
+        let limit = self.number("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+        let marker = self.get("marker").filter(|marker| !marker.is_empty());
+        let behind = items.into_iter().filter(|item| marker.is_none_or(|marker| name(item) > marker));
+        Ok(behind.take(usize::try_from(limit).unwrap_or(usize::MAX)).collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! Bodies that are made block by block while they are sent.
+//!
+//! A block is made on the pool for blocking work; between blocks no thread is held, so slow clients cost memory for two blocks
+//! and nothing else. A block that fails ends the connection: a partial answer never looks complete.
+
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::error::{Answer, Failure};
+
+/// Blocks in the order they are sent.
+pub(crate) type Blocks = Box<dyn Iterator<Item = Answer<Bytes>> + Send>;
+
+/// Blocks that may wait for the client.
+const WAITING: usize = 1;
+
+/// Why a body ended early.
+#[derive(Debug)]
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a block of the answer could not be made")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+struct Streamed {
+    first: Option<Bytes>,
+    rest: mpsc::Receiver<Result<Bytes, Broken>>,
+    left: Option<u64>,
+}
+
+impl HttpBody for Streamed {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let this = self.get_mut();
+        let block = match this.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => match this.rest.poll_recv(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(block) => block,
+            },
+        };
+        if let (Some(left), Some(Ok(block))) = (&mut this.left, &block) {
+            *left = left.saturating_sub(block.len() as u64);
+        }
+        Poll::Ready(match block {
+            // The blocks ended before the length that was announced.
+            None if this.left.is_some_and(|left| left > 0) => Some(Err(Broken)),
+            block => block.map(|block| block.map(Frame::data)),
+        })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+/// The body made of `blocks`, whose `length` is announced where it is known. The first block is made before this returns, so that
+/// its errors become the answer's status.
+pub(crate) async fn body(app: &App, blocks: Blocks, length: Option<u64>) -> Answer<Body> {
+    let (first, second, blocks) = app.blocking(move || begun(blocks, length)).await?;
+    let Some(second) = second else { return Ok(Body::from(first)) };
+    let (sender, rest) = mpsc::channel(WAITING);
+    tokio::spawn(produce(app.clone(), second, blocks, sender));
+    Ok(Body::new(Streamed { first: Some(first), rest, left: length }))
+}
+
+/// What comes behind the first block.
+enum Next {
+    Known(Bytes),
+    Unknown,
+}
+
+/// The first block; with what follows, unless it is all.
+fn begun(mut blocks: Blocks, length: Option<u64>) -> Answer<(Bytes, Option<Next>, Blocks)> {
+    let first = blocks.next().transpose()?.unwrap_or_default();
+    let next = match length {
+        Some(length) => (first.len() as u64 != length).then_some(Next::Unknown),
+        None => blocks.next().transpose()?.map(Next::Known),
+    };
+    Ok((first, next, blocks))
+}
+
+async fn produce(app: App, second: Next, mut blocks: Blocks, sender: mpsc::Sender<Result<Bytes, Broken>>) {
+    if let Next::Known(second) = second
+        && !sent(&app, &sender, Ok(second)).await
+    {
+        return;
+    }
+    loop {
+        let made = app
+            .blocking(move || {
+                let block = blocks.next();
+                Ok((block, blocks))
+            })
+            .await;
+        let block = match made {
+            Ok((None, _)) => return,
+            Ok((Some(Ok(block)), rest)) => {
+                blocks = rest;
+                block
+            }
+            Ok((Some(Err(failure)), _)) | Err(failure) => {
+                broken(&app, &failure);
+                sent(&app, &sender, Err(Broken)).await;
+                return;
+            }
+        };
+        if !sent(&app, &sender, Ok(block)).await {
+            return;
+        }
+    }
+}
+
+/// Hands a block to the connection; false where the client left, or did not take it in time.
+async fn sent(app: &App, sender: &mpsc::Sender<Result<Bytes, Broken>>, block: Result<Bytes, Broken>) -> bool {
+    matches!(tokio::time::timeout(app.config.limits.time, sender.send(block)).await, Ok(Ok(())))
+}
+
+fn broken(app: &App, failure: &Failure) {
+    app.metrics.broken_streams.fetch_add(1, Ordering::Relaxed);
+    eprintln!("icecore: error: an answer was cut off: {failure}");
+}

@@ -1,0 +1,57 @@
+//! `zarr.json` of groups and arrays, as any reader of Zarr v3 understands it.
+
+use bytes::Bytes;
+use icecore::session::Node;
+use serde_json::{Map, Value, json};
+
+use super::grid::chunk_shape;
+use crate::domains::Domain;
+use crate::error::{Answer, Failure};
+
+/// The document of a node; of a group with those of everything below it, as HTTP lists no folders.
+pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {
+    let tree = domain.session.tree();
+    let node = tree.find(path).and_then(|number| tree.node(number));
+    let node = node.ok_or_else(|| Failure::missing(format!("there is no {path}"), "see the root group's zarr.json"))?;
+    let mut document = plain(domain, node)?;
+    if !node.is_array {
+        let mut metadata = Map::new();
+        let prefix = if path == "/" { "/".to_owned() } else { format!("{path}/") };
+        for below in tree.nodes().iter().filter(|each| each.path.len() > prefix.len()) {
+            if let Some(name) = below.path.strip_prefix(&prefix) {
+                // An array of a type that is unknown here is left to the reader as it is.
+                metadata.insert(name.to_owned(), plain(domain, below).or_else(|_| stored(domain, below))?.into());
+            }
+        }
+        let consolidated = json!({"kind": "inline", "must_understand": false, "metadata": metadata});
+        document.insert("consolidated_metadata".to_owned(), consolidated);
+    }
+    Ok(Bytes::from(Value::from(document).to_string()))
+}
+
+fn stored(domain: &Domain, node: &Node) -> Answer<Map<String, Value>> {
+    Ok(domain.session.document(node)?)
+}
+
+/// The document with a regular grid and plain codecs.
+fn plain(domain: &Domain, node: &Node) -> Answer<Map<String, Value>> {
+    let mut document = domain.session.document(node)?;
+    document.remove("consolidated_metadata");
+    if !node.is_array {
+        return Ok(document);
+    }
+    let view = domain.session.array(&node.path)?;
+    let dtype = &view.meta().dtype;
+    let codec = match document.get("data_type").and_then(Value::as_str) {
+        _ if !dtype.is_vlen() => json!({"name": "bytes", "configuration": {"endian": "little"}}),
+        Some("string" | "variable_length_utf8" | "numpy.variable_length_utf8") => json!({"name": "vlen-utf8"}),
+        _ => json!({"name": "vlen-bytes"}),
+    };
+    let keys = json!({"name": "default", "configuration": {"separator": "/"}});
+    let grid = json!({"name": "regular", "configuration": {"chunk_shape": chunk_shape(&view)}});
+    for (name, value) in [("chunk_grid", grid), ("chunk_key_encoding", keys), ("codecs", json!([codec]))] {
+        document.insert(name.to_owned(), value);
+    }
+    document.remove("storage_transformers");
+    Ok(document)
+}

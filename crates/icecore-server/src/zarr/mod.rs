@@ -1,0 +1,127 @@
+//! Any array as plain Zarr v3: `/zarr/REPOSITORY[@VERSION]/…/zarr.json` and `…/c/0/1`.
+//!
+//! `document` rewrites metadata so that any Zarr reader understands it: a regular grid of chunks of moderate size and the codec
+//! `bytes`. `chunk` reads such a chunk through the read pipeline, whatever the array's own chunks, codecs and links are.
+
+mod chunk;
+mod document;
+mod grid;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+
+use crate::app::App;
+use crate::domains::Domain;
+use crate::error::{Answer, Failure};
+use crate::etag;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/zarr/{*key}", get(answer))
+}
+
+const DOCUMENT: &str = "zarr.json";
+
+/// What a URL below `/zarr` asks for.
+#[derive(Debug, PartialEq)]
+enum Key {
+    Document,
+    Chunk(Vec<u64>),
+}
+
+async fn answer(State(app): State<App>, Path(key): Path<String>, headers: HeaderMap) -> Answer {
+    let (node, key) = taken_apart(&key)?;
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let (domain, path) = found(&shared, &node)?;
+        let tag = etag::tag(domain.session.snapshot_id(), "zarr");
+        if let Some(same) = etag::unchanged(&headers, &tag) {
+            return Ok(same);
+        }
+        let (body, kind) = match key {
+            Key::Document => (document::document(&domain, &path)?, "application/json"),
+            Key::Chunk(place) => (chunk::chunk(&shared, &domain, &path, &place)?, "application/octet-stream"),
+        };
+        let mut answer = ranged(&headers, body);
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        Ok(etag::with(answer, &tag))
+    })
+    .await
+}
+
+/// The domain that a path begins with, and the node's path in it. A domain may be a group, so the whole path is tried as one
+/// first, then its parent for an array.
+fn found(app: &App, node: &str) -> Answer<(Arc<Domain>, String)> {
+    let missing = match app.domains.open(node) {
+        Ok(domain) => return Ok((domain, "/".to_owned())),
+        Err(error) => error,
+    };
+    let Some((group, name)) = node.rsplit_once('/').filter(|(group, _)| !group.is_empty()) else {
+        return Err(missing.into());
+    };
+    match app.domains.open(group) {
+        Ok(domain) if domain.session.tree().find(&format!("/{name}")).is_some() => Ok((domain, format!("/{name}"))),
+        _ => Err(missing.into()),
+    }
+}
+
+fn taken_apart(key: &str) -> Answer<(String, Key)> {
+    let parts: Vec<&str> = key.split('/').filter(|part| !part.is_empty()).collect();
+    if let Some((&DOCUMENT, node)) = parts.split_last() {
+        return Ok((format!("/{}", node.join("/")), Key::Document));
+    }
+    let from = parts.iter().rposition(|part| *part == "c");
+    let place: Option<Vec<u64>> =
+        from.and_then(|from| parts.get(from + 1..)?.iter().map(|part| part.parse().ok()).collect());
+    match (from.and_then(|from| parts.get(..from)), place) {
+        (Some(node), Some(place)) => Ok((format!("/{}", node.join("/")), Key::Chunk(place))),
+        _ => Err(Failure::missing(
+            format!("/zarr/{key} is not a key of Zarr v3"),
+            "keys are REPOSITORY[@VERSION]/PATH/zarr.json and …/c/0/1",
+        )),
+    }
+}
+
+/// The body, or the range of it that the client asks for.
+fn ranged(headers: &HeaderMap, body: Bytes) -> Response {
+    let accepts = (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    let asked = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let Some(range) = asked.and_then(|text| text.strip_prefix("bytes=")).filter(|text| !text.contains(',')) else {
+        return ([accepts], body).into_response();
+    };
+    let length = body.len();
+    let Some((first, last)) = range.split_once('-') else { return ([accepts], body).into_response() };
+    let (first, last): (Option<usize>, Option<usize>) = (first.parse().ok(), last.parse().ok());
+    let (start, end) = match (first, last) {
+        (Some(first), last) => (first, last.map_or(length, |last| last.saturating_add(1).min(length))),
+        (None, Some(last)) => (length.saturating_sub(last), length),
+        (None, None) => (0, length),
+    };
+    if start >= end {
+        let total = (header::CONTENT_RANGE, format!("bytes */{length}"));
+        return (StatusCode::RANGE_NOT_SATISFIABLE, [total]).into_response();
+    }
+    let place = (header::CONTENT_RANGE, format!("bytes {start}-{}/{length}", end - 1));
+    (StatusCode::PARTIAL_CONTENT, [place], [accepts], body.slice(start..end)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys() {
+        let key = |text: &str| taken_apart(text).unwrap();
+        assert_eq!(key("moon@v1/zarr.json"), ("/moon@v1".into(), Key::Document));
+        assert_eq!(key("moon/a/c/0/12"), ("/moon/a".into(), Key::Chunk(vec![0, 12])));
+        assert_eq!(key("moon/c/c"), ("/moon/c".into(), Key::Chunk(vec![])));
+        for bad in ["moon/a", "moon/c/x", "moon/c/-1", "zarr"] {
+            assert!(taken_apart(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Fixed rows whose spaces at the end may be missing: padded before they are parsed, trimmed after they are printed.
+//!
+//! A row prints without spaces at its end. A row that has some keeps them as an escape of the cell behind all others.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use icecore_grid::{Error, ErrorKind, Result};
+
+use crate::escapes::Escapes;
+use crate::format::{Format, Layout};
+use crate::parse::parse_full;
+use crate::parse_output::Parsed;
+use crate::print::print_full;
+use crate::values::{Values, View};
+
+/// A line without a line feed that is longer than this is no row.
+const LONGEST: usize = 1 << 20;
+
+/// The format of the padded rows; `None` where rows have all their bytes anyway.
+pub(crate) fn plain(format: &Format) -> Option<Format> {
+    let Layout::Fixed { template, cells, trimmed: true } = &format.layout else { return None };
+    let layout = Layout::Fixed { template: template.clone(), cells: cells.clone(), trimmed: false };
+    Some(Format { layout, columns: format.columns.clone() })
+}
+
+/// Where the line end of a template begins.
+fn width(template: &[u8]) -> usize {
+    template.len() - template.iter().rev().take_while(|b| matches!(b, b'\n' | b'\r')).count()
+}
+
+fn without_spaces(body: &[u8]) -> &[u8] {
+    body.get(..body.iter().rposition(|b| *b != b' ').map_or(0, |n| n + 1)).unwrap_or_default()
+}
+
+/// Lines with spaces up to the template's length, and what they were.
+struct Padded {
+    text: Vec<u8>,
+    /// Of each line: its bytes in the text, and where the padded one ends.
+    lines: Vec<(Range<usize>, usize)>,
+}
+
+impl Padded {
+    fn of(template: &[u8], text: &[u8], last: bool) -> Padded {
+        let body = width(template);
+        let end = template.get(body..).unwrap_or_default();
+        let mut padded = Padded { text: Vec::with_capacity(text.len() * 2), lines: Vec::new() };
+        let mut at = 0;
+        for line in text.split_inclusive(|b| *b == b'\n') {
+            let whole = line.last() == Some(&b'\n');
+            if !whole && !last && line.len() <= LONGEST {
+                break;
+            }
+            let (inner, tail) = parts(line, end, !whole && last);
+            padded.text.extend_from_slice(inner);
+            if inner.len() < body && !tail.is_none_or(|_| without_spaces(inner).is_empty() || inner.starts_with(b"#")) {
+                padded.text.resize(padded.text.len() + body - inner.len(), b' ');
+            }
+            padded.text.extend_from_slice(line.get(inner.len()..).unwrap_or_default());
+            padded.lines.push((at..at + line.len(), padded.text.len()));
+            at += line.len();
+        }
+        padded
+    }
+
+    /// How many bytes of the text so many padded ones are.
+    fn used(&self, padded: usize) -> usize {
+        let lines = self.lines.partition_point(|(_, end)| *end <= padded);
+        lines.checked_sub(1).and_then(|last| self.lines.get(last)).map_or(0, |(line, _)| line.end)
+    }
+}
+
+/// A line's bytes before its line end, and that; `None` where it has another one than `end`.
+fn parts<'a>(line: &'a [u8], end: &[u8], cut: bool) -> (&'a [u8], Option<&'a [u8]>) {
+    if let Some(inner) = line.strip_suffix(end) {
+        return (inner, Some(line.get(inner.len()..).unwrap_or_default()));
+    }
+    if !cut {
+        return (line, None);
+    }
+    let begun = (1..end.len()).rev().find(|n| line.ends_with(end.get(..*n).unwrap_or_default())).unwrap_or(0);
+    let (inner, tail) = line.split_at(line.len() - begun);
+    (inner, Some(tail))
+}
+
+/// Lines of `text` with spaces up to `template`'s length, as rows without those at their ends are parsed.
+#[must_use]
+pub fn pad_rows(template: &[u8], text: &[u8]) -> Vec<u8> {
+    Padded::of(template, text, true).text
+}
+
+/// Parses rows that may lack spaces at their ends. `format`: that of the padded ones.
+pub(crate) fn parse(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
+    let Layout::Fixed { template, cells, .. } = &format.layout else { return parse_full(format, text, last, checked) };
+    let padded = Padded::of(template, text, last);
+    let (mut parsed, behind) = parse_full(format, &padded.text, last, checked)?;
+    parsed.used = padded.used(parsed.used);
+    let body = width(template);
+    let mut strays = parsed.escapes.lines.iter_mut().peekable();
+    let (mut known, mut ends, mut row) = (HashMap::new(), Vec::new(), 0u32);
+    for (line, _) in &padded.lines {
+        let original = text.get(line.clone()).unwrap_or_default();
+        if let Some((_, stray)) = strays.next_if(|(before, _)| *before == row) {
+            *stray = original.to_vec();
+            continue;
+        }
+        if row == parsed.escapes.rows {
+            break;
+        }
+        let (inner, _) = parts(original, template.get(body..).unwrap_or_default(), last && line.end == text.len());
+        let spaces = inner.len() - without_spaces(inner).len();
+        if spaces > 0 {
+            let id = *known.entry(spaces).or_insert_with(|| {
+                parsed.escapes.texts.push(vec![b' '; spaces]);
+                parsed.escapes.texts.len() as u32 - 1
+            });
+            ends.push((row, cells.len() as u16, id));
+        }
+        row += 1;
+    }
+    parsed.escapes.cells.extend(ends);
+    parsed.escapes.cells.sort_unstable();
+    Ok((parsed, behind))
+}
+
+/// Prints rows without the spaces at their ends. `format`: that of the padded ones.
+pub(crate) fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
+    let Layout::Fixed { template, cells, .. } = &format.layout else { return print_full(format, columns, escapes) };
+    let (ends, inner): (Vec<_>, Vec<_>) = escapes.cells.iter().partition(|cell| usize::from(cell.1) == cells.len());
+    let full = Escapes { cells: inner, lines: Vec::new(), ..escapes.clone() };
+    let parts = print_full(format, columns, &full)?;
+    let (body, mut row) = (width(template), 0u32);
+    let (mut ends, mut lines) = (ends.iter().peekable(), escapes.lines.iter().peekable());
+    let mut printed = Vec::with_capacity(parts.len() + 1);
+    for part in parts {
+        let mut out = Vec::with_capacity(part.len());
+        for full in part.chunks(template.len()) {
+            while let Some((_, line)) = lines.next_if(|(before, _)| *before <= row) {
+                out.extend_from_slice(line);
+            }
+            let (inner, tail) = full.split_at_checked(body).ok_or_else(cut_short)?;
+            out.extend_from_slice(without_spaces(inner));
+            if let Some((_, _, text)) = ends.next_if(|(at, _, _)| *at == row) {
+                out.extend_from_slice(escapes.texts.get(*text as usize).ok_or_else(cut_short)?);
+            }
+            out.extend_from_slice(tail);
+            row += 1;
+        }
+        printed.push(out);
+    }
+    printed.push(lines.flat_map(|(_, line)| line.iter().copied()).collect());
+    Ok(printed)
+}
+
+fn cut_short() -> Error {
+    Error::new(ErrorKind::Corrupt, "a row is shorter than its print format".to_owned())
+        .hint("icecore verify --deep names what is damaged")
+}

@@ -1,0 +1,10 @@
+//! A basket with its key.
+
+#![no_main]
+
+use icecore_root::fuzzing;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let _ = fuzzing::basket(data);
+});

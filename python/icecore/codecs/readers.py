@@ -1,0 +1,39 @@
+"""Who can read an array, by its codecs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+#: codecs of the Zarr v3 specification and of its registry that any reader is expected to have
+_CORE = frozenset({"bytes", "transpose", "gzip", "blosc", "zstd", "crc32c", "sharding_indexed", "vlen-utf8"})
+
+
+def readers(codecs: Sequence[Mapping[str, Any]]) -> str:
+    """Say which programs can decode chunks of these Zarr v3 codecs, nested ones included.
+
+    Example:
+        >>> readers([{"name": "bytes"}, {"name": "zstd"}])
+        'any Zarr v3 reader'
+        >>> readers([{"name": "icecore.predict"}])
+        'icecore, and zarr-python beside an installed icecore (icecore.predict)'
+    """
+    beyond = sorted(set(_names(codecs)) - _CORE)
+    own = [name for name in beyond if name.startswith("icecore.")]
+    if own:
+        return f"icecore, and zarr-python beside an installed icecore ({', '.join(own)})"
+    if beyond:
+        return f"icecore, and Zarr v3 readers that have {', '.join(beyond)} (zarr-python with numcodecs)"
+    return "any Zarr v3 reader"
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The names of codecs, wherever a codec nests others."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("name"), str):
+            yield value["name"]
+        for item in value.get("configuration", value).values():
+            yield from _names(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _names(item)

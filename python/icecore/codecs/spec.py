@@ -1,0 +1,207 @@
+"""Codecs as users name them: ``default``, ``zstd``, ``shuffle+gzip:6``, or a Zarr v3 list."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.zarr_dtypes import bytes_codec
+
+Codec = dict[str, Any]
+Spec = str | Sequence[Codec]
+
+_NAME = re.compile(r"(?P<shuffle>shuffle\+)?(?P<name>[a-z0-9]+)(?::(?P<level>-?\d+))?")
+_SHUFFLE = "numcodecs.shuffle"
+
+
+def _named(name: str, **configuration: Any) -> Codec:
+    return {"name": name, "configuration": configuration}
+
+
+#: name → (default level, level and item size → codec)
+_COMPRESSORS: dict[str, tuple[int, Callable[[int, int], Codec]]] = {
+    "gzip": (5, lambda level, _: _named("gzip", level=level)),
+    "zlib": (5, lambda level, _: _named("numcodecs.zlib", level=level)),
+    "zstd": (3, lambda level, _: _named("zstd", level=level, checksum=False)),
+    "lz4": (1, lambda level, _: _named("numcodecs.lz4", acceleration=level)),
+    "bz2": (9, lambda level, _: _named("numcodecs.bz2", level=level)),
+    "lzma": (6, lambda level, _: _named("numcodecs.lzma", format=1, check=-1, preset=level, filters=None)),
+    "blosc": (
+        5,
+        lambda level, itemsize: _named(
+            "blosc", cname="zstd", clevel=level, shuffle="shuffle", typesize=itemsize, blocksize=0
+        ),
+    ),
+}
+
+#: bytes of a float → bytes of its planes, most significant first: PStore's split, the top two bytes together
+_WIDTHS = {2: (1, 1), 4: (2, 1, 1), 8: (2, 1, 1, 1, 1, 2)}
+#: LZ4HC's level for the top plane: 6 % less time to decode than at 5 for half as much more to encode;
+#: higher ones bring no more
+_TOP_LEVEL = 7
+#: least and most bytes of a chunk of planes: low ones are skipped only where reading over them costs more
+#: than another request
+_PLANES_CHUNK = (1 << 20, 2 << 20)
+#: codecs that other readers of Zarr v3 have
+_PORTABLE = frozenset(
+    ("bytes", "vlen-utf8", "vlen-bytes", "gzip", "zstd", "blosc", "crc32c", "transpose", "sharding_indexed")
+)
+
+
+def resolve(
+    spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[int], portable: bool = False
+) -> list[Codec]:
+    """The Zarr v3 ``codecs`` list of a chunk.
+
+    Args:
+        spec: ``default`` (by the data type; so is ``auto`` where nothing can be measured), ``none``, a
+            compressor (``gzip``, ``zlib``, ``zstd``, ``lz4``, ``bz2``, ``lzma``, ``blosc``), optionally as
+            ``shuffle+NAME`` and ``NAME:LEVEL``, ``planes`` or ``planes:LEVEL`` (floats by the significance
+            of their bytes, so that they can be read in part; other types as ``default``), or a Zarr v3 list
+            (or its JSON).
+        data_type: the Zarr v3 ``data_type`` of the array.
+        dtype: its NumPy dtype.
+        chunk: shape of a chunk.
+        portable: use only codecs that other Zarr readers have.
+
+    Raises:
+        Error: ``codec`` for a name or list that is none, or names a codec that isn't portable.
+    """
+    codecs = _resolved(spec, data_type, dtype, chunk)
+    others = [] if not portable or spec in ("auto", "default") else list(_others(codecs))
+    if others:
+        message = f"portable was asked for, and {others[0]} is no codec that other Zarr readers have"
+        hint = "leave portable out, or take gzip, zstd or blosc (which shuffles by itself)"
+        raise errors.make("codec", f"{spec!r:.60}: {message}", hint)
+    return codecs
+
+
+def _others(codecs: Sequence[Codec]) -> Iterator[str]:
+    """The names of those that aren't portable, in shards too."""
+    for codec in codecs:
+        if codec["name"] not in _PORTABLE:
+            yield codec["name"]
+        elif codec["name"] == "sharding_indexed":
+            inside = codec.get("configuration") or {}
+            for name in ("codecs", "index_codecs"):
+                yield from _others(_checked(inside[name])) if inside.get(name) else ()
+
+
+def _resolved(spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[int]) -> list[Codec]:
+    if not isinstance(spec, str):
+        return _checked(list(spec))
+    text = spec.strip()
+    if text.startswith(("[", "{")):
+        return _checked(_parse(text))
+    if text in ("auto", "default"):
+        return _default(data_type, chunk)
+    if text == "none":
+        return [bytes_codec(dtype)]
+    match = _NAME.fullmatch(text)
+    if match is not None and match["name"] == "planes" and not match["shuffle"]:
+        level = int(match["level"] or _TOP_LEVEL)
+        return _planes(level, dtype) or _default(data_type, chunk)
+    if match is None or match["name"] not in _COMPRESSORS:
+        known = ", ".join(["auto", "default", "none", "planes", *_COMPRESSORS])
+        raise errors.make(
+            "codec", f"no codec is named {spec!r}", f"{known}; shuffle+NAME, NAME:LEVEL, or a JSON list"
+        )
+    level, make = _COMPRESSORS[match["name"]]
+    chain = [bytes_codec(dtype)]
+    if match["shuffle"] and dtype.kind not in "OT":
+        chain.append(_named(_SHUFFLE, elementsize=dtype.itemsize))
+    return [*chain, make(int(match["level"]) if match["level"] else level, max(dtype.itemsize, 1))]
+
+
+def check(spec: Spec, portable: bool = False) -> None:
+    """Whether :func:`resolve` will take it, as far as that doesn't hang on the array.
+
+    Raises:
+        Error: ``codec`` for a name or list that is none; ``format`` for a level that a codec doesn't have.
+    """
+    from icecore import _icecore
+
+    codecs = resolve(spec, "float32", np.dtype("f4"), (1,), portable)
+    if isinstance(spec, str) and not spec.strip().startswith(("[", "{")):
+        _icecore.Chain(json.dumps(codecs), '"float32"')
+
+
+def fit(codecs: Sequence[Codec], data_type: Any, dtype: np.dtype[Any], path: str, rank: int) -> None:
+    """Whether the codecs suit an array of this type and so many axes: that they name others would show only
+    when the first chunk is written, with a run's data behind it.
+
+    Raises:
+        Error: ``format``, ``unsupported``.
+    """
+    from icecore import _icecore
+
+    try:
+        chain = _icecore.Chain(json.dumps(codecs), json.dumps(data_type))
+    except errors.Error as error:
+        raise errors.make(error.kind, f"{path}: {error.message}", error.hint) from None
+    if dtype.kind in "OT":
+        return
+    try:
+        chain.encode(np.zeros(dtype.itemsize, "u1"), (1,) * rank)
+    except errors.Error as error:
+        if error.kind == "format":
+            message = f"the codecs don't suit the {rank} axes of {path}: {error.message}"
+            raise errors.make("format", message, "name axes that the array has") from None
+
+
+def chunk_bytes(spec: Spec, dtype: np.dtype[Any]) -> tuple[int, int] | None:
+    """Least and most bytes of a chunk that suit these codecs; None where they don't mind."""
+    named = isinstance(spec, str) and spec.strip().split(":")[0] == "planes"
+    return _PLANES_CHUNK if named and dtype.kind in "fc" else None
+
+
+def _planes(level: int, dtype: np.dtype[Any]) -> list[Codec]:
+    """Byte planes: the top one under LZ4HC, about as small there as zstd and faster to decode, the others
+    under zstd, or raw where the engine finds noise. Nothing for what has no part to read.
+    """
+    size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+    if dtype.kind not in "fc" or size not in _WIDTHS:
+        return []
+
+    def plane(width: int, cname: str, clevel: int) -> Codec:
+        raw = bytes_codec(np.dtype(f"u{width}"))
+        packed = _named("blosc", cname=cname, clevel=clevel, shuffle="shuffle", typesize=width, blocksize=0)
+        return {"bytes": width, "codecs": [raw, packed]}
+
+    top, *low = _WIDTHS[size]
+    planes = [plane(top, "lz4hc", level), *(plane(width, "zstd", 3) for width in low)]
+    return [_named("icecore.byteplanes", planes=planes)]
+
+
+def _default(data_type: Any, chunk: Sequence[int]) -> list[Codec]:
+    from icecore import _icecore
+
+    found: list[Codec] = json.loads(_icecore.default_codecs(json.dumps(data_type), list(chunk)))
+    return found
+
+
+def _parse(text: str) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise errors.make(
+            "codec", f"the codecs are not JSON: {error}", 'write [{"name": "bytes"}, …]'
+        ) from None
+    return value if isinstance(value, list) else [value]
+
+
+def _checked(codecs: list[Any]) -> list[Codec]:
+    if not codecs or not all(
+        isinstance(codec, dict) and isinstance(codec.get("name"), str) for codec in codecs
+    ):
+        raise errors.make(
+            "codec",
+            f"{codecs!r} is no list of Zarr v3 codecs",
+            'each is {"name": …, "configuration": {…}}, the first turns the array into bytes',
+        )
+    return codecs

@@ -1,0 +1,77 @@
+"""A repository's groups and arrays as a tree of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median_low
+from typing import Protocol
+
+from icecore.display.text import label, ljust, width
+
+_LIMIT = 400
+#: characters that a column may always have
+_USUAL = 32
+
+
+class Node(Protocol):
+    """A group or an array as it is displayed."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parent(self) -> str: ...
+
+    @property
+    def is_array(self) -> bool: ...
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Data type and shape in words."""
+
+
+def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    """group path → the nodes directly in it, in order."""
+    below: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.path != "/":
+            below.setdefault(node.parent, []).append(node)
+    return below
+
+
+def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMIT) -> str:
+    """The tree below ``root``, one line a node, columns aligned but for what is far longer than the rest;
+    long trees are cut after ``limit`` nodes.
+    """
+    rows = list(_walk(children(nodes), root, ""))
+    shown = rows if limit is None else rows[:limit]
+    left = _width([width(lead) for lead, node in shown if node.is_array])
+    types = _width([len(node.labels[0]) for _, node in shown if node.is_array])
+    lines = [label(title)]
+    for lead, node in shown:
+        if node.is_array:
+            kind, shape = node.labels
+            lines.append(f"{ljust(lead, left)}  {kind.ljust(types)}  {shape}".rstrip())
+        else:
+            lines.append(lead)
+    if len(shown) < len(rows):
+        lines.append(f"… and {len(rows) - len(shown):,} more")
+    return "\n".join(lines)
+
+
+def _width(lengths: list[int]) -> int:
+    """Of a column: one long name must not move what stands behind all others out of sight."""
+    most = max(_USUAL, 2 * median_low(lengths)) if lengths else 0
+    return max((length for length in lengths if length <= most), default=0)
+
+
+def _walk(below: dict[str, list[Node]], path: str, indent: str) -> Iterator[tuple[str, Node]]:
+    members = below.get(path, [])
+    for i, node in enumerate(members):
+        last = i == len(members) - 1
+        yield f"{indent}{'└── ' if last else '├── '}{label(node.name)}{'' if node.is_array else '/'}", node
+        if not node.is_array:
+            yield from _walk(below, node.path, indent + ("    " if last else "│   "))

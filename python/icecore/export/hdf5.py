@@ -1,0 +1,156 @@
+"""A selection as HDF5 or netCDF-4 (which is HDF5 with dimension scales), with attributes and coordinates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import h5py
+import numpy as np
+
+from icecore import errors
+from icecore.filesystem.atomic_output import room
+from icecore.repository.array import Array
+from icecore.repository.cf_coordinates import companions
+from icecore.repository.selection import kept_axes
+from icecore.repository.typed_attributes import fill, typed
+
+#: what a file takes beside its data, with attributes and small coordinates
+_OVERHEAD = 1 << 16
+_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
+
+
+def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
+    """Write ``data``, which is ``sel`` of ``array``, to a new file; what says where its elements lie is cut
+    alike.
+    """
+    axes = kept_axes(sel, array.ndim, data.ndim)
+    beside = _beside(array, sel, axes, netcdf)
+    room(path, data.nbytes + sum(values.nbytes for _, _, values in beside) + _OVERHEAD)
+    names = [_name(array, axis, i) for i, axis in enumerate(axes)]
+    with h5py.File(path, "w", track_order=True) as file:
+        for key, value in typed(array.repo.groups[array._node.parent]._node).items():
+            _set_attribute(file, key, value)
+        lengths = dict(zip(names, data.shape, strict=True))
+        for _, dims, values in beside:
+            lengths |= dict(zip(dims, values.shape, strict=True))
+        scales = {dims[0]: (each, values) for each, dims, values in beside if dims == (each.name,)}
+        for i, (name, length) in enumerate(lengths.items()):
+            if name in scales:
+                dataset = _dataset(file, name, scales[name][1], scales[name][0], netcdf)
+                dataset.make_scale(name)
+            elif name != array.name or array.ndim != 1:
+                dataset = file.create_dataset(name, (length,), ">f4")
+                dataset.make_scale(_NO_VARIABLE.format(length))
+            if netcdf and name in file:
+                file[name].attrs["_Netcdf4Dimid"] = np.int32(i)
+        target = array.name if array.name not in file else f"{array.name}_values"
+        dataset = _dataset(file, target, data, array, netcdf)
+        if names == [target]:
+            dataset.make_scale(target)
+            if netcdf:
+                dataset.attrs["_Netcdf4Dimid"] = np.int32(0)
+        else:
+            _attach(file, dataset, names)
+        for each, dims, values in beside:
+            if each.name not in file:
+                _attach(file, _dataset(file, each.name, values, each, netcdf), dims)
+        said = dataset.attrs.get("coordinates", "")
+        # Where an index took an axis away, its coordinate is one of the array only if that says so.
+        lost = [each.name for each, dims, _ in beside if not dims and each.ndim]
+        if isinstance(said, str) and not set(lost) <= set(said.split()):
+            dataset.attrs["coordinates"] = " ".join(dict.fromkeys([*said.split(), *lost]))
+
+
+def _attach(file: h5py.File, dataset: h5py.Dataset, names: Sequence[str]) -> None:
+    for i, name in enumerate(names):
+        dataset.dims[i].attach_scale(file[name])
+
+
+def _name(array: Array, axis: int | None, i: int) -> str:
+    dim = array.dims[axis] if axis is not None else None
+    repeated = dim is not None and array.dims.count(dim) > 1
+    return dim if dim is not None and not repeated else f"dim_{i}"
+
+
+def _beside(
+    array: Array, sel: tuple[Any, ...], axes: list[int | None], netcdf: bool
+) -> list[tuple[Array, tuple[str, ...], np.ndarray]]:
+    """The arrays that say where the elements lie, with the dimensions that are left of theirs, and their
+    values.
+    """
+    found = []
+    for each, cut in companions(array, sel):
+        if (netcdf and not _is_netcdf(each.dtype)) or (each.ndim and None in axes):
+            continue
+        values = each.read(cut)
+        dims = tuple(
+            str(each.dims[axis]) for axis in kept_axes(cut, each.ndim, values.ndim) if axis is not None
+        )
+        found.append((each, dims, values))
+    return found
+
+
+def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf: bool) -> h5py.Dataset:
+    attrs = typed(source._node)
+    if "flag_values" in source._node.ours.get("enum", ()):  # CF: of the variable's type
+        attrs["flag_values"] = np.array(attrs["flag_values"], source.dtype)
+    data, extra = _storable(source, data, netcdf)
+    kwargs: dict[str, Any] = {"dtype": h5py.string_dtype()} if data.dtype.kind == "O" else {}
+    if "_FillValue" in attrs:
+        attrs["_FillValue"] = fill(attrs["_FillValue"], source.dtype)
+        if data.dtype.kind in "iufb" and np.isscalar(attrs["_FillValue"]):
+            kwargs["fillvalue"] = attrs["_FillValue"]
+            attrs["_FillValue"] = np.array([attrs["_FillValue"]], data.dtype)
+    dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
+    for key, value in {**attrs, **extra}.items():
+        if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "_Netcdf4Dimid"):
+            _set_attribute(dataset, key, value)
+    return dataset
+
+
+def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray, dict[str, Any]]:
+    """Data as HDF5 holds it, and what its attributes must say about that."""
+    kind = data.dtype.kind
+    if kind in "mM":
+        unit = np.datetime_data(data.dtype)[0]
+        names = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+        names |= {"m": "minutes", "h": "hours", "D": "days"}
+        if unit not in names:
+            data, unit = data.astype(f"{kind}8[s]"), "s"
+        since = " since 1970-01-01" if kind == "M" else ""
+        step = np.datetime_data(data.dtype)[1]
+        return data.astype(f"{kind}8[{unit}]").view("i8") if step != 1 else data.view("i8"), {
+            "units": names[unit] + since
+        }
+    if kind == "U":
+        return data.astype("O"), {}
+    if kind == "b" and netcdf:
+        return data.astype("i1"), {"dtype": "bool"}
+    if netcdf and not _is_netcdf(data.dtype):
+        raise errors.make("dtype", f"{source.path}: netCDF-4 can't hold {data.dtype}", "-o out.h5 or out.npy")
+    return data, {}
+
+
+def _is_netcdf(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind not in "cV" and not (dtype.itemsize == 2 and dtype.kind == "f")
+
+
+def _set_attribute(target: h5py.Group | h5py.Dataset, key: str, value: Any) -> None:
+    if isinstance(value, list):
+        value = _array(value)
+    if isinstance(value, (dict, list)) or value is None:
+        value = json.dumps(value)
+    target.attrs[key] = value
+
+
+def _array(value: list[Any]) -> Any:
+    """A list as an array of numbers or of text; itself where it is neither, or ragged."""
+    if value and all(isinstance(item, str) for item in value):
+        return np.array(value, "O")
+    try:
+        array = np.array(value) if value else np.empty(0)
+    except ValueError:  # lists of unlike lengths
+        return value
+    return value if array.dtype.kind in "OU" else array

@@ -1,0 +1,232 @@
+"""A selection as a PNG: a line of one axis, a map of two, with coordinates, dates and units where the
+repository has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from shlex import quote
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.display import text
+from icecore.export.matplotlib_dates import as_dates, elapsed, on_axis
+from icecore.filesystem.atomic_output import landing
+from icecore.repository.array import Array
+from icecore.repository.cf_coordinates import along
+from icecore.repository.missing_values import missing
+from icecore.repository.selection import is_int, kept_axes, per_axis
+from icecore.repository.typed_attributes import typed
+
+#: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
+_POINTS = 4000
+_PIXELS = 2000
+#: numbers beyond this have differences that a float can't hold
+_MOST_DRAWN = 1e300
+#: integers that netCDF-3 has no type for: what ``_Unsigned`` makes of those that hold them
+_UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
+#: characters of a label, and of a line of it: along the height of a picture, and along its width
+_LABEL, _UPRIGHT, _FLAT = 180, 56, 88
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What an axis or the colours stand for: numbers, what they are called, whether they are dates, and
+    whether they count downwards.
+    """
+
+    values: np.ndarray
+    label: str
+    is_date: bool = False
+    is_downward: bool = False
+
+
+def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
+    """Read ``sel`` and draw it to ``path``.
+
+    Returns:
+        kind (``line`` or ``map``), the file, the number of elements.
+
+    Raises:
+        Error: ``unsupported`` without matplotlib, for another suffix or for numbers that no axis can have,
+            ``dtype`` for what is no number, ``selection`` where more than two axes are left, ``invalid``
+            where the array's attributes make no sense, ``io`` where the file can't be written.
+    """
+    if not path.lower().endswith(".png"):
+        raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
+    if array.dtype.kind not in "biufmM":
+        kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+        kind = "records" if array.dtype.names else kind
+        message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
+        raise errors.make(
+            "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
+        )
+    raw = array.read(sel)
+    if raw.size < 2:
+        message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
+        raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
+    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
+    drawn = _measured(array, raw.squeeze())
+    values = drawn.values
+    if values.ndim not in (1, 2):
+        left = f"{values.ndim} axes of lengths {values.shape}"
+        raise errors.make(
+            "selection", f"{array.path}: {left} are left", 'select until one or two are: "time=0"'
+        )
+    if _is_huge(values):
+        finite = values[np.isfinite(values)]
+        message = f"{array.path}: no axis holds numbers from {finite.min():.4g} to {finite.max():.4g}"
+        raise errors.make("unsupported", message, "select others: `icecore read` prints them")
+    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    plot = figure.add_subplot()
+    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
+    if values.ndim == 1:
+        _line(plot, drawn, scales[0])
+    else:
+        _map(figure, plot, drawn, scales)
+    plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
+    with landing(path) as part:
+        figure.savefig(part)
+    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+
+
+def physical(array: Array, raw: np.ndarray) -> np.ndarray:
+    """Numbers with the CF conventions applied: missing values as NaN, scale and offset.
+
+    Raises:
+        Error: ``invalid`` where the attributes that say so are no numbers.
+    """
+    attrs = typed(array._node)
+    kind = _UNSIGNED.get((array.dtype.kind, str(attrs.get("_Unsigned")).lower()))
+    values = (raw.view(f"{kind}{array.dtype.itemsize}") if kind else raw).astype("f8")
+    values[missing(array, raw)] = np.nan
+    with np.errstate(over="ignore"):
+        return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
+
+
+def _number(array: Array, attrs: dict[str, Any], name: str, otherwise: float) -> float:
+    try:
+        return float(np.asarray(attrs.get(name, otherwise)).item())
+    except (TypeError, ValueError):
+        message = f"{array.path}: its attribute {name} is {attrs[name]!r}, not a number"
+        raise errors.make(
+            "invalid", message, "`icecore read` prints the numbers as they are stored"
+        ) from None
+
+
+def _is_huge(values: np.ndarray) -> bool:
+    return bool((np.abs(values[np.isfinite(values)]) > _MOST_DRAWN).any())
+
+
+def _name(array: Array) -> str:
+    return str(array.attrs.get("long_name") or array.attrs.get("standard_name") or array.name)
+
+
+def _shown(label: str) -> str:
+    return text.shorten(text.visible(label), _LABEL)
+
+
+def _title(array: Array, sel: tuple[Any, ...]) -> str:
+    """The array's path and where it was cut."""
+    cuts = [
+        f"{array.dims[axis] or f'axis {axis}'} = {index}"
+        for axis, index in enumerate(per_axis(sel, array.ndim))
+        if is_int(index)
+    ]
+    return f"{array.path} ({', '.join(cuts)})" if cuts else array.path
+
+
+def _measured(array: Array, raw: np.ndarray) -> _Scale:
+    """Elements as numbers that can be drawn; times are days since 1970 where matplotlib has such dates."""
+    label, units = _shown(_name(array)), array.attrs.get("units")
+    if array.dtype.kind in "mM":
+        values, units = elapsed(raw)
+    else:
+        values = physical(array, raw)
+    dates = as_dates(array, raw, values)
+    if dates is not None:
+        return _Scale(dates, label, is_date=True)
+    return _Scale(values, f"{label} [{_shown(str(units))}]" if units else label)
+
+
+def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> _Scale:
+    """Coordinates along an axis of the picture."""
+    if axis is None:
+        return _Scale(np.arange(length), "index")
+    dim = array.dims[axis]
+    index = per_axis(sel, array.ndim)[axis]
+    found = along(array, axis)
+    if found is not None and found.dtype.kind in "iufmM" and found.path != array.path:
+        scale = _measured(found, found.read(index))
+        if _ordered(scale.values) and not _is_huge(scale.values):
+            return replace(scale, is_downward=found.attrs.get("positive") == "down")
+    values = np.arange(array.shape[axis])[index]
+    return _Scale(values if _ordered(values) else np.arange(length), _shown(dim or f"axis {axis}"))
+
+
+def _ordered(values: np.ndarray) -> bool:
+    """Whether coordinates go one way: a line or a map can't be drawn over others."""
+    steps = np.diff(values)
+    return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
+
+
+def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
+    values, x = drawn.values, along.values
+    if len(values) > _POINTS:
+        step = -(-len(values) // (_POINTS // 2))
+        rest = -len(values) % step
+        rows = np.concatenate([values, np.full(rest, np.nan)]).reshape(-1, step)
+        # Up and down within each: an area would be too thin to be seen where values vary little.
+        ends = np.stack([_least(rows), _most(rows)], axis=1).reshape(-1)
+        x, values, alone = np.repeat(x[::step], 2), ends, np.repeat(_alone(ends[::2]), 2)
+    else:
+        alone = _alone(values)
+    (line,) = plot.plot(x, values, linewidth=0.9)
+    if alone.any():  # a line goes from one number to the next, and these have none beside them
+        plot.plot(x[alone], values[alone], ".", markersize=3, color=line.get_color())
+    plot.set_xlabel(fill(along.label, _FLAT), parse_math=False)
+    plot.set_ylabel(fill(drawn.label, _UPRIGHT), parse_math=False)
+    for scale, axis in ((along, plot.xaxis), (drawn, plot.yaxis)):
+        if scale.is_date:
+            on_axis(axis)
+
+
+def _alone(values: np.ndarray) -> np.ndarray:
+    """Which are numbers with none before and none behind them."""
+    around = np.pad(np.isfinite(values), 1)
+    return around[1:-1] & ~around[:-2] & ~around[2:]
+
+
+def _least(rows: np.ndarray) -> np.ndarray:
+    least = np.min(np.where(np.isnan(rows), np.inf, rows), axis=1)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _most(rows: np.ndarray) -> np.ndarray:
+    return -_least(-rows)
+
+
+def _map(figure: Any, plot: Any, drawn: _Scale, scales: list[_Scale]) -> None:
+    (y, x), values = scales, drawn.values
+    step_y, step_x = (max(n // _PIXELS, 1) for n in values.shape)
+    mesh = plot.pcolormesh(
+        x.values[::step_x], y.values[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
+    )
+    bar = figure.colorbar(mesh)
+    bar.set_label(fill(drawn.label, _UPRIGHT), parse_math=False)
+    plot.set_xlabel(fill(x.label, _FLAT), parse_math=False)
+    plot.set_ylabel(fill(y.label, _UPRIGHT), parse_math=False)
+    for scale, axis in ((x, plot.xaxis), (y, plot.yaxis), (drawn, bar.ax.yaxis)):
+        if scale.is_date:
+            on_axis(axis)
+    if y.is_downward:
+        plot.invert_yaxis()

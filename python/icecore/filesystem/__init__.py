@@ -1,0 +1,1 @@
+"""Output files and directories that appear when they are complete, or not at all."""

@@ -1,0 +1,77 @@
+"""Failures of single arrays while they are written: with ``keep_going`` only the failed array is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from icecore import errors
+from icecore.ingest.placement import Step
+from icecore.sources.failure import Failure
+from icecore.sources.mapping.stitched_array import Stitched
+from icecore.writing.writer import Writer
+
+#: error kinds of one array alone; of links in a packed repository whose files changed
+_OF_ONE, _LOST = ("corrupt", "unsupported", "codec"), ("source-changed", "source-missing")
+
+
+class ArrayFailures:
+    """Writes each array whole or, with ``keep_going``, leaves it out and records why."""
+
+    def __init__(self, writer: Writer, steps: Sequence[Step], keep_going: bool) -> None:
+        self._writer = writer
+        self._steps = {step.path: step for step in steps}
+        self._keep_going = keep_going
+        self._failures: dict[str, Failure] = {}
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The arrays that were left out and why, in the order of the steps: encoders fail in any order."""
+        return [self._failures[path] for path in self._steps if path in self._failures]
+
+    @property
+    def left_out(self) -> set[str]:
+        """Paths of the arrays that were left out."""
+        return set(self._failures)
+
+    @contextmanager
+    def guard(self, step: Step) -> Iterator[None]:
+        """Context in which an array is written.
+
+        Raises:
+            DamagedSource: a file of several joined ones is damaged; the others can be joined without it.
+            Error: nothing may be left out, or leaving the array out would lose the stored one.
+        """
+        # Writing to an existing array reads it first, which the writer rejects after another array's failure.
+        self.collect(wait=step.old is not None or step.replaced is not None)
+        try:
+            yield
+        except errors.Error as error:
+            read = step.entry.read
+            if self._keep_going and error.kind == "corrupt" and isinstance(read, Stitched):
+                raise read.damaged(step.entry.shape) or error from error
+            self._leave_out(step, error)
+
+    def collect(self, wait: bool) -> None:
+        """Leave out the arrays that encoder threads failed on: those so far, or (``wait``) all.
+
+        Raises:
+            Error: as :meth:`guard`.
+        """
+        for path, error in self._writer._native.failed(wait):
+            self._leave_out(self._steps[path], error)
+
+    def nothing_left(self) -> bool:
+        """Whether there were arrays, and all were left out."""
+        return bool(self._steps) and len(self._failures) == len(self._steps)
+
+    def _leave_out(self, step: Step, error: errors.Error) -> None:
+        is_new = step.old is None and step.replaced is None
+        lost = error.kind in _LOST and not isinstance(step.entry.read, Stitched)
+        if not is_new or not (lost or error.kind in _OF_ONE):
+            raise error
+        if not self._keep_going:
+            raise errors.or_rest(error) from error
+        if self._writer._native.exists(step.path):
+            self._writer.delete(step.path)
+        self._failures[step.path] = Failure.of(step.path, error)

@@ -1,0 +1,235 @@
+"""``icecore.assay``: every compression candidate on samples of a source's arrays."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf, prod
+from pathlib import Path
+
+from icecore import errors
+from icecore.analyzer import choose_codec, file_compressors, peer_codecs
+from icecore.analyzer.assay_result import ArrayAssay, Assay
+from icecore.analyzer.extrapolate import Spread
+from icecore.analyzer.measure import KEPT, Goal, Measurement, measure
+from icecore.analyzer.sample import Kind, Sample, take, within
+from icecore.display.text import label
+from icecore.ingest.linked_read import linked_readers
+from icecore.ingest.repository_source import is_repository, stored_entry
+from icecore.ingest.resolve_sources import gather
+from icecore.layout import layout
+from icecore.repository import address, zarr_dtypes
+from icecore.repository.array import Array
+from icecore.repository.nodes import dtype_label
+from icecore.sources.failure import Failure
+from icecore.sources.mapping.array_map import ArrayEntry, Reader
+
+Progress = Callable[[str, int, int], None]
+
+#: below this parts of chunks may be measured: three of them, together so much of the array
+_SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
+#: that all candidates take; how much longer than it was given a short array may take, and a long one, for
+#: them to see whole chunks
+_SECONDS_A_BYTE, _LONGER, _MUCH_LONGER = 6e-6, 3.0, 24.0
+#: without names the largest arrays that a pack would measure, each of which needs so many seconds at least
+_LARGEST, _LEAST = 8, 1.0
+#: what a file without arrays is told for: it is there no more, or has arrays of a type that can't be taken
+_TOLD = ("source-missing", "io", "source-changed", "dtype")
+#: of the time: for all candidates; what is left, this much at least, is for what is chosen, on more chunks
+_MEASURING, _CHOSEN = 0.5, 0.3
+_NOTES = (
+    "write, read: MB (10^6 bytes) of raw data a second, CPU time of one core; two codecs at most run at once",
+    "*: no other codec is better in both ratio and read; ~: left out early, told by the one nearest to it",
+    "ratios: of the sample, times what a quick codec reaches on up to 48 MiB over what it does on the sample",
+    "LZO is not among the codecs (its licence is the GPL): lz4 stands where it would",
+)
+
+
+def assay(
+    source: str | os.PathLike[str] | Array,
+    array: str | Sequence[str] | None = None,
+    *,
+    bandwidth: str | float | None = None,
+    portable: bool = False,
+    seconds: float = 12.0,
+    storage: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Assay:
+    """Measure every compression candidate on samples of a source, and choose for each goal.
+
+    The samples are those that a pack would measure, and so are the choices: whole chunks, spread over the
+    array, of the shape that a pack would plan, or the array's own where the source is a repository; parts of
+    chunks where time is short. Each candidate is checked to give every bit back. A file that holds
+    no arrays is packed by the programs that the machine has (gzip, xz, zstd, …).
+
+    Args:
+        source: a file, a Zarr folder, an http(s) URL, ``REPO`` or ``REPO:/path``; or an array that is open.
+        array: paths of arrays in it; by default the largest ones, eight at most, and no more than there are
+            ``seconds``.
+        bandwidth: that ``balanced`` assumes: bytes a second, or ``"200MB/s"`` (the default).
+        portable: only codecs that other Zarr readers have.
+        seconds: of wall time that measuring may take in all, about; three parts of chunks of each array
+            are measured anyway.
+        storage: credentials of a repository's object store.
+        progress: called with (path, bytes measured, bytes in all).
+
+    Returns:
+        The figures as plain values; ``str()`` of them is a table.
+
+    Raises:
+        Error: ``source-missing``, ``format``; ``not-found`` for an array that the source has not;
+            ``invalid`` for ``seconds`` that are no time.
+    """
+    began = time.perf_counter()
+    if not 0 <= seconds < inf:
+        raise errors.make("invalid", f"{seconds} seconds for measuring", "0 or more, for example 12")
+    goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
+    if isinstance(source, Array):
+        name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()
+        failures: list[Failure] = []
+        chosen = [stored_entry(source, source.path)]
+    else:
+        name = address.named(source)
+        own = is_repository(name)
+        entries, failures = _entries(name, storage, array is not None)
+        if not entries and array is None and Path(name).is_file():
+            found = file_compressors.assay(Path(name), progress)
+            return Assay(name, files=[found], seconds=time.perf_counter() - began)
+        chosen, notes = _chosen(entries, array, name, seconds)
+    total = sum(entry.nbytes for entry in chosen)
+    done, arrays = 0, []
+    for entry, read in zip(chosen, linked_readers(chosen), strict=True):
+        if progress is not None:
+            progress(entry.path, done, total)
+        share = seconds * entry.nbytes / max(total, 1)
+        arrays.append(_array(entry, read, goals, own, portable, share))
+        done += entry.nbytes
+    notes = [*notes, *_NOTES, *peer_codecs.notes()]
+    return Assay(name, arrays, [], notes, time.perf_counter() - began, failures)
+
+
+def _entries(
+    name: str, storage: Mapping[str, str] | None, wanted: bool
+) -> tuple[list[ArrayEntry], list[Failure]]:
+    """The arrays of a source, none where it is a file of another kind (an error where some are ``wanted``);
+    and, where there are some, what else could not be read.
+    """
+    sources = gather(name, repositories=True, storage=dict(storage or {}), tables=True)
+    indexed, failures = sources.indexed, sources.failures
+    entries = [entry for source in indexed for entry in source.arrays.arrays.values()]
+    for failure in [] if entries else failures:
+        if wanted or not Path(name).is_file() or failure.kind in _TOLD:
+            told = failure.message if name in failure.message else f"{name}: {failure.message}"
+            raise errors.make(failure.kind, told, failure.hint)
+    return entries, failures if entries else []
+
+
+def _chosen(
+    entries: Sequence[ArrayEntry], wanted: str | Sequence[str] | None, name: str, seconds: float
+) -> tuple[list[ArrayEntry], list[str]]:
+    """The arrays to measure, and a note on those that are left out."""
+    if wanted is not None:
+        paths = [wanted] if isinstance(wanted, str) else list(wanted)
+        known = {entry.path: entry for entry in entries}
+        # REPO:/group/array names the array itself.
+        missing = [path for path in paths if "/" + path.strip("/") not in known]
+        if missing:
+            hint = "it has " + ", ".join(sorted(known)[:8]) + (", …" if len(known) > 8 else "")
+            raise errors.make("not-found", f"{name} has no array {', '.join(map(label, missing))}", hint)
+        return [known["/" + path.strip("/")] for path in paths], []
+    if not entries:
+        raise errors.make("not-found", f"{name} has no arrays", "see `icecore ls`")
+    ordered = sorted(entries, key=lambda entry: -entry.nbytes)
+    most = min(_LARGEST, max(int(seconds / _LEAST), 1))
+    chosen = [e for e in ordered[:most] if e.nbytes >= KEPT] or ordered[:1]
+    rest = sum(entry.nbytes for entry in ordered[len(chosen) :])
+    if len(chosen) == len(ordered):
+        return chosen, []
+    left = (
+        f"{len(ordered) - len(chosen):,} smaller arrays ({rest:,} bytes) are not measured: --array names one"
+        + (", and with more --seconds there are more" if most < _LARGEST else "")
+    )
+    return chosen, [left]
+
+
+def _array(
+    entry: ArrayEntry, read: Reader, goals: Sequence[Goal], own: bool, portable: bool, seconds: float
+) -> ArrayAssay:
+    began = time.perf_counter()
+    kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    where = layout.plan(entry.shape, zarr_dtypes.itemsize(entry.dtype), source_chunk=source)
+    chunk = source if own and source else where.chunk
+    alone = chunk == tuple(entry.shape) == where.chunk and where.shard is None
+    sample, measured = _sample(kind, entry, chunk, read, seconds)
+    longer = measured == chunk and entry.nbytes < _SHORT
+    limit = min(choose_codec.ARCHIVE_SECONDS, seconds * _LONGER) if longer else seconds * _MEASURING
+    found = measure(
+        kind, sample, goals, portable=portable, seconds=limit, report=True, alone=alone and measured == chunk
+    )
+    if entry.nbytes >= KEPT:
+        found = _as_packed(entry, read, kind, chunk, goals, portable, found)
+    found = Measurement(found.candidates + ([] if portable else peer_codecs.measure(sample)), found.choices)
+    spread = Spread(kind, entry.shape, chunk, read)
+    found = spread.widened(sample, found, max(began + seconds - time.perf_counter(), seconds * _CHOSEN))
+    return ArrayAssay(
+        entry.path,
+        entry.shape,
+        dtype_label(entry.data_type),
+        entry.nbytes,
+        measured,
+        sample.chunks,
+        sample.of,
+        sample.nbytes,
+        sorted(found.candidates, key=lambda candidate: -candidate.ratio),
+        found.choices,
+        time.perf_counter() - began,
+    )
+
+
+def _as_packed(
+    entry: ArrayEntry,
+    read: Reader,
+    kind: Kind,
+    chunk: tuple[int, ...],
+    goals: Sequence[Goal],
+    portable: bool,
+    found: Measurement,
+) -> Measurement:
+    """The measurement with the choices that a pack would make: for ``archive`` they come from it, for the
+    others from the little that a pack measures.
+    """
+    choices = dict(found.choices)
+    for goal in goals:
+        if goal.name in choices and goal.name != "archive":
+            choice = choose_codec.chosen(
+                kind, entry.shape, chunk, read, goal, portable, held=entry.sparse()
+            ).choice
+            if choice is not None:
+                choices[goal.name] = replace(choice, blocks=0)
+    picked = {name: choice.label.split(" | ") for name, choice in choices.items()}
+    candidates = [
+        replace(c, chosen_for=tuple(name for name, labels in picked.items() if c.label in labels))
+        for c in found.candidates
+    ]
+    return Measurement(candidates, choices)
+
+
+def _sample(
+    kind: Kind, entry: ArrayEntry, chunk: tuple[int, ...], read: Reader, seconds: float
+) -> tuple[Sample, tuple[int, ...]]:
+    """What is measured, and the shape of its blocks: what a pack for ``archive`` measures; parts of chunks,
+    no larger than there is time for, where that would take far too long (three blocks are measured whatever
+    the time).
+    """
+    size = zarr_dtypes.itemsize(kind.dtype)
+    few = min(_PARTS * prod(chunk) * size, entry.nbytes)
+    longer = seconds * (_LONGER if entry.nbytes < _SHORT else _MUCH_LONGER)
+    if not chunk or few * _SECONDS_A_BYTE <= longer:
+        return choose_codec.chunks(kind, entry.shape, chunk, read, entry.nbytes, True, entry.sparse()), chunk
+    affordable = min(int(longer / _SECONDS_A_BYTE), int(entry.nbytes * _SHARE))
+    share = max(affordable, 2 * KEPT)
+    part = within(chunk, size, share // _PARTS)
+    return take(kind, entry.shape, part, read, share, share), part

@@ -1,0 +1,160 @@
+"""Elements of a source, read region by region and encoded into the repository."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from icecore.analyzer.choose_codec import Planned
+from icecore.analyzer.drift_monitor import Watch, goal_of
+from icecore.analyzer.sample import Kind
+from icecore.codecs import spec
+from icecore.display.progress import Progress
+from icecore.ingest import replace
+from icecore.ingest.entry_attributes import ours
+from icecore.ingest.placement import Step
+from icecore.ingest.repository_source import held_of
+from icecore.layout import layout
+from icecore.repository import zarr_dtypes
+from icecore.repository.nodes import Node
+from icecore.sources.mapping.array_map import ArrayEntry, Reader
+from icecore.sources.mapping.stored_chunks import Held
+from icecore.writing.array_writer import ArrayWriter
+from icecore.writing.writer import Writer
+
+#: elements of a sparse array that are appended at once
+_APPENDED = 8 << 20
+
+
+def copy_new(
+    writer: Writer,
+    step: Step,
+    read: Reader,
+    where: layout.Layout,
+    planned: Planned,
+    budget: int,
+    progress: Progress,
+    held: Held | None = None,
+) -> None:
+    """Make an array and write all of it, in boxes of whole shards of at most ``budget`` bytes where a shard
+    allows it; of a sparse one only boxes that hold something, in chunks of the source (``held``).
+    """
+    entry, path = step.entry, step.path
+    entry.check()
+    kept = ours(entry) | ({"codec": planned.record} if planned.record else {})
+    document = layout.document(
+        entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
+    )
+    is_kept = replace.make(writer, step, document)
+    if not entry.shape:
+        writer._native.write(path, (), read(()))
+        progress(path, entry.nbytes)
+        return
+    watch, done = _watch(entry, where, planned), 0
+    old = held_of(writer._pending().array(path)) if is_kept and held is not None else None
+    for start, extent in _boxes(entry, where, max(budget, 1), held, old):
+        data = np.asarray(read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True))), order="C")
+        found = watch.look(data.shape, data.__getitem__, done) if watch is not None and done else None
+        if found is not None:
+            changed = layout.recoded(json.loads(document), found.codecs or [], {"drift": found.note})
+            document = json.dumps(changed, allow_nan=False)
+            writer._native.update_array(path, document)
+        writer._native.write(path, tuple(start), data)
+        progress(path, data.nbytes)
+        done += data.nbytes
+    if done < entry.nbytes:
+        progress(path, entry.nbytes - done)
+
+
+def _boxes(
+    entry: ArrayEntry, where: layout.Layout, budget: int, held: Held | None, old: Held | None
+) -> list[tuple[list[int], list[int]]]:
+    """The boxes to write: all, or those that hold something, or held something before."""
+    from icecore import _icecore
+
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    walk = entry.shape, where.unit, source, zarr_dtypes.itemsize(entry.dtype), budget
+    if held is None:
+        return _icecore.gather_regions(*walk)
+    boxes = held.boxes(*walk)
+    if old is not None:
+        known = {tuple(start) for start, _ in boxes}
+        boxes += [box for box in old.boxes(*walk) if tuple(box[0]) not in known]
+    return boxes
+
+
+def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch | None:
+    """Looks again where codecs were measured."""
+    goal = goal_of(planned.record)
+    if goal is None:
+        return None
+    kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+    return Watch(kind, where.chunk, planned.codecs, goal, planned.portable)
+
+
+def at_once(entry: ArrayEntry, read: Reader) -> Reader:
+    """A reader that reads the whole array when it is first asked, and keeps it: sampling and copying then
+    read the source once.
+    """
+    held: list[np.ndarray] = []
+
+    def reading(region: tuple[slice, ...]) -> np.ndarray:
+        if not held:
+            held.append(read(tuple(slice(0, n) for n in entry.shape)))
+        return held[0][region]
+
+    return reading
+
+
+def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> None:
+    """Write the new part of an array that exists, with its own chunks and codecs."""
+    assert step.old is not None
+    step.entry.check()
+    array = ArrayWriter(writer, step.old, step.entry.dtype)
+
+    def reading(region: tuple[slice, ...]) -> np.ndarray:
+        data = read(region)
+        progress(step.path, data.nbytes)
+        return data
+
+    held = step.entry.sparse()
+    if held is None or step.entry.fill_value != step.old.document["fill_value"]:
+        array.reach(step.shape)
+        array.write_from(step.origin, step.entry.shape, reading)
+        return
+    array.resize(step.shape)
+    for start, extent in held.boxes(step.shape, array.unit, None, 1, _APPENDED, step.origin):
+        low = tuple(max(a, b) for a, b in zip(start, step.origin, strict=True))
+        part = tuple(s + n - a for s, n, a in zip(start, extent, low, strict=True))
+        ahead = tuple(a - b for a, b in zip(low, step.origin, strict=True))
+        array.write_from(low, part, _behind(reading, ahead))
+
+
+def _behind(read: Reader, ahead: tuple[int, ...]) -> Reader:
+    """``read`` for regions that are counted from further on."""
+
+    def reading(region: tuple[slice, ...]) -> np.ndarray:
+        return read(tuple(slice(r.start + a, r.stop + a) for r, a in zip(region, ahead, strict=True)))
+
+    return reading
+
+
+def grown(step: Step) -> Node:
+    """The stored array's node with the shape it will have."""
+    assert step.old is not None
+    document = {**step.old.document, "shape": list(step.shape)}
+    return Node(step.path, True, json.dumps(document, allow_nan=False))
+
+
+def own_layout(step: Step) -> layout.Layout:
+    """The planned layout of an array that is copied as a whole."""
+    entry = step.entry
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    return layout.plan(entry.shape, zarr_dtypes.itemsize(entry.dtype), source_chunk=source)
+
+
+def own_codecs(step: Step, where: layout.Layout) -> list[dict[str, Any]]:
+    """The codecs that the data type suggests."""
+    return spec.resolve("auto", step.entry.data_type, step.entry.dtype, where.chunk)

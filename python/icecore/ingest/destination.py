@@ -1,0 +1,148 @@
+"""The repository that ``link`` and ``pack`` write to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from icecore import errors
+from icecore.ingest.placement import Assembly
+from icecore.ingest.resolve_sources import Source
+from icecore.repository import address
+from icecore.repository.open import create, open
+from icecore.repository.repo import Repo
+from icecore.sources.failure import Failure
+from icecore.writing.writer import Writer
+
+
+def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
+    """The repository, or None where there is none."""
+    if isinstance(into, Repo):
+        return into
+    place, ref = address.repository(into)
+    try:
+        return open(f"{place}@{ref}" if ref else place, storage=storage)
+    except FileNotFoundError:
+        if ref is not None:
+            raise
+        return None
+
+
+@dataclass(frozen=True)
+class Target:
+    """The repository to write to.
+
+    Attributes:
+        into: a repository or its address.
+        base: the version that a plan is made for; None where there is no repository yet.
+        writer: builds on ``base``; None where the repository is yet to be created, or nothing is written.
+        storage: credentials of the object store.
+        message: of the commit.
+        memory: bytes that the writer may hold.
+    """
+
+    into: Repo | str | os.PathLike[str]
+    base: Repo | None = None
+    writer: Writer | None = None
+    storage: Mapping[str, str] | None = None
+    message: str = ""
+    memory: int | None = None
+
+
+def open_target(
+    into: Repo | str | os.PathLike[str],
+    storage: Mapping[str, str] | None,
+    message: str,
+    memory: int | None = None,
+    dry_run: bool = False,
+) -> Target:
+    """Open the repository, and a writer on it unless this is a ``dry_run``.
+
+    A plan is made for the version that the writer builds on, however old ``into`` is: a later commit of
+    others to the same arrays is a conflict.
+    """
+    repo = destination(into, storage)
+    if repo is None or dry_run:
+        return Target(into, repo, None, storage, message, memory)
+    writer = repo.writer(message, memory=memory)
+    return Target(into, writer.base(), writer, storage, message, memory)
+
+
+@contextmanager
+def writing(target: Target) -> Iterator[Writer]:
+    """The target's writer, or one of a new repository; it commits at the end of the block. An error before
+    the first commit of a new repository removes that repository.
+
+    Raises:
+        Error: ``conflict`` where someone else made the repository since :func:`open_target` found none, and
+            it holds already what is written.
+        KeyboardInterrupt: its message says whether anything was committed.
+    """
+    writer, made, is_ours = target.writer, None, False
+    try:
+        if writer is None:
+            made, is_ours = _make(target.into, target.storage)
+            writer = made.writer(target.message, memory=target.memory)
+        with writer:
+            yield writer
+    except BaseException as error:
+        if made is not None and is_ours:
+            _remove(made)
+        elif made is not None and isinstance(error, errors.Error) and error.kind == "exists":
+            message = f"someone else made {made.url} at the same time: {error.message}"
+            raise errors.make("conflict", message, "try again, to meet what is there now") from None
+        if isinstance(error, KeyboardInterrupt):
+            raise _stopped(writer) from None
+        raise
+
+
+def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> tuple[Repo, bool]:
+    """A new repository, or the one that someone made meanwhile; and whether it is new."""
+    assert not isinstance(into, Repo)
+    place, _ = address.split_ref(into)
+    try:
+        return create(place, storage=storage), True
+    except errors.Error as error:
+        found = destination(into, storage) if error.kind == "exists" else None
+        if found is None:
+            raise
+        return found, False
+
+
+def _stopped(writer: Writer | None) -> KeyboardInterrupt:
+    """An interrupt whose message says whether a version was committed: a commit runs to its end."""
+    if writer is None or writer.snapshot_id is None:
+        return KeyboardInterrupt("stopped: nothing was committed")
+    return KeyboardInterrupt(f"stopped, but version {writer.snapshot_id} was committed before")
+
+
+def _remove(made: Repo) -> None:
+    """Remove a repository, unless others committed to it meanwhile or hold its lock."""
+    with suppress(errors.Error):  # the error that led here is the one to report
+        made._native.remove(only_if_bare=True)
+
+
+def commit_message(verb: str, sources: Sequence[Source]) -> str:
+    """``pack a.nc, b.nc, c.nc and 4 more``."""
+    names = [os.path.basename(source.name.rstrip("/")) for source in sources]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+    return f"{verb} {shown}"
+
+
+def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
+    """Make the groups of the sources; the attributes of those that exist stay unless they are replaced."""
+    for path, attrs in sorted(assembly.groups.items()):
+        blank_root = path == "/" and not writer.base().attrs
+        if not writer._native.exists(path) or (attrs and (replace or blank_root)):
+            writer.group(path, attrs)
+
+
+def source_notes(sources: Sequence[Source]) -> list[Failure]:
+    """Notes on parts of the sources that can't be taken over as they are."""
+    return [
+        Failure(f"{source.name}:{note.path}", note.kind, note.message)
+        for source in sources
+        for note in source.arrays.dropped
+    ]

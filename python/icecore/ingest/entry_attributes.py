@@ -1,0 +1,30 @@
+"""Attributes of a source's array as they are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icecore.repository.nodes import OURS
+from icecore.sources.mapping.array_map import ArrayEntry
+
+
+def ours(entry: ArrayEntry) -> dict[str, Any]:
+    """What icecore keeps about an array beside its attributes."""
+    kept: dict[str, Any] = {}
+    if entry.attr_types:
+        kept["attr_types"] = dict(entry.attr_types)
+    if entry.enum:
+        kept["enum"] = list(entry.enum)
+    if entry.subarrays:
+        kept["subarrays"] = dict(entry.subarrays)
+    if entry.text_fill is not None:
+        kept["fill"] = entry.text_fill
+    if entry.unlimited:
+        kept["unlimited"] = list(entry.unlimited)
+    return kept
+
+
+def attributes(entry: ArrayEntry) -> dict[str, Any]:
+    """An entry's attributes as they are stored, what icecore keeps included."""
+    kept = ours(entry)
+    return {**entry.attrs, OURS: kept} if kept else dict(entry.attrs)

@@ -1,0 +1,58 @@
+"""Failures of sources: when to commit in spite of them, when to try again without the damaged files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from icecore import errors
+from icecore.ingest.report import Report
+from icecore.ingest.resolve_sources import Source, Sources
+from icecore.sources.failure import Failure
+from icecore.sources.mapping.array_map import DamagedSource
+
+
+def without_damaged(
+    attempt: Callable[[Sources], Report],
+    sources: Sources,
+    keep_going: bool,
+) -> Report:
+    """Call ``attempt``; with ``keep_going`` again without the sources that turn out to be damaged while they
+    are joined to others: a joined file contributes its rows to all arrays, or to none.
+    """
+    while True:
+        try:
+            return attempt(sources)
+        except DamagedSource as error:
+            damaged = {each.source: each for each in (error, *error.others)}
+            rest = [source for source in sources.indexed if not damaged.keys() & _places(source)]
+            if not keep_going or len(rest) == len(sources.indexed):
+                raise (errors.or_rest(error) if rest and not keep_going else error) from error
+            more = [Failure.of(name, each) for name, each in damaged.items()]
+            sources = Sources(rest, [*sources.failures, *more], sources.notes)
+
+
+def _places(source: Source) -> set[str]:
+    """The names of a source in errors: each member of an archive has its own."""
+    return {source.name, *(table.place for table in source.arrays.tables.values())}
+
+
+def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
+    """Whether to commit.
+
+    Raises:
+        Error: the first failure, naming the others, where failures forbid a commit or nothing is left to do.
+    """
+    if report.failures and (not keep_going or not anything):
+        first = report.failures[0]
+        rest = [item for item in report.failures[1:] if item.message != first.message]
+        more = "".join(f"\n  also {one_line(item)}" for item in rest[:4])
+        more += f"\n  and {len(rest) - 4:,} more" if len(rest) > 4 else ""
+        error = errors.make(first.kind, f"{one_line(first)}{more}", first.hint)
+        is_rest = anything and not keep_going and (first.kind == "corrupt" or not first.hint)
+        raise errors.or_rest(error) if is_rest else error
+    return anything
+
+
+def one_line(failure: Failure) -> str:
+    """A failure in one line that names the source."""
+    return failure.message if failure.name in failure.message else f"{failure.name}: {failure.message}"

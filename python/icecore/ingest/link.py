@@ -1,0 +1,119 @@
+"""Index arrays where they lie: references to the chunks of source files, in one commit, no data copied."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from icecore.ingest import link_plan, write_references
+from icecore.ingest.array_failures import ArrayFailures
+from icecore.ingest.destination import commit_message, open_target, write_groups, writing
+from icecore.ingest.failure_policy import may_commit, without_damaged
+from icecore.ingest.link_plan import LinkPlan
+from icecore.ingest.options import LinkOptions
+from icecore.ingest.report import Report
+from icecore.ingest.resolve_sources import Sources, link_sources
+from icecore.ingest.write_links import write_links
+from icecore.repository.repo import Repo
+from icecore.sources import keep_open
+from icecore.tables.summaries.write import write_for
+from icecore.writing.writer import Writer
+
+
+def link(
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    into: Repo | str | os.PathLike[str],
+    group: str | None = None,
+    concat: str | None = None,
+    *,
+    append: bool = False,
+    replace: bool = False,
+    skip_existing: bool = False,
+    keep_going: bool = False,
+    dry_run: bool = False,
+    allow_links: Sequence[str] | None = None,
+    summaries: bool = False,
+    variables: str | Iterable[str] | None = None,
+    exclude: str | Iterable[str] | None = None,
+    message: str | None = None,
+    storage: Mapping[str, str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Report:
+    """Link the arrays of HDF5, NetCDF, NumPy and reference files (kerchunk, VirtualiZarr) into a repository,
+    without copying their data.
+
+    What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed
+    with the reason.
+
+    Args:
+        sources: files, directories, globs, ``@list.txt`` or http(s) URLs.
+        into: a repository, or where it is; it is created where there is none.
+        group: where each source's root goes; by default a group named like the file.
+        concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
+        append: continue arrays that exist along ``concat``.
+        replace: write arrays that exist anew.
+        skip_existing: leave arrays that exist as they are.
+        keep_going: commit what could be done even where some source failed, or something in one. Of files
+            that are joined one in which something is damaged is left out.
+        dry_run: plan only: the report's ``plan`` lists what would be linked and copied, and nothing is.
+        allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
+            folders of the files.
+        summaries: also read the one-dimensional arrays once and summarise them, so that scans leave out what
+            can't match (:mod:`icecore.tables.summaries.write`).
+        variables: patterns (as in a shell) of the arrays to take, matched against their names, or against
+            their paths where a pattern has a slash. Coordinates of their dimensions are taken too.
+        exclude: patterns of arrays to leave out.
+        message: of the commit.
+        storage: credentials of the repository's object store.
+        progress: called with (path, bytes done, bytes in all) while data is copied.
+
+    Returns:
+        A report: per array whether it was linked or copied and why; failures; the new snapshot's id.
+
+    Raises:
+        Error: the first failure, where nothing could be committed (see ``keep_going``).
+    """
+    return run(LinkOptions(**locals()))
+
+
+def run(options: LinkOptions) -> Report:
+    """Link as ``options`` say: resolve the sources, plan, write, report."""
+    began = time.perf_counter()
+    options.check()
+    sources = link_sources(options)
+    report = without_damaged(partial(_attempt, options), sources, options.keep_going)
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+def _attempt(options: LinkOptions, sources: Sources) -> Report:
+    message = options.message or commit_message("link", sources.indexed)
+    target = open_target(options.into, options.storage, message, None, options.dry_run)
+    plan = link_plan.plan(options, sources, target.base)
+    report = plan.report()
+    if options.dry_run or not may_commit(report, plan.anything, options.keep_going):
+        return report
+    with writing(target) as writer:
+        _write(writer, plan, report)
+    report.snapshot = writer.snapshot_id
+    report.bytes_stored = writer.bytes_stored
+    return report
+
+
+def _write(writer: Writer, plan: LinkPlan, report: Report) -> None:
+    """Write everything that a plan names, into one commit."""
+    options = plan.options
+    write_groups(writer, plan.assembly, options.replace)
+    linked = [each.step.entry for each in plan.steps if each.how != "copied"]
+    write_references.allow(writer, linked, options.allow_links)
+    failures = ArrayFailures(writer, [each.step for each in plan.steps], options.keep_going)
+    with keep_open():
+        write_links(writer, plan, options.progress, failures)
+    missing = failures.left_out
+    report.failures += failures.failures
+    may_commit(report, not failures.nothing_left(), options.keep_going)
+    if options.summaries:
+        write_for(writer, [each.step.path for each in plan.steps if each.step.path not in missing])
+    report.rows = [row for row in report.rows if row.path not in missing]

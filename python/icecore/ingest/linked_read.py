@@ -1,0 +1,75 @@
+"""Reading sources through icecore's own pipeline: their chunks linked into a repository in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.ingest import write_references
+from icecore.ingest.link_choice import writable
+from icecore.repository.open import create
+from icecore.sources.mapping.array_map import ArrayEntry, Reader
+
+#: chunks that can't be linked are copied into memory up to this many bytes in all
+_COPIES = 64 << 20
+
+
+def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
+    """A reader for each entry: through the pipeline (on all cores, few requests) where its chunks can be
+    linked, else the source's own. The references live as long as the readers.
+    """
+    chosen = _choose(entries)
+    if not chosen:
+        return [_own(entry) for entry in entries]
+    scratch = create("memory://")
+    with scratch.writer("links") as writer:
+        write_references.allow(writer, [entries[i] for i in chosen])
+        for i in chosen:
+            entry, path = entries[i], f"/{i}"
+            writer._native.add_array(path, entry.zarr_json())
+            if entry.links is not None:
+                write_references.set_links(writer, path, entry.links)
+            for flat, chunk in entry.native.items():
+                start = tuple(part.start for part in entry.chunk_region(flat))
+                writer._native.write(path, start, chunk())
+        # Not committed: that would write a manifest for each array, only to read it again.
+        view = writer._pending()
+        writer.abort()
+    return [
+        partial(_read, view.array(f"/{i}"), entry.path) if i in chosen else _own(entry)
+        for i, entry in enumerate(entries)
+    ]
+
+
+def _choose(entries: Sequence[ArrayEntry]) -> set[int]:
+    chosen, copies = set(), 0
+    for i, entry in enumerate(entries):
+        if entry.links is None or not len(entry.links) or not entry.shape:
+            continue
+        parts = [prod(p.stop - p.start for p in entry.chunk_region(flat)) for flat in entry.native]
+        copied = sum(parts) * entry.dtype.itemsize
+        if parts and (copies + copied > _COPIES or not writable(entry.codecs)):
+            continue
+        copies += copied
+        chosen.add(i)
+    return chosen
+
+
+def _read(native: Any, path: str, region: Sequence[slice]) -> np.ndarray:
+    try:
+        return native.read(tuple(region), None, False, None)
+    except errors.Error as error:
+        message = error.message.replace(f"{native.path}:", f"{path}:", 1)
+        hint = "compare the file with its original" if error.kind == "corrupt" else error.hint
+        raise errors.make(error.kind, message, hint) from error
+
+
+def _own(entry: ArrayEntry) -> Reader:
+    if entry.read is None:
+        raise ValueError(f"{entry.path} can be neither linked nor read")
+    return entry.read

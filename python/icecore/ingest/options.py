@@ -1,0 +1,147 @@
+"""Options of ``link`` and ``pack``: what the caller asked, before any source is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.analyzer.measure import Goal
+from icecore.codecs import spec
+from icecore.display import text
+from icecore.layout import layout
+from icecore.layout.access_pattern import EXAMPLE, Pattern, parse
+from icecore.layout.access_pattern import Spec as Access
+
+if TYPE_CHECKING:
+    from icecore.repository.repo import Repo
+    from icecore.writing.writer import Writer
+
+#: lengths per axis, or dimension name → length
+Shape = Sequence[int] | Mapping[str, int]
+#: called with (path, bytes done, bytes in all)
+ProgressCall = Callable[[str, int, int], None]
+Place = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Existing:
+    """What to do where an array exists already: refuse (the default), or exactly one of these."""
+
+    append: bool = False
+    replace: bool = False
+    skip: bool = False
+
+    def check(self, concat: str | None) -> None:
+        """Reject contradictions.
+
+        Raises:
+            Error: ``invalid`` where several are given, or ``append`` without a dimension.
+        """
+        if self.append + self.replace + self.skip > 1:
+            raise errors.make(
+                "invalid", "append, replace and skip-existing exclude each other", "name one of them"
+            )
+        if self.append and concat is None:
+            raise errors.make(
+                "invalid", "append needs the dimension to append along", "name it: --concat time"
+            )
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """What ``link`` and ``pack`` have in common; :func:`icecore.pack` describes each."""
+
+    sources: Any
+    into: Repo | Place
+    group: str | None = None
+    concat: str | None = None
+    variables: str | Iterable[str] | None = None
+    exclude: str | Iterable[str] | None = None
+    append: bool = False
+    replace: bool = False
+    skip_existing: bool = False
+    keep_going: bool = False
+    dry_run: bool = False
+    summaries: bool = False
+    message: str | None = None
+    storage: Mapping[str, str] | None = None
+    progress: ProgressCall | None = None
+
+    @property
+    def existing(self) -> Existing:
+        """What to do where an array exists already."""
+        return Existing(self.append, self.replace, self.skip_existing)
+
+    def check(self) -> None:
+        """Reject contradictions.
+
+        Raises:
+            Error: ``invalid``.
+        """
+        self.existing.check(self.concat)
+
+
+@dataclass(frozen=True)
+class LinkOptions(IngestOptions):
+    """Arguments of :func:`icecore.link`."""
+
+    allow_links: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class PackOptions(IngestOptions):
+    """Arguments of :func:`icecore.pack`."""
+
+    chunk: Shape | None = None
+    shard: Shape | None = None
+    codec: spec.Spec = "auto"
+    goal: str = "balanced"
+    bandwidth: str | float | None = None
+    portable: bool = False
+    access: Access | None = None
+    measure: bool = False
+    memory: int | str = "1GB"
+    restore: bool = True
+    trust: str | None = None
+    header: bool | None = None
+    grows: str | None = None
+    below: str | None = None
+    then: Callable[[Writer], None] | None = None
+
+    @property
+    def codec_goal(self) -> Goal:
+        """What ``codec="auto"`` optimizes."""
+        return Goal.of(self.goal, self.bandwidth)
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The expected reads, parsed from ``access``."""
+        return parse(self.access)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of data held at once."""
+        return text.parse_size(self.memory)
+
+    def check(self) -> None:
+        """Reject contradictions, and values that no source could be packed with.
+
+        Raises:
+            Error: ``invalid``, ``codec``, ``format``.
+        """
+        super().check()
+        if self.measure and self.access is None:
+            message = "measure compares layouts for the reads in access, which is missing"
+            raise errors.make("invalid", message, f"--access {EXAMPLE}")
+        _ = self.codec_goal, self.patterns
+        if self.memory_bytes < 1:
+            message = f"memory: at least 1 byte is needed (got {self.memory_bytes})"
+            raise errors.make("invalid", message, "--memory 500MB")
+        if self.trust not in (None, "data"):
+            message = f"trust: 'data' or nothing (got {self.trust!r})"
+            raise errors.make("invalid", message, "--trust data, or leave it out")
+        spec.check(self.codec, self.portable)
+        layout.check(self.chunk, self.shard)

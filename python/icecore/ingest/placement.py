@@ -1,0 +1,273 @@
+"""Place the arrays of sources in the repository: the path of each, and the stored array that it meets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.ingest.options import Existing
+from icecore.ingest.repository_source import stored_entry
+from icecore.ingest.resolve_sources import Source
+from icecore.repository import address
+from icecore.repository.nodes import Node
+from icecore.sources.failure import Failure
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
+
+if TYPE_CHECKING:
+    from icecore.repository.repo import Repo
+
+
+@dataclass
+class Step:
+    """An array to make or extend.
+
+    Attributes:
+        path: in the repository.
+        source: the (first) source it comes from.
+        entry: its data; when extending, only the new part, in the type and units of the stored array.
+        old: the stored array that is extended, or None for a new one.
+        axis: the axis along which it is extended.
+        replaced: the stored array that the new one takes the place of.
+    """
+
+    path: str
+    source: str
+    entry: ArrayEntry
+    old: Node | None = None
+    axis: int = 0
+    replaced: Node | None = None
+
+    @property
+    def start(self) -> int:
+        """Where the new part begins along ``axis``."""
+        return self.old.shape[self.axis] if self.old is not None else 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array when all is done."""
+        shape = list(self.entry.shape)
+        if self.old is not None:
+            shape[self.axis] += self.start
+        return tuple(shape)
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """The first element of the new part."""
+        return tuple(self.start if i == self.axis else 0 for i in range(len(self.entry.shape)))
+
+
+@dataclass
+class Assembly:
+    """The groups and arrays that a set of sources becomes."""
+
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    skipped: list[tuple[str, ArrayEntry, str]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    #: on arrays whose numbers aren't those of the files, and on files that are not in order
+    notes: list[Failure] = field(default_factory=list)
+
+    def anything(self, repo: Repo | None) -> bool:
+        """Whether there is something to write: arrays, or groups (with attributes) without any."""
+        if self.steps or self.failures:
+            return bool(self.steps)
+        known = repo._nodes if repo is not None else {}
+        return any(path not in known for path in self.groups)
+
+
+def assemble(
+    sources: Sequence[Source],
+    group: str | None,
+    concat: str | None,
+    repo: Repo | None,
+    existing: Existing,
+    unpack: bool = False,
+) -> Assembly:
+    """Give every array of every source its path, join along ``concat`` where one is named, and compare with
+    what exists.
+
+    Without ``concat`` each source goes to ``group``, or to a group of its own name; with it all go to one
+    group.
+
+    Args:
+        sources: indexed sources, in order.
+        group: where the root of each goes.
+        concat: the dimension to join along.
+        repo: the repository, or None where it is yet to be made.
+        existing: what to do about arrays that exist.
+        unpack: join numbers of several scales as the floats that they stand for.
+    """
+    result = Assembly()
+    nodes = repo._nodes if repo is not None else {}
+    if concat is None:
+        for source in sources:
+            root = address.absolute(group) if group is not None else source.group
+            _place(result, source.name, source.arrays, root, nodes, existing, None)
+    elif sources:
+        from icecore.sources.mapping.virtual_concat import concat as join  # with all that units of time need
+
+        root = address.absolute(group) if group is not None else sources[0].group
+        maps = [source.arrays for source in sources]
+        try:
+            if existing.append:
+                maps.insert(0, _stored(maps, root, repo, concat))
+            joined = join(maps, concat, unpack)
+            result.notes = [
+                Failure(address.join(root, note.path), note.kind, note.message)
+                for note in joined.dropped
+                if note.kind == "unpacked"
+            ]
+            result.notes += _out_of_order(maps, joined, root, concat, repo if existing.append else None)
+            _place(result, sources[0].name, joined, root, nodes, existing, concat)
+            if existing.append and repo is not None:
+                _left_behind(result, sources[0].name, joined, root, repo, concat)
+        except DamagedSource:  # without which the others can be joined
+            raise
+        except errors.Error as error:
+            result.failures.append(Failure.of(sources[0].name, error))
+    return result
+
+
+def _out_of_order(
+    maps: Sequence[ArrayMap], joined: ArrayMap, root: str, concat: str, repo: Repo | None
+) -> list[Failure]:
+    """Notes on coordinates of the joined dimension that don't go on where the source before ends, or the
+    repository that is appended to.
+    """
+    from icecore.sources.mapping.coordinate_order import Ends, disorder, ends
+
+    notes = []
+    for path, entry in joined.arrays.items():
+        if entry.dims != (concat,) or path.rsplit("/", 1)[-1] != concat:
+            continue
+        found = ends(entry, [(each.source, each.arrays[path].shape[0]) for each in maps])
+        stored = address.join(root, path)
+        if repo is not None and found and (old := repo.arrays[stored]).size:
+            with suppress(errors.Error):  # a linked file that changed is no reason not to append
+                found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
+        if said := disorder(found, entry.attrs.get("units")):
+            notes.append(Failure(stored, "order", said))
+    return notes
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two sources are one."""
+    if one == other:
+        return True
+    with suppress(OSError):  # URLs, and what is gone
+        return os.path.samefile(one, other)
+    return False
+
+
+def _place(
+    result: Assembly,
+    source: str,
+    arrays: ArrayMap,
+    root: str,
+    nodes: Mapping[str, Node],
+    existing: Existing,
+    concat: str | None,
+) -> None:
+    taken = {step.path: step.source for step in result.steps}
+    for path, attrs in arrays.groups.items():
+        result.groups.setdefault(address.join(root, path), attrs)
+        _group_over_array(result, source, address.join(root, path), nodes)
+    for inside, entry in arrays.arrays.items():
+        path = address.join(root, inside)
+        node = nodes.get(path)
+        if path in taken and _is_same(source, taken[path]):
+            also = "" if taken[path] == source else f", also as {taken[path]}"
+            hint = "name it once; a pattern, a folder or a list beside it may name it too"
+            result.failures.append(Failure(source, "exists", f"{source} is named twice{also}", hint))
+            return
+        if path in taken:
+            message = f"{source} and {taken[path]} both have an array for {path}"
+            hint = "join them with --concat DIM, or give each a group of its own"
+            result.failures.append(Failure(source, "exists", message, hint))
+        elif node is None:
+            result.steps.append(Step(path, source, entry))
+        elif not node.is_array:
+            message = f"{path} is a group in the repository, an array in {source}"
+            result.failures.append(Failure(source, "exists", message, "another --group"))
+        elif existing.skip:
+            result.skipped.append((path, entry, "it exists already"))
+        elif existing.replace:
+            result.steps.append(Step(path, source, entry, replaced=node))
+        elif existing.append and concat is not None:
+            _extend(result, source, path, entry, node, concat)
+        else:
+            hint = "--append, --replace or --skip-existing, or another --group"
+            result.failures.append(
+                Failure(source, "exists", f"{path} exists in the repository already", hint)
+            )
+
+
+def _group_over_array(result: Assembly, source: str, path: str, nodes: Mapping[str, Node]) -> None:
+    """A group can't stand where an array is, nor below one."""
+    parts = path.strip("/").split("/")
+    for depth in range(1, len(parts) + 1):
+        above = "/" + "/".join(parts[:depth])
+        if above in nodes and nodes[above].is_array:
+            message = f"{above} is an array in the repository, a group in {source}"
+            result.failures.append(Failure(source, "exists", message, "another --group"))
+            return
+
+
+def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: Node, concat: str) -> None:
+    if concat not in entry.dims:
+        result.skipped.append((path, entry, f"it does not grow along {concat!r}"))
+    elif entry.data_type != node.document["data_type"]:
+        message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
+        wider = (path, "unpacked") in {(note.name, note.kind) for note in result.notes}
+        kinds = {_number(node.document["data_type"]), _number(entry.data_type)}
+        wider = wider or kinds <= {"int", "uint", "float"}
+        hint = "link or pack it into another group" + (", or all of its files in one go" if wider else "")
+        result.failures.append(Failure(source, "mismatch", message, hint))
+    else:
+        result.steps.append(Step(path, source, entry, old=node, axis=entry.dims.index(concat)))
+
+
+def _number(data_type: Any) -> str:
+    """``int`` of ``int16``: files that are joined in one go get a type that holds all of their numbers."""
+    return data_type.rstrip("0123456789") if isinstance(data_type, str) else ""
+
+
+def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, repo: Repo, concat: str) -> None:
+    """Arrays beside those that grow have to grow with them: their rows would no longer belong together."""
+    groups = {address.join(root, path) for path in joined.groups}
+    growing = {address.join(root, path) for path in joined.arrays}
+    for path, array in repo.arrays.items():
+        if array._node.parent in groups and concat in array.dims and path not in growing:
+            message = f"{path} has the dimension {concat!r} in the repository and is not in {source}"
+            hint = "append files that have it, or link or pack this one into another group"
+            result.failures.append(Failure(source, "mismatch", message, hint))
+
+
+def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str) -> ArrayMap:
+    """What the repository holds of the sources' arrays, empty along ``concat``: new parts are joined to it,
+    so that they are converted to its units and types, or refused.
+    """
+    result = ArrayMap("the repository")
+    for path, new in {path: entry for each in maps for path, entry in each.arrays.items()}.items():
+        stored = address.join(root, path)
+        if repo is not None and stored not in repo.arrays and concat not in new.dims:
+            continue  # a new one beside those that grow
+        if repo is None or stored not in repo.arrays:
+            raise errors.make(
+                "not-found",
+                f"there is no array {stored} in the repository to append to",
+                "link or pack without --append first, into the same --group",
+            )
+        array = repo.arrays[stored]
+        entry = stored_entry(array, path)
+        if concat in entry.dims:
+            entry.shape = tuple(
+                0 if dim == concat else n for dim, n in zip(entry.dims, entry.shape, strict=True)
+            )
+            entry.codecs = array._node.document["codecs"]
+        result.add(entry)
+    return result

@@ -1,0 +1,110 @@
+"""Outcome of a ``link`` or a ``pack``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from icecore.display import text
+from icecore.sources.failure import Failure
+
+if TYPE_CHECKING:
+    from icecore.ingest.link_plan import LinkPlan
+    from icecore.ingest.pack_plan import PackPlan
+
+#: arrays that its representation names
+_SHOWN = 20
+
+
+@dataclass
+class Row:
+    """One array of the result.
+
+    ``how`` is ``linked``, ``copied`` (written into the repository), ``mixed``, ``packed`` or ``skipped``;
+    ``chunks`` and
+    ``bytes`` count what is linked (for a copy: nothing until it is written); ``raw`` is decoded bytes.
+    """
+
+    path: str
+    how: str
+    why: str = ""
+    chunks: int = 0
+    bytes: int = 0
+    raw: int = 0
+
+
+@dataclass(repr=False)
+class Report:
+    """The outcome of ``link`` or ``pack``; ``str(report)`` is a table.
+
+    Attributes:
+        rows: one for each array.
+        failures: sources and arrays that could not be used.
+        notes: what a reader of the arrays should know.
+        snapshot: id of the new version; None where nothing was committed.
+        seconds: wall time.
+        dry_run: whether only a plan was made.
+        bytes_stored: bytes written to the repository.
+        plan: of a dry run: what would be written.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[Failure] = field(default_factory=list)
+    snapshot: str | None = None
+    seconds: float = 0.0
+    dry_run: bool = False
+    bytes_stored: int = 0
+    plan: PackPlan | LinkPlan | None = None
+
+    def sort(self) -> None:
+        """Order the rows by path."""
+        self.rows.sort(key=lambda row: row.path)
+
+    @property
+    def bytes_raw(self) -> int:
+        """Decoded bytes of all arrays."""
+        return sum(row.raw for row in self.rows if row.how != "skipped")
+
+    def count(self, *hows: str) -> int:
+        """Number of arrays with one of these outcomes."""
+        return sum(row.how in hows for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, for ``--json``."""
+        planned = {} if self.plan is None else {"plan": self.plan.as_dict()}
+        return {
+            "snapshot": self.snapshot,
+            "dry_run": self.dry_run,
+            "seconds": round(self.seconds, 3),
+            "arrays": [asdict(row) for row in self.rows],
+            "bytes_raw": self.bytes_raw,
+            "bytes_stored": self.bytes_stored,
+            "failures": [asdict(item) for item in self.failures],
+            "notes": [asdict(item) for item in self.notes],
+            **planned,
+        }
+
+    def table(self, limit: int | None = None) -> str:
+        """One line an array, at most ``limit`` of them; the exceptional ones come first where some are left
+        out.
+        """
+        rows = self.rows
+        if limit is not None and len(rows) > limit:
+            rows = sorted(rows, key=lambda row: row.how in ("linked", "packed"))[:limit]
+        cells = [
+            [row.path, row.how, f"{row.chunks:,}", text.size(row.bytes), text.size(row.raw), row.why]
+            for row in rows
+        ]
+        table = text.table(["array", "how", "chunks", "stored", "raw", "why"], cells, (2, 3, 4))
+        rest = len(self.rows) - len(rows)
+        return f"{table}\n… and {text.plural(rest, 'array')} more" if rest else table
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {how}" for how, count in Counter(row.how for row in self.rows).items())
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<icecore.Report {counts or 'no array'}{failed}>\n{self.table(_SHOWN)}"

@@ -1,0 +1,108 @@
+"""A repository as a source: its arrays, read through the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.array import Array
+from icecore.repository.typed_attributes import typed
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
+from icecore.sources.mapping.stored_chunks import Held
+
+_TEXT = "its rows are packed, not its print format: icecore restore needs the first repository"
+
+
+def is_repository(name: str) -> bool:
+    """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
+    place, path = address.split_path(name)
+    place, _ = address.split_ref(place)
+    if address.is_url(place) and not place.startswith("file://"):
+        return (
+            path is not None
+            or not place.startswith(("http://", "https://"))
+            or place.rstrip("/").endswith(".icecore")
+        )
+    return address.holds_repository(address.local(place.removeprefix("file://")))
+
+
+def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool) -> tuple[ArrayMap, str]:
+    """The arrays at ``REPO`` or ``REPO:/path``, and the group that they go to by default.
+
+    Raises:
+        Error: ``not-found``; ``corrupt`` for damaged metadata unless ``keep_going``.
+    """
+    from icecore.repository.open import open
+
+    place, path = address.split_path(name)
+    repo = open(place, storage=storage)
+    if path is None or path == "/":
+        root, group = "", "/"
+    else:
+        item = repo[path]
+        is_array = isinstance(item, Array)
+        root = item.path.rsplit("/", 1)[0] if is_array else item.path
+        group = "/" if is_array else "/" + item.name
+    only = address.absolute(path) if path else "/"
+    result = ArrayMap(name)
+    for node in repo._visible():
+        inside = only == "/" or node.path == only or node.path.startswith(only + "/")
+        if not inside:
+            continue
+        below = node.path[len(root) :] or "/"
+        try:
+            if node.is_array:
+                result.add(stored_entry(Array(repo, node), below))
+            else:
+                result.groups[below] = typed(node)
+                if "text" in node.ours.get("table", {}):
+                    result.dropped.append(Note(below, "unsupported", _TEXT))
+        except errors.Error as error:
+            if node.path == only or error.kind not in ("unsupported", "corrupt", "format"):
+                raise
+            if error.kind == "unsupported":
+                result.dropped.append(Note(below, "unsupported", error.message))
+            else:
+                result.failed.append(damage(f"{name}:{below}: {error.message}"))
+    if result.failed and not keep_going:
+        raise result.failed[0]
+    return result, group
+
+
+def stored_entry(array: Array, path: str) -> ArrayEntry:
+    """An array of a repository as a source's entry: read through the engine, nothing to link."""
+    node = array._node
+    return ArrayEntry(
+        path=path,
+        shape=array.shape,
+        dims=array.dims,
+        data_type=node.document["data_type"],
+        dtype=array._native.dtype,
+        chunks=array.chunks or tuple(max(n, 1) for n in array.shape),
+        codecs=array.codecs,
+        fill_value=node.document.get("fill_value"),
+        attrs=node.attrs,
+        read=partial(_read, array._native),
+        held=partial(held_of, array._native),
+        unlimited=tuple(node.ours.get("unlimited", ())),
+        note="already in a repository",
+        attr_types=node.ours.get("attr_types", {}),
+        enum=node.ours.get("enum", []),
+        subarrays=node.ours.get("subarrays", {}),
+        text_fill=node.ours.get("fill"),
+    )
+
+
+def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
+    return native.read(tuple(region), None, False, None)
+
+
+def held_of(native: Any) -> Held | None:
+    """The chunks of an array in a repository that are referred to; None where its grid is not regular."""
+    found = native.held()
+    return None if found is None else Held(tuple(native.shape), tuple(found[0]), found[1])

@@ -1,0 +1,215 @@
+"""Resolve and index sources: names, globs, lists, repositories and in-memory objects → array maps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.display import text
+from icecore.ingest.options import LinkOptions, PackOptions
+from icecore.ingest.repository_source import is_repository, open_repository
+from icecore.ingest.select_variables import Selection
+from icecore.repository import address
+from icecore.sources import expand, listed, memory
+from icecore.sources.failure import Failure
+from icecore.sources.files.identity import is_remote
+from icecore.sources.index_pool import open_sources
+from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.memory import kind_of
+
+#: files from which on indexing reports progress
+_MANY = 16
+
+
+@dataclass(frozen=True)
+class Source:
+    """One indexed source: its name, its arrays, the group it goes to when none is named."""
+
+    name: str
+    arrays: ArrayMap
+    group: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Sources that could be indexed, in order; failures of the others; notes on variables left out."""
+
+    indexed: list[Source] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[Failure] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rows = [
+            (source.name, source.group, len(source.arrays.arrays) + len(source.arrays.tables))
+            for source in self.indexed
+        ]
+        failed = [f"failed: {item.name}: {item.message}" for item in self.failures]
+        return "\n".join([text.table(["source", "group", "arrays"], rows, (2,)), *failed])
+
+
+def link_sources(options: LinkOptions) -> Sources:
+    """The sources of a ``link``: files and reference files."""
+    found = gather(options.sources, whole=options.concat is not None, progress=options.progress)
+    return _selected(found, options)
+
+
+def pack_sources(options: PackOptions) -> Sources:
+    """The sources of a ``pack``: files, text tables, repositories and in-memory objects."""
+    found = gather(
+        options.sources,
+        repositories=True,
+        storage=dict(options.storage or {}),
+        tables=True,
+        whole=options.concat is not None,
+        progress=options.progress,
+    )
+    indexed = found.indexed
+    if options.below is not None:
+        indexed = [replace(s, group=address.join(options.below, s.group)) for s in indexed]
+    if options.header is not None:
+        from icecore.sources.tables import headed
+
+        for arrays in (source.arrays for source in indexed):
+            arrays.tables = {path: headed(table, options.header) for path, table in arrays.tables.items()}
+    return _selected(replace(found, indexed=indexed), options)
+
+
+def _selected(sources: Sources, options: LinkOptions | PackOptions) -> Sources:
+    selection = Selection.of(options.variables, options.exclude)
+    if selection is None:
+        return sources
+    chosen = [replace(s, arrays=selection.apply(s.arrays)) for s in sources.indexed]
+    selection.check([source.arrays for source in sources.indexed])
+    notes = selection.notes([source.arrays for source in sources.indexed])
+    return Sources(chosen, sources.failures, [*sources.notes, *notes])
+
+
+def gather(
+    sources: Any,
+    repositories: bool = False,
+    storage: dict[str, str] | None = None,
+    options: dict[str, Any] | None = None,
+    tables: bool = False,
+    whole: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Sources:
+    """Index every source.
+
+    Args:
+        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO``,
+            ``REPO:/path`` and objects in memory.
+        repositories: whether repositories and in-memory objects are accepted.
+        storage: credentials for repositories.
+        options: passed to the modules of the formats.
+        tables: whether sources may hold text tables, which have no arrays yet.
+        whole: whether a source with an unreadable part is set aside with all that it holds.
+        progress: called with (file, bytes of the files indexed so far, bytes of all files on this machine).
+
+    Returns:
+        The sources that could be indexed, in order, and the failures. A file of unknown format that a label
+        among the sources describes is not a failure.
+    """
+    found: list[Source | Failure | str] = []
+    for name in _each(_named(sources, repositories)):
+        if isinstance(name, (Failure, Source)):
+            found.append(name)
+            continue
+        try:
+            if repositories and is_repository(name):
+                found.append(Source(name, *open_repository(name, storage, keep_going=not whole)))
+            else:
+                found += expand(name)
+        except errors.Error as error:
+            found.append(Failure.of(name, error))
+    files = [item for item in found if isinstance(item, str)]
+    indexed = _indexed(files, progress, keep_going=True, **(options or {}))
+    good: list[Source] = []
+    bad: list[Failure] = []
+    for item in found:
+        source = _source(item, next(indexed), tables, whole) if isinstance(item, str) else item
+        if isinstance(source, Failure):
+            bad.append(source)
+        else:
+            bad += [Failure.of(source.name, error) for error in source.arrays.failed]
+            good.append(source)
+    described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
+    return Sources(good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described])
+
+
+def _named(sources: Any, in_memory: bool) -> list[str | Source]:
+    """Names of sources, and indexed objects in memory.
+
+    Raises:
+        Error: ``invalid`` for an object that is neither.
+    """
+    many = isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray))
+    # Iterating over a data frame gives the names of its columns.
+    many = many and kind_of(sources) is None and not hasattr(sources, "columns")
+    items = list(sources) if many else [sources]
+    return [_in_memory(item, i, in_memory) if kind_of(item) else _name(item) for i, item in enumerate(items)]
+
+
+def _name(item: Any) -> str:
+    try:
+        return address.named(item)
+    except errors.Error as error:
+        if isinstance(item, str):
+            raise
+        raise errors.make(error.kind, error.message, memory.ACCEPTED) from None
+
+
+def _in_memory(item: Any, number: int, accepted: bool) -> Source:
+    name = f"<{type(item).__name__} {number + 1}>"
+    if not accepted:
+        message = f"{type(item).__name__} is in memory: there is no file to link"
+        raise errors.make("invalid", message, "pack it: icecore.pack(x, into=…)")
+    return Source(name, memory.open(item, name), "/")
+
+
+def _each(named: Iterable[str | Source]) -> Iterator[str | Failure | Source]:
+    """The names, with those of lists one by one; an unreadable list is a failure of its own."""
+    for name in named:
+        if isinstance(name, Source):
+            yield name
+            continue
+        try:
+            names = listed(name)
+        except errors.Error as error:
+            yield Failure.of(name, error)
+        else:
+            yield from [name] if names is None else names
+
+
+def _indexed(
+    files: list[str], progress: Callable[[str, int, int], None] | None, **options: Any
+) -> Iterator[ArrayMap | errors.Error]:
+    if progress is None or len(files) < _MANY:
+        yield from open_sources(files, **options)
+        return
+    sizes = [0 if is_remote(file) or not os.path.isfile(file) else os.path.getsize(file) for file in files]
+    done, total = 0, sum(sizes)
+    for file, size, arrays in zip(files, sizes, open_sources(files, **options), strict=True):
+        done += size
+        progress(file, done, total)
+        yield arrays
+
+
+def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: bool) -> Source | Failure:
+    if isinstance(arrays, errors.Error):
+        return Failure.of(file, arrays)
+    if whole and arrays.failed:
+        return Failure.of(file, arrays.failed[0])
+    if arrays.tables and not tables:
+        message = f"{file} holds text, whose numbers can't be linked in place"
+        return Failure(file, "unsupported", message, "pack it: icecore pack SRC --into REPO")
+    return Source(file, arrays, "/" + _stem(file, arrays))
+
+
+def _stem(file: str, arrays: ArrayMap) -> str:
+    """The name of a source's group: that of the table where it is one (``x`` for ``x.tab.gz``)."""
+    return address.stem(arrays.tables["/"].name if "/" in arrays.tables else file)

@@ -1,0 +1,161 @@
+"""Chunk, shard and codecs of a packed array, as chosen by the caller or planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from icecore import errors
+from icecore.analyzer import choose_codec
+from icecore.analyzer.measure import Goal
+from icecore.analyzer.sample import Kind
+from icecore.codecs import spec
+from icecore.display import text
+from icecore.ingest.options import PackOptions, Shape
+from icecore.ingest.placement import Step
+from icecore.layout import layout
+from icecore.layout.access_pattern import Pattern, queries
+from icecore.layout.layout import Layout
+from icecore.repository import zarr_dtypes
+from icecore.sources.mapping.array_map import ArrayEntry, Reader
+from icecore.sources.mapping.stored_chunks import Held
+from icecore.tables.text.column_codecs import CHUNK
+
+#: how much more than 32 MiB of data a shard of compressed chunks may hold; what is worth a second plan
+_MOST_GATHERED, _WORTH_GATHERING = 4.0, 1.5
+
+
+@dataclass(frozen=True)
+class StorageChoice:
+    """Constraints on the storage of arrays; None or ``auto`` where they are planned or measured."""
+
+    chunk: Shape | None
+    shard: Shape | None
+    codec: spec.Spec
+    portable: bool
+    goal: Goal
+    access: Sequence[Pattern] = ()
+    measure: bool = False
+    grows: str | None = None
+    tables: bool = False
+    sources: int = 1
+
+    @classmethod
+    def of(cls, options: PackOptions, sources: int) -> StorageChoice:
+        """The constraints in ``options``, for so many sources."""
+        return cls(
+            options.chunk,
+            options.shard,
+            options.codec,
+            options.portable,
+            options.codec_goal,
+            options.patterns,
+            options.measure,
+            options.grows,
+            options.summaries,
+            sources,
+        )
+
+    def measures_layout(self, entry: ArrayEntry) -> bool:
+        """Whether layouts are compared by reading the array, and none is planned beforehand."""
+        given = _shape_for(self.chunk, entry) or _shape_for(self.shard, entry)
+        reads = queries(self.access, to_be(entry, self.grows), entry.dims)
+        return bool(self.measure and reads and given is None)
+
+    def layout(self, entry: ArrayEntry, read: Reader | None, budget: int) -> Layout:
+        """Chunk and shard of an array; layouts are compared only where there is a reader."""
+        source = entry.chunks if isinstance(entry.chunks, tuple) else None
+        chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
+        shape = to_be(entry, self.grows)
+        # The next commits may bring one source each.
+        rows = max(entry.shape[0] // self.sources, 1) if shape != tuple(entry.shape) else None
+        reads = queries(self.access, shape, entry.dims)
+        if self.measure and read is not None and reads and chunk is None and shard is None:
+            from icecore.layout import layout_benchmark
+
+            codec = "default" if self.codec == "auto" else self.codec
+            return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
+        if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
+            chunk = (CHUNK,)
+        itemsize, room = zarr_dtypes.itemsize(entry.dtype), spec.chunk_bytes(self.codec, entry.dtype)
+        return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
+
+    def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
+        """The same chunks in shards that hold more of them, as far as compression makes room (rho of PStore's
+        Eq. 5), memory allows, and they are not to grow in small steps.
+        """
+        ratio = min(
+            ratio, _MOST_GATHERED, budget / max(prod(where.unit) * zarr_dtypes.itemsize(entry.dtype), 1)
+        )
+        if self.shard is not None or self.grows is not None or not entry.shape or ratio < _WORTH_GATHERING:
+            return where
+        source = entry.chunks if isinstance(entry.chunks, tuple) else None
+        reads = queries(self.access, entry.shape, entry.dims)
+        itemsize = zarr_dtypes.itemsize(entry.dtype)
+        return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
+
+    def codecs(
+        self, step: Step, read: Reader, where: Layout, budget: int, held: Held | None
+    ) -> choose_codec.Planned:
+        """The codecs of its chunks: measured, or as they were named."""
+        entry = step.entry
+        if self.codec == "auto":
+            before = None
+            if not self.portable:
+                from icecore.ingest import replace
+
+                before = replace.as_before(
+                    step, where.chunk, lambda ratio: self.gathered(entry, where, ratio, budget), self.goal
+                )
+            kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+            grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
+            alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
+            return before or choose_codec.plan(
+                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone, held
+            )
+        codecs = spec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
+        spec.fit(codecs, entry.data_type, entry.dtype, step.path, len(entry.shape))
+        return choose_codec.Planned(codecs)
+
+
+def to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:
+    """The shape of an array; 0 along its first axis where that is ``longer``, which will be appended to."""
+    shape = tuple(entry.shape)
+    return (0, *shape[1:]) if shape and longer is not None and entry.dims[0] == longer else shape
+
+
+def check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
+    """Reject lengths for dimensions that no array has, and shapes of a rank that no array has.
+
+    Raises:
+        Error: ``invalid``.
+    """
+    axes = sorted({len(entry.shape) for entry in entries})
+    known = {dim for entry in entries for dim in entry.dims if dim is not None}
+    for what, shape in given.items():
+        unknown = [dim for dim in shape if dim not in known] if isinstance(shape, Mapping) else []
+        if unknown:
+            names = ", ".join(sorted(known)) or "none has a name: give lengths by position, 16,64,64"
+            message = f"no array has the dimension {unknown[0]!r} of {what}"
+            raise errors.make("invalid", message, f"known: {names}")
+        if entries and shape is not None and not isinstance(shape, Mapping) and len(shape) not in axes:
+            dimensions = text.plural(len(shape), "dimension")
+            message = f"{what} {tuple(shape)} is for arrays of {dimensions}, and there is none"
+            raise errors.make(
+                "invalid", message, f"arrays have {' or '.join(map(str, axes))}; or name them: x=64"
+            )
+
+
+def _shape_for(given: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:
+    """The chunk or shard shape that the caller gave, where it applies to this array."""
+    if given is None or not entry.shape:
+        return None
+    if isinstance(given, Mapping):
+        if not any(dim in given for dim in entry.dims):
+            return None
+        return tuple(
+            min(int(given[dim]), max(n, 1)) if dim is not None and dim in given else max(n, 1)
+            for dim, n in zip(entry.dims, entry.shape, strict=True)
+        )
+    return tuple(given) if len(given) == len(entry.shape) else None

@@ -1,0 +1,222 @@
+"""Which files become which table, and all tables of a pack, one after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.display.progress import counted
+from icecore.ingest.failure_policy import may_commit
+from icecore.ingest.options import Existing
+from icecore.ingest.report import Report, Row
+from icecore.ingest.resolve_sources import Source
+from icecore.repository import address
+from icecore.repository.nodes import hidden
+from icecore.sources.failure import Failure
+from icecore.sources.files.archives import FAULTS
+from icecore.sources.mapping.table_file import TableFile
+from icecore.tables.summaries.zones import ZONE, Zones
+from icecore.tables.text import source_names
+from icecore.tables.text.file_notes import few
+from icecore.tables.text.pack_table import pack_table
+from icecore.tables.text.table_job import Done, TableJob, TableOptions
+from icecore.tables.text.unreadable_files import damaged
+
+if TYPE_CHECKING:
+    from icecore.repository.nodes import Node
+    from icecore.repository.repo import Repo
+    from icecore.writing.writer import Writer
+
+
+#: what to do where names may belong to other columns
+_SAY = (
+    "put texts of several words into quotes, or separate cells by commas or tabs; --header if the rows have "
+    "names of their own, as R writes them"
+)
+
+
+@dataclass
+class TablePlan:
+    """The tables of a set of sources."""
+
+    jobs: list[TableJob] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def plan_tables(
+    sources: Sequence[Source], group: str | None, concat: str | None, repo: Repo | None, existing: Existing
+) -> TablePlan:
+    """Give every table of every source its path, and compare with what exists.
+
+    Args:
+        sources: in order; a file that comes twice (with its label and by itself) counts once.
+        group: where the root of each goes.
+        concat: with any name (``rows``) all tables become one.
+        repo: the repository, or None where it is yet to be made.
+        existing: what to do about tables that exist.
+    """
+    plan = TablePlan()
+    nodes = repo._nodes if repo is not None else {}
+    for path, files in _grouped(_once(sources), group, concat).items():
+        where = files[0].place
+        doubtful = next((file for file in files if file.spec is not None and file.spec.doubt), None)
+        if doubtful is not None and doubtful.spec is not None:
+            plan.failures.append(Failure(doubtful.place, "format", doubtful.spec.doubt, _SAY))
+        elif len(files) > 1 and concat is None:
+            message = f"{where} and {files[1].place} would both become {path}"
+            plan.failures.append(Failure(where, "exists", message, "join them: --concat rows"))
+        elif path not in nodes:
+            plan.jobs.append(TableJob(path, _named(files)))
+        elif existing.skip:
+            plan.skipped.append(path)
+        elif existing.replace and (others := _others(path, nodes)):
+            message = f"{path} holds {few(others)} besides a table's columns, which replacing it would delete"
+            hint = "delete them (icecore.Writer.delete), or pack into another --group"
+            plan.failures.append(Failure(where, "exists", message, hint))
+        elif existing.replace:
+            plan.jobs.append(TableJob(path, _named(files), delete=True))
+        elif existing.append and "table" in nodes[path].ours:
+            _extend(plan, path, files, nodes)
+        else:
+            hint = "--append with --concat rows, --replace or --skip-existing, or another --group"
+            plan.failures.append(Failure(where, "exists", f"{path} exists in the repository already", hint))
+    return plan
+
+
+def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
+    """What lies below a group besides the columns of the table that it is."""
+    prefix = path.rstrip("/") + "/"
+    columns = {prefix + name for name in nodes[path].ours.get("table", {}).get("columns", [])}
+    return [
+        other for other in nodes if other.startswith(prefix) and other not in columns and not hidden(other)
+    ]
+
+
+def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[str, Node]) -> None:
+    """Append the files that the table doesn't have yet."""
+    known = nodes[path].ours["table"].get("sources", [])
+    twice = next((file for file in files if any(_holds(source, file) for source in known)), None)
+    if twice is not None:
+        message = f"{path} has the rows of {twice.name} already"
+        plan.failures.append(Failure(twice.name, "exists", message, "leave it out"))
+    else:
+        taken = [str(source.get("name")) for source in known]
+        plan.jobs.append(TableJob(path, _named(files, taken), append=True))
+
+
+def _holds(source: dict[str, Any], file: TableFile) -> bool:
+    """Whether a file is a source of a table, by its name and, where its hash is kept, by its text: one that
+    has grown since is the same one, too.
+    """
+    if not source_names.may_be(file, str(source.get("name"))):
+        return False
+    if source.get("sha256") is None:
+        return True
+    digest, left = hashlib.sha256(), int(source["bytes"])
+    try:
+        with file.open() as text:
+            while left and (part := text.read(min(left, 1 << 20))):
+                digest.update(part)
+                left -= len(part)
+    except FAULTS:
+        return False  # which packing it will tell
+    return not left and digest.hexdigest() == source["sha256"]
+
+
+def _named(files: list[TableFile], taken: Sequence[str] = ()) -> list[TableFile]:
+    """The files under names that no other source of their table has."""
+    names = source_names.distinct(files, taken)
+    return [replace(file, name=name) for file, name in zip(files, names, strict=True)]
+
+
+def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:
+    """Every table once, with its label where it has one."""
+    every = [(s, path, table) for s in sources for path, table in s.arrays.tables.items()]
+    places = [os.path.abspath(table.place) for _, _, table in every]
+    labelled = {
+        place
+        for place, (_, _, table) in zip(places, every, strict=True)
+        if table.spec is not None and table.spec.label
+    }
+    chosen: dict[Any, tuple[Source, str, TableFile]] = {}
+    for place, (source, path, table) in zip(places, every, strict=True):
+        if table.spec is None or (place in labelled and not table.spec.label):
+            continue
+        # Tables may begin at one byte and share their rows: each skips the others' bytes.
+        cells = tuple((field.name, field.start) for field in table.spec.fields)
+        chosen.setdefault((place, table.spec.offset, cells), (source, path, table))
+    return list(chosen.values())
+
+
+def _grouped(
+    tables: Sequence[tuple[Source, str, TableFile]], group: str | None, concat: str | None
+) -> dict[str, list[TableFile]]:
+    if not tables:
+        return {}
+    if concat is not None:
+        root = address.absolute(group) if group is not None else tables[0][0].group
+        return {root: [table for _, _, table in tables]}
+    result: dict[str, list[TableFile]] = {}
+    for source, inside, table in tables:
+        root = address.absolute(group) if group is not None else source.group
+        result.setdefault(address.join(root, inside), []).append(table)
+    return result
+
+
+def pack_tables(
+    writer: Writer,
+    plan: TablePlan,
+    options: TableOptions,
+    report: Report,
+    keep_going: bool,
+    progress: Callable[[str, int, int], None] | None = None,
+    arrays: bool = False,
+) -> tuple[list[str], dict[str, Zones]]:
+    """Write all tables of a plan and report on them; beside them ``arrays`` were written, or nothing else.
+
+    Returns:
+        The columns of those that have more than one zone, which summaries could tell apart; and the summaries
+        that are made already.
+
+    Raises:
+        DamagedSource: where files are joined, all but one of which (and its ``others``) may be.
+        Error: the first failure, unless ``keep_going`` and something is left.
+    """
+    long: list[str] = []
+    made: dict[str, Zones] = {}
+    anything = arrays
+    for job in plan.jobs:
+        try:
+            packed = pack_table(writer, job, options, counted(progress))
+            _report(writer, packed, report)
+            anything = True
+            if packed.total >= 2 * ZONE:
+                long += packed.columns
+                made |= packed.summaries
+        except errors.Error as error:
+            if len(job.files) > 1 and (found := damaged(job.files, error, keep_going)) is not None:
+                raise found from error
+            if job.append or job.delete:
+                raise  # what was appended or deleted can't be taken back alone
+            report.failures.append(Failure.of(job.files[0].place, error))
+            if not keep_going:
+                may_commit(report, arrays or len(plan.jobs) > 1, keep_going)
+            if writer._native.exists(job.path):
+                writer.delete(job.path)
+    if plan.jobs:
+        may_commit(report, anything, keep_going)
+    return long, made
+
+
+def _report(writer: Writer, done: Done, report: Report) -> None:
+    written = writer._native.written()
+    for path in done.columns:
+        raw, stored, chunks, _ = written.get(path, (0, 0, 0, 0))
+        report.rows.append(Row(path, "packed", "", chunks, stored, raw))
+    report.notes += [Failure(name, "text", message) for name, message in done.notes]
+    report.notes += [Failure(done.path, "rewritten", message) for message in done.rewritten]

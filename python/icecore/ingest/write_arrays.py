@@ -1,0 +1,64 @@
+"""Write the arrays of a pack's plan: choose codecs by measuring, copy box by box."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from icecore.display import text
+from icecore.display.progress import Progress, counted
+from icecore.ingest.array_failures import ArrayFailures
+from icecore.ingest.report import Row
+from icecore.sources.mapping.array_map import Reader
+
+if TYPE_CHECKING:
+    from icecore.ingest.pack_plan import PackPlan, PackStep
+    from icecore.writing.writer import Writer
+
+
+def write_arrays(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> None:
+    """Write every array of a plan; those that fail are left out or raised, as ``failures`` decides."""
+    if not plan.steps:
+        return
+    from icecore.ingest import copy_arrays  # text tables don't need it
+    from icecore.ingest.linked_read import linked_readers
+
+    entries = [each.step.entry for each in plan.steps]
+    progress = counted(plan.options.progress, sum(entry.nbytes for entry in entries))
+    for each, read in zip(plan.steps, linked_readers(entries), strict=True):
+        with failures.guard(each.step):
+            if each.step.old is not None:
+                copy_arrays.copy_after(writer, each.step, read, progress)
+            else:
+                _write_new(writer, plan, each, read, progress)
+    failures.collect(wait=True)
+
+
+def _write_new(writer: Writer, plan: PackPlan, each: PackStep, read: Reader, progress: Progress) -> None:
+    from icecore.ingest import copy_arrays
+
+    step, choice, budget = each.step, plan.choice, plan.budget
+    if step.entry.nbytes <= budget:
+        read = copy_arrays.at_once(step.entry, read)
+    held = step.entry.sparse()
+    where = each.layout if each.layout is not None else choice.layout(step.entry, read, budget)
+    codecs = choice.codecs(step, read, where, budget, held)
+    where = choice.gathered(step.entry, where, codecs.ratio, budget)
+    copy_arrays.copy_new(writer, step, read, where, codecs, budget, progress, held)
+
+
+def packed_rows(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> list[Row]:
+    """The outcome for each array that was written."""
+    written = writer._native.written()
+    missing = failures.left_out
+    rows = []
+    for step in (each.step for each in plan.steps if each.step.path not in missing):
+        _, stored, chunks, kept = written.get(step.path, (0, 0, 0, 0))
+        why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
+        rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))
+    return rows
+
+
+def bytes_left_out(writer: Writer, failures: ArrayFailures) -> int:
+    """Bytes stored for arrays that were left out afterwards."""
+    written = writer._native.written()
+    return sum(written[path][1] for path in failures.left_out & written.keys())

@@ -1,0 +1,74 @@
+"""References to the chunks of source files, written into a commit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from icecore.repository import address
+from icecore.repository.repo import Repo
+from icecore.sources.failure import Failure
+from icecore.sources.mapping.array_map import ArrayEntry, Links
+from icecore.writing.writer import Writer
+
+
+def set_links(writer: Writer, path: str, links: Links, chunks: np.ndarray | None = None) -> None:
+    """Set references of the array at ``path``; ``chunks`` are their numbers in its grid, where they are
+    others.
+    """
+    if not len(links):
+        return
+    writer._native.set_links(
+        path,
+        links.urls,
+        links.sizes.tolist(),
+        links.mtimes_ns.tolist(),
+        links.etags,
+        np.ascontiguousarray(links.url_ids, "u4"),
+        np.ascontiguousarray(links.chunks if chunks is None else chunks, "u8"),
+        np.ascontiguousarray(links.offsets, "u8"),
+        np.ascontiguousarray(links.lengths, "u8"),
+    )
+
+
+def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str] | None = None) -> None:
+    """Let the repository read from the folders of the linked files, or from those that were named."""
+    if prefixes is not None:
+        folders = {address.prefix(prefix) for prefix in prefixes}
+    else:
+        urls = {url for entry in entries if entry.links is not None for url in entry.links.urls}
+        folders = {url.rsplit("/", 1)[0] for url in urls}
+    for folder in sorted(folders):
+        writer._native.allow_container(address.prefix(folder))
+
+
+def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry]) -> list[Failure]:
+    """A note where links lead from a bucket to files of this machine: by itself such a repository is not let
+    read them, wherever it is opened.
+    """
+    place = into.url if isinstance(into, Repo) else address.named(into)
+    if not place.startswith("s3://"):
+        return []
+    urls = {url for entry in entries if entry.links is not None for url in entry.links.urls}
+    folders = sorted({url.rsplit("/", 1)[0] for url in urls if url.startswith("file://")})
+    if not folders:
+        return []
+    shown = unquote(urlsplit(folders[0]).path) or "/"
+    more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+    said = f"links to files in {shown}{more} are read only where --allow-links names their folder"
+    return [Failure("/", "links", f"{said}: a repository in a bucket may not point at files by itself")]
+
+
+def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The numbers of an entry's linked chunks in the regular grid of an array of ``shape``, of which it
+    begins at chunk number ``chunks`` along ``axis``.
+    """
+    if not isinstance(entry.chunks, tuple):
+        raise TypeError("only chunks of a regular grid can be shifted")
+    grid = tuple(-(-n // c) for n, c in zip(shape, entry.chunks, strict=True))
+    index = list(np.unravel_index(links.chunks.astype("i8"), entry.grid))
+    index[axis] = index[axis] + chunks
+    return np.ascontiguousarray(np.ravel_multi_index(tuple(index), grid), "u8")

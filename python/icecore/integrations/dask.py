@@ -1,0 +1,44 @@
+"""Arrays as dask arrays whose blocks are whole shards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+
+
+def to_dask(array: Array, chunks: Any = None) -> Any:
+    """Return a dask array that reads blocks through icecore; see :meth:`icecore.Array.to_dask`.
+
+    Raises:
+        Error: ``unsupported`` if dask is missing.
+    """
+    try:
+        import dask.array as da
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+    return da.from_array(array, chunks=blocks(array) if chunks is None else chunks, asarray=False, fancy=True)
+
+
+def blocks(array: Array) -> tuple[Any, ...]:
+    """The shape of a shard (or of a chunk without sharding); lengths per axis on a rectilinear grid."""
+    if not array.shape:
+        return ()
+    unit = array.shards or array.chunks
+    if unit is not None:
+        return tuple(max(min(n, length), 1) for n, length in zip(unit, array.shape, strict=True))
+    return tuple(_lengths(axis, n) for axis, n in zip(array._native.chunks, array.shape, strict=True))
+
+
+def _lengths(axis: Any, length: int) -> tuple[int, ...]:
+    """The chunk lengths of an axis, which Zarr writes as lengths, or as [length, times]."""
+    found: list[int] = []
+    for item in [axis] if isinstance(axis, int) else axis:
+        size, times = item if isinstance(item, (list, tuple)) else (item, 1)
+        found += [size] * times
+    while sum(found) < length:
+        found.append(found[-1])
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Chunk and shard shapes: stated access patterns, their cost, and measured trials."""

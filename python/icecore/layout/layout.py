@@ -1,0 +1,254 @@
+"""Chunk and shard shapes of arrays that are written, and the metadata document they end up in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from icecore import errors
+from icecore.codecs.spec import Codec
+from icecore.layout.access_pattern import Query
+from icecore.repository.json_attributes import nonfinite, to_json
+from icecore.repository.nodes import OURS
+from icecore.repository.selection import is_int
+
+#: an array that will grow is laid out as if it had this many bytes
+_GROWN = 256 << 20
+#: … but at least this many, where it is committed in small steps: a commit costs about as much anyway
+_GROWN_LITTLE = 128 << 10
+#: stored bytes of a shard at most
+_SHARD = 32 << 20
+#: chunks of a planned shard at most: each has 16 bytes in its index, which a read has to fetch first …
+_INDEX = 16_384
+#: … and each commit writes again, of an array that grows
+_INDEX_GROWN = 1_024
+#: among icecore's own attributes: what the codecs of an array without data are to be chosen for
+WISH = "wish"
+_INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shape of a chunk, and of a shard of chunks (None: chunks are stored one by one)."""
+
+    chunk: tuple[int, ...]
+    shard: tuple[int, ...] | None
+
+    @property
+    def unit(self) -> tuple[int, ...]:
+        """What is written at once: the shard, or the chunk."""
+        return self.shard or self.chunk
+
+
+def plan(
+    shape: Sequence[int],
+    itemsize: int,
+    chunk: Sequence[int] | None = None,
+    shard: Sequence[int] | None = None,
+    source_chunk: Sequence[int] | None = None,
+    rows_a_commit: int | None = None,
+    reads: Sequence[Query] = (),
+    inner_bytes: tuple[int, int] | None = None,
+    ratio: float = 1.0,
+    rows_bytes: int | None = None,
+    shard_bytes: int | None = None,
+) -> Layout:
+    """The layout of an array: planned, with ``chunk`` and ``shard`` taken as they are where they are given.
+
+    Planned is what costs the ``reads`` least: PStore's Eq. 1, the expected number of chunks that a read
+    touches, Σ Pᵢ Π ((sᵢⱼ - 1)/cⱼ + 1), times their bytes and a fixed price, under Eq. 5, the bounds on a
+    chunk's bytes.
+
+    Args:
+        shape: elements along each axis; 0 along the first for an array that will grow.
+        itemsize: bytes of an element.
+        chunk: of a chunk, where it is given.
+        shard: of a shard, where it is given.
+        source_chunk: of the source's chunks: shards that line up with them are packed faster.
+        rows_a_commit: rows of a growing array that each commit brings.
+        reads: how it will be read; maps and time series alike where empty.
+        inner_bytes: least and most bytes of a chunk, decoded; 64 KiB to 1 MiB where None.
+        ratio: decoded bytes per stored byte: shards, whose stored size counts, may hold as much more.
+        rows_bytes: of the rows of a growing array that can wait for their shards to fill.
+        shard_bytes: of a shard at most, where that is less than 32 MiB.
+
+    Raises:
+        Error: ``invalid`` where a given shape has another number of axes, is not positive, or doesn't divide.
+    """
+    from icecore import _icecore
+
+    if not shape:
+        return Layout((), None)
+    chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
+    if chunk is None or shard is None:
+        goal: dict[str, Any] = {
+            "shape": _grown(shape, itemsize, rows_a_commit, rows_bytes),
+            "itemsize": max(itemsize, 1),
+            "grows": not shape[0],
+        }
+        if source_chunk is not None:
+            goal["source_chunk"] = list(source_chunk)
+        if chunk is not None:
+            goal["chunk"] = list(chunk)
+        if inner_bytes is not None:
+            goal["inner_bytes"] = list(inner_bytes)
+        if shard_bytes is not None:
+            goal["shard_bytes"] = min(shard_bytes, _SHARD)
+        goal["ratio"] = max(ratio, 1.0)
+        goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
+        planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
+        if shard is None:
+            chunk = tuple(planned["chunk"])
+            shard = _indexed(chunk, tuple(planned["shard"]), _INDEX if shape[0] else _INDEX_GROWN)
+        else:
+            chunk = tuple(_divisor(s, c) for s, c in zip(shard, planned["chunk"], strict=True))
+    assert chunk is not None
+    assert shard is not None
+    if any(s % c for s, c in zip(shard, chunk, strict=True)):
+        raise errors.make(
+            "invalid",
+            f"a shard of {shard} does not consist of chunks of {chunk}",
+            "make each length of the shard a multiple of the chunk's",
+        )
+    return Layout(chunk, shard if shard != chunk else None)
+
+
+def check(*given: Sequence[int] | Mapping[str, int] | None) -> None:
+    """Whether lengths of chunks or shards can be any: whole numbers above 0.
+
+    Raises:
+        Error: ``invalid``.
+    """
+    for shape in given:
+        if shape is None:
+            continue
+        lengths = shape.values() if isinstance(shape, Mapping) else shape
+        if not isinstance(lengths, Iterable) or not all(is_int(n) and n > 0 for n in lengths):
+            hint = "give each axis 1 or more, as (16, 64, 64) or {'time': 16}"
+            raise errors.make("invalid", f"chunks or shards of {shape!r}", hint)
+
+
+def document(
+    shape: Sequence[int],
+    data_type: Any,
+    fill_value: Any,
+    layout: Layout,
+    codecs: list[Codec],
+    dims: Sequence[str | None] | None,
+    attrs: Mapping[str, Any],
+    ours: Mapping[str, Any] | None = None,
+) -> str:
+    """The Zarr v3 metadata of an array, as strict JSON; ``codecs`` are those of a chunk."""
+    attributes = {str(name): to_json(value) for name, value in attrs.items()}
+    kept = to_json(dict(ours or {}))
+    if types := nonfinite(attrs):
+        kept["attr_types"] = {**types, **kept.get("attr_types", {})}
+    if kept:
+        attributes[OURS] = kept
+    result: dict[str, Any] = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": data_type,
+        "chunk_grid": _grid(layout),
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value,
+        "codecs": _sharded(layout, codecs),
+        "attributes": attributes,
+        "storage_transformers": [],
+    }
+    if dims is not None and any(dim is not None for dim in dims):
+        result["dimension_names"] = list(dims)
+    return json.dumps(result, allow_nan=False, separators=(",", ":"))
+
+
+def regridded(document: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """A metadata document with other chunks and shards, and nothing in them yet."""
+    outer = document["codecs"]
+    inner = outer[0]["configuration"]["codecs"] if outer[0]["name"] == "sharding_indexed" else outer
+    shape = [0, *document["shape"][1:]]
+    return {**document, "shape": shape, "chunk_grid": _grid(layout), "codecs": _sharded(layout, inner)}
+
+
+def _grid(layout: Layout) -> dict[str, Any]:
+    return {"name": "regular", "configuration": {"chunk_shape": list(layout.unit)}}
+
+
+def _sharded(layout: Layout, codecs: list[Codec]) -> list[Codec]:
+    if layout.shard is None:
+        return codecs
+    configuration = {
+        "chunk_shape": list(layout.chunk),
+        "codecs": codecs,
+        "index_codecs": _INDEX_CODECS,
+        "index_location": "end",
+    }
+    return [{"name": "sharding_indexed", "configuration": configuration}]
+
+
+def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[str, Any]) -> dict[str, Any]:
+    """A metadata document with other codecs of its chunks (none: the same), and what is kept about them."""
+    outer = document["codecs"]
+    if not codecs:
+        pass
+    elif [codec.get("name") for codec in outer] == ["sharding_indexed"]:
+        outer = [{**outer[0], "configuration": {**outer[0]["configuration"], "codecs": codecs}}]
+    else:
+        outer = codecs
+    attributes = dict(document.get("attributes", {}))
+    ours = {key: value for key, value in attributes.pop(OURS, {}).items() if key != WISH}
+    if record:
+        kept = ours.get("codec", {}) if "chosen" not in record else {}
+        ours["codec"] = {**kept, **to_json(dict(record))}
+    if ours:
+        attributes[OURS] = ours
+    return {**document, "codecs": outer, "attributes": attributes}
+
+
+def _indexed(chunk: tuple[int, ...], shard: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """A shard of at most so many chunks, shortened along its first axes first."""
+    counts = [s // c for s, c in zip(shard, chunk, strict=True)]
+    for axis, count in enumerate(counts):
+        others = prod(counts) // count
+        counts[axis] = min(count, max(most // others, 1))
+    return tuple(n * c for n, c in zip(counts, chunk, strict=True))
+
+
+def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    given = tuple(int(n) for n in given)
+    if len(given) != len(shape) or any(n < 1 for n in given):
+        raise errors.make(
+            "invalid",
+            f"{what} {given} for an array of shape {tuple(shape)}",
+            f"give {len(shape)} positive lengths, one per axis",
+        )
+    return given
+
+
+def _grown(
+    shape: Sequence[int], itemsize: int, rows_a_commit: int | None, rows_bytes: int | None
+) -> list[int]:
+    """``shape`` with an empty first axis (it will be appended to) as long as a big array's.
+
+    Each commit writes the unfinished shards again, so where it is known how many rows one brings, shards are
+    at most four times as long; and no longer than the memory for rows that wait.
+    """
+    if shape[0] or not all(shape[1:]):
+        return [max(n, 1) for n in shape]
+    row = prod(shape[1:]) * max(itemsize, 1)
+    nbytes = _GROWN
+    if rows_a_commit is not None:
+        nbytes = min(max(4 * rows_a_commit * row, _GROWN_LITTLE), _GROWN)
+    if rows_bytes is not None:
+        nbytes = min(nbytes, rows_bytes)
+    return [max(nbytes // row, 1), *shape[1:]]
+
+
+def _divisor(shard: int, wanted: int) -> int:
+    """The largest divisor of ``shard`` that is not above ``wanted``."""
+    return next(n for n in range(min(wanted, shard), 0, -1) if shard % n == 0)

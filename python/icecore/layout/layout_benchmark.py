@@ -1,0 +1,100 @@
+"""Layouts tried out: a part of an array is packed in several ways into memory, and random reads are timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from icecore import _icecore
+from icecore.codecs import spec
+from icecore.layout import layout
+from icecore.layout.access_pattern import Query
+from icecore.repository import zarr_dtypes
+from icecore.repository.array import Array
+from icecore.repository.open import create
+from icecore.sources.mapping.array_map import ArrayEntry, Reader
+
+#: bytes of the part that is packed, at most
+_PART = 64 << 20
+#: The planner's unknown is what a chunk costs beside its bytes. Three prices, as bounds on a chunk's bytes:
+#: cheap requests (memory, a local disk), the planner's own, and dear ones (small reads are rare).
+_BOUNDS = ((16 << 10, 128 << 10), (64 << 10, 1 << 20), (512 << 10, 4 << 20))
+#: places that each pattern is read at, how often, and seconds that this may take with one layout
+_READS, _ROUNDS, _SECONDS = 30, 3, 1.0
+
+
+def fastest(
+    entry: ArrayEntry,
+    read: Reader,
+    reads: Sequence[Query],
+    codec: spec.Spec,
+    rows: int | None = None,
+    memory: int = _PART,
+) -> layout.Layout:
+    """The layout, of the best ones at three prices of a chunk, whose random reads take the least time.
+
+    Arrays of more than 64 MB, or ``memory``, are tried on a box of them with about their proportions. Where
+    the first axis grows, by so many ``rows`` a commit, what is there stands for what will come, again and
+    again.
+    """
+    source = entry.chunks if isinstance(entry.chunks, tuple) else None
+    itemsize, most = zarr_dtypes.itemsize(entry.dtype), min(_PART, memory)
+    shape = tuple(entry.shape) if rows is None else (0, *entry.shape[1:])
+    planned = [
+        layout.plan(shape, itemsize, None, None, source, rows, reads, inner_bytes=bounds)
+        for bounds in _BOUNDS
+    ]
+    candidates = list(dict.fromkeys(planned))
+    if len(candidates) == 1 or not all(entry.shape):
+        return candidates[0]
+    data = read(tuple(slice(0, n) for n in part(entry.shape, itemsize, most)))
+    if rows is not None:
+        count = max(most // max(data[:1].size * itemsize, 1), len(data))
+        data = np.resize(data, (count, *data.shape[1:]))
+    cap = _icecore.cache_info()["cap"]
+    _icecore.set_cache_bytes(0)
+    try:
+        return min(candidates, key=lambda candidate: expected(entry, data, candidate, reads, codec))
+    finally:
+        _icecore.set_cache_bytes(cap)
+
+
+def part(shape: Sequence[int], itemsize: int, most: int = _PART) -> list[int]:
+    """``shape`` with its longest axes halved until it is small enough."""
+    lengths = list(shape)
+    while max(lengths, default=1) > 1 and np.prod(lengths, dtype=float) * itemsize > most:
+        axis = int(np.argmax(lengths))
+        lengths[axis] = -(-lengths[axis] // 2)
+    return lengths
+
+
+def expected(
+    entry: ArrayEntry, data: np.ndarray, where: layout.Layout, reads: Sequence[Query], codec: spec.Spec
+) -> float:
+    """Seconds of a read, on average over the patterns."""
+    repo = create("memory://")
+    with repo.writer() as writer:
+        array = writer.array(
+            "/x", entry.dtype, data.shape, chunks=where.chunk, shards=where.shard, codec=codec
+        )
+        array[...] = data
+    stored = repo.at("main").arrays["/x"]
+    stored.read((slice(0, 1),) * data.ndim)
+    random = np.random.default_rng(0)
+    return sum(query.probability * _seconds(stored, query, random, _SECONDS / len(reads)) for query in reads)
+
+
+def _seconds(array: Array, query: Query, random: np.random.Generator, limit: float) -> float:
+    """Of a read, on average over places; of each place the best, for others use the machine, too."""
+    places = [query.within(array.shape).place(array.shape, random) for _ in range(_READS)]
+    least = np.full(_READS, np.inf)
+    began = time.perf_counter()
+    for done in range(_READS * _ROUNDS):
+        start = time.perf_counter()
+        if done >= 3 and start - began >= limit:
+            break
+        array.read(places[done % _READS])
+        least[done % _READS] = min(least[done % _READS], time.perf_counter() - start)
+    return float(np.mean(least[np.isfinite(least)]))

@@ -1,0 +1,1 @@
+"""A repository at one version: nodes, arrays, selections, attributes, read plans, changes."""

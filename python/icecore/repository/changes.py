@@ -1,0 +1,66 @@
+"""What really differs between two versions, where their chunks do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
+
+#: bytes of each version that are compared at once
+_BLOCK = 32 << 20
+Box = tuple[Sequence[int], Sequence[int]]
+
+
+def differing(old: Repo, new: Repo, path: str, boxes: Sequence[Box]) -> int:
+    """Elements whose values differ, bit for bit: NaN is the same as NaN, 0.0 is not -0.0.
+
+    Args:
+        old, new: the versions.
+        path: of an array of ``new``. All elements differ where ``old`` has none of its type there.
+        boxes: (first element, one behind the last) along each axis; what ``old`` does not reach differs.
+    """
+    now, was = new.arrays[path], old.arrays.get(path)
+    if was is None or was.dtype != now.dtype or len(was.shape) != len(now.shape):
+        return sum(_volume(box) for box in boxes)
+    count = 0
+    for start, stop in boxes:
+        reached = [min(b, n) for b, n in zip(stop, was.shape, strict=True)]
+        common = _volume((start, reached))
+        count += _volume((start, stop)) - common
+        if common:
+            count += sum(_unequal(was.read(part), now.read(part)) for part in _parts(now, start, reached))
+    return count
+
+
+def _volume(box: Box) -> int:
+    volume = 1
+    for start, stop in zip(*box, strict=True):
+        volume *= max(stop - start, 0)
+    return volume
+
+
+def _parts(array: Array, start: Sequence[int], stop: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """The box in parts of whole chunks that fit the memory."""
+    from icecore import _icecore
+    from icecore.repository import zarr_dtypes
+
+    shape = [b - a for a, b in zip(start, stop, strict=True)]
+    unit = array.shards or array.chunks or tuple(shape)
+    itemsize = zarr_dtypes.itemsize(array.dtype)
+    for first, extent in _icecore.gather_regions(shape, unit, None, itemsize, _BLOCK):
+        yield tuple(slice(a + f, a + f + n) for a, f, n in zip(start, first, extent, strict=True))
+
+
+def _unequal(one: Any, other: Any) -> int:
+    one, other = np.ascontiguousarray(one), np.ascontiguousarray(other)
+    if one.dtype.kind in "OT":
+        return int(np.count_nonzero(one != other))
+    if one.dtype.itemsize == 0:
+        return 0
+    words = [a.reshape(-1).view(np.uint8).reshape(a.size, -1) for a in (one, other)]
+    return int(np.count_nonzero((words[0] != words[1]).any(axis=1)))

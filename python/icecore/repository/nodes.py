@@ -1,0 +1,180 @@
+"""The groups and arrays of one version, read from their metadata documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from icecore import errors
+from icecore.display.text import shape_label
+from icecore.repository import metadata
+from icecore.repository.cached_property import cached_property
+
+#: groups that icecore keeps for itself: identities of linked files, summaries, files that were followed
+SUMMARY = "__summary__"
+HIDDEN = ("__icecore__", SUMMARY, "__followed__")
+#: the group whose attributes say what the linked files were
+SOURCES = f"/{HIDDEN[0]}"
+#: the attribute under which icecore keeps what Zarr has no place for
+OURS = "icecore"
+#: what its parts are; others may have written anything there
+_PARTS: dict[str, type] = {
+    "attr_types": dict,
+    "codec": dict,
+    "enum": list,
+    "fill": str,
+    "subarrays": dict,
+    "summary": dict,
+    "table": dict,
+    "unlimited": list,
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A group or an array: its path and its Zarr v3 metadata document as text."""
+
+    path: str
+    is_array: bool
+    zarr_json: str
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The metadata document.
+
+        Raises:
+            Error: ``corrupt`` or ``format`` where it is none.
+        """
+        return metadata.parse(self.path, self.zarr_json, self.is_array)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def parent(self) -> str:
+        """The path of the group it is in."""
+        return self.path.rsplit("/", 1)[0] or "/"
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis; empty for a group."""
+        return tuple(self.document.get("shape", ()))
+
+    @cached_property
+    def dims(self) -> tuple[str | None, ...]:
+        """A name or None per axis."""
+        return tuple(self.document.get("dimension_names") or [None] * len(self.shape))
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes, without icecore's own."""
+        return {key: value for key, value in self.document.get("attributes", {}).items() if key != OURS}
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The attributes; NaN, infinities and complex numbers, which JSON lacks, as the numbers they are."""
+        types = self.ours.get("attr_types", {})
+        attrs = {
+            key: _numbers(value) if {"f", "c"} & set(str(types.get(key))) else value
+            for key, value in self.attrs.items()
+        }
+        return {key: _complex(value) if "c" in str(types.get(key)) else value for key, value in attrs.items()}
+
+    @property
+    def ours(self) -> dict[str, Any]:
+        """What icecore keeps about the node: types of attributes, axes that grow."""
+        kept = self.document.get("attributes", {}).get(OURS)
+        if not isinstance(kept, dict):
+            return {}
+        return {name: part for name, part in kept.items() if isinstance(part, _PARTS.get(name, object))}
+
+    @property
+    def dtype_label(self) -> str:
+        """The data type in one word: ``float32``, ``string``, ``S5``, ``datetime64[ns]``."""
+        return dtype_label(self.document.get("data_type", "?"))
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Data type and shape in words; a bad document doesn't spoil the list that it is in."""
+        try:
+            return self.dtype_label, shape_label(self.shape, self.dims)
+        except errors.Error as error:
+            return f"unreadable ({error.kind})", ""
+
+    @property
+    def grid(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+        """(chunk, shard) shapes; shard is None without sharding, chunk is None on a rectilinear grid."""
+        outer = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
+        outer = tuple(outer) if outer is not None else None
+        codecs = self.document.get("codecs", [])
+        if len(codecs) == 1 and codecs[0].get("name") == "sharding_indexed":
+            return tuple(codecs[0]["configuration"]["chunk_shape"]), outer
+        return outer, None
+
+    @property
+    def codecs(self) -> list[dict[str, Any]]:
+        """The Zarr v3 codecs of a chunk (inside the shard, where the array is sharded)."""
+        outer: list[dict[str, Any]] = self.document.get("codecs", [])
+        return outer if self.grid[1] is None else outer[0]["configuration"]["codecs"]
+
+
+def _complex(value: Any) -> Any:
+    """Complex numbers of pairs of their parts; what is none of them stays as it is."""
+    if not isinstance(value, list):
+        return value
+    if len(value) == 2 and all(isinstance(part, (int, float)) for part in value):
+        return complex(*value)
+    return [_complex(item) for item in value]
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
+
+
+def dtype_label(data_type: Any) -> str:
+    """A Zarr v3 ``data_type`` in one word."""
+    if isinstance(data_type, str):
+        return data_type
+    name, configuration = data_type.get("name", "?"), data_type.get("configuration", {})
+    length = configuration.get("length_bytes", 0)
+    if not isinstance(length, int):
+        return str(name)
+    if name == "null_terminated_bytes":
+        return f"S{length}"
+    if name == "fixed_length_utf32":
+        return f"U{length // 4}"
+    if name == "raw_bytes":
+        return f"V{length}"
+    if name in ("numpy.datetime64", "numpy.timedelta64"):
+        scale = configuration.get("scale_factor", 1)
+        return f"{name[6:]}[{scale if scale != 1 else ''}{configuration.get('unit', '')}]"
+    return str(name)
+
+
+def hidden(path: str) -> bool:
+    """Whether a path belongs to icecore itself."""
+    return any(part in HIDDEN for part in path.split("/"))
+
+
+def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
+    """The existing paths that a mistyped ``path`` most likely meant."""
+    import difflib
+
+    paths = list(paths)
+    by_name: dict[str, list[str]] = {}
+    for known in paths:
+        by_name.setdefault(known.rsplit("/", 1)[-1], []).append(known)
+    same_name = by_name.get(path.rsplit("/", 1)[-1], [])
+    close = difflib.get_close_matches(path, paths, count, 0.5)
+    return list(dict.fromkeys([*same_name, *close]))[:count]
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A hint for a mistyped name: the nearest of those that there are, or else ``otherwise``."""
+    near = nearest(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

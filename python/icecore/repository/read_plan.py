@@ -1,0 +1,87 @@
+"""What a read would do, as a value that can be printed before anything is fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from icecore.display import text
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """Requests and bytes of one read; printed, or as the last line of a notebook's cell, it explains itself.
+
+    Attributes:
+        requests: number of reads or GETs for data, after neighbouring spans were merged.
+        bytes_wanted: stored bytes of the chunks that are needed.
+        bytes_fetched: stored bytes that the requests move: wanted, plus the gaps that were cheaper to read
+            than to skip.
+        bytes_decoded: bytes that come out of the decoders.
+        bytes_out: bytes of the result.
+        chunks: chunks that the selection touches.
+        chunks_missing: of these, never written: they read as the fill value.
+        chunks_inline: of these, kept inside their references.
+        chunks_cached: of these, decoded before and still in memory.
+        index_requests, index_bytes: what reading the indexes of shards and the tables of planes costs before.
+        rtol_bound: the largest relative error of a number of the result; 0 where every bit is right.
+        objects: per file or object: name, requests, bytes_wanted, bytes_fetched.
+        arrays: per array: path, shape of the result, codecs.
+    """
+
+    requests: int
+    bytes_wanted: int
+    bytes_fetched: int
+    bytes_decoded: int
+    bytes_out: int
+    chunks: int
+    chunks_missing: int
+    chunks_inline: int
+    chunks_cached: int
+    index_requests: int
+    index_bytes: int
+    rtol_bound: float = 0.0
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    arrays: list[dict[str, Any]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        waste = (self.bytes_fetched - self.bytes_wanted) / self.bytes_wanted if self.bytes_wanted else 0.0
+        others = [
+            ("missing", self.chunks_missing),
+            ("inline", self.chunks_inline),
+            ("cached", self.chunks_cached),
+        ]
+        chunks = ", ".join([f"{self.chunks:,}", *(f"{count:,} {name}" for name, count in others if count)])
+        index = f" (and {self.index_requests:,} for indexes, {text.size(self.index_bytes)})"
+        head = text.pairs(
+            [
+                ("requests", f"{self.requests:,}{index if self.index_requests else ''}"),
+                ("bytes wanted", text.size(self.bytes_wanted)),
+                ("bytes fetched", f"{text.size(self.bytes_fetched)} ({waste:+.1%})"),
+                ("bytes decoded", text.size(self.bytes_decoded)),
+                ("bytes out", text.size(self.bytes_out)),
+                ("chunks", chunks),
+                *([("relative error", f"at most {self.rtol_bound:.2g}")] if self.rtol_bound else []),
+            ]
+        )
+        return "\n\n".join([head, self._arrays(), *([self._objects()] if self.objects else [])])
+
+    __repr__ = __str__
+
+    def _arrays(self) -> str:
+        rows = [[item["path"], item["shape"], " → ".join(item["codecs"])] for item in self.arrays]
+        return text.table(["array", "result", "codecs"], rows)
+
+    def _objects(self, limit: int = 20) -> str:
+        rows = [
+            [
+                f"{item['requests']:,}",
+                text.size(item["bytes_wanted"]),
+                text.size(item["bytes_fetched"]),
+                item["name"],
+            ]
+            for item in self.objects[:limit]
+        ]
+        rest = len(self.objects) - limit
+        more = f"\n… and {text.plural(rest, 'object')} more" if rest > 0 else ""
+        return text.table(["requests", "wanted", "fetched", "object"], rows, (0, 1, 2)) + more

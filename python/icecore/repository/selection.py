@@ -1,0 +1,153 @@
+"""Selections as users write them, made ready for the engine (which checks each index itself)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.display import text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
+    """``sel`` as a tuple of indexes.
+
+    Args:
+        sel: what stands between the brackets; None means everything; a mapping goes from dimension names to
+            indexes.
+        dims: the array's dimension names, for mappings.
+
+    Raises:
+        Error: ``selection`` for unknown dimension names, and for texts.
+    """
+    if isinstance(sel, tuple):
+        return sel
+    if sel is None or sel is Ellipsis:
+        return (Ellipsis,)
+    if isinstance(sel, str):
+        named = next((dim for dim in dims if dim is not None), None)
+        hint = f"; dimensions are named like this: {{{named!r}: 0}}" if named is not None else ""
+        message = f"{text.shorten(repr(sel), 60)} can't be an index"
+        raise errors.make("selection", message, f"indexes stand without quotes{hint}")
+    return by_name(sel, dims) if isinstance(sel, Mapping) else (sel,)
+
+
+def by_name(sel: Mapping[str, Any], dims: Sequence[str | None]) -> tuple[Any, ...]:
+    """A mapping from dimension names to indexes as one index per axis."""
+    index: list[Any] = [slice(None)] * len(dims)
+    for name, item in sel.items():
+        axes = [axis for axis, dim in enumerate(dims) if dim == name]
+        if len(axes) != 1:
+            have = ", ".join(repr(dim) for dim in dims) or "none"
+            reason = "no dimension" if not axes else "more than one dimension"
+            raise errors.make(
+                "selection", f"{reason} {name!r}: the array's dimensions are {have}", "see `icecore info`"
+            )
+        index[axes[0]] = item
+    return tuple(index)
+
+
+def scalar(sel: tuple[Any, ...], ndim: int) -> bool:
+    """Whether NumPy would return a scalar for it: one int for each axis and nothing else."""
+    return len(sel) == ndim and all(is_int(item) for item in sel)
+
+
+def is_int(item: Any) -> bool:
+    """Whether an index takes one element and drops the axis."""
+    return isinstance(item, Integral) and not isinstance(
+        item, bool
+    )  # NumPy's integers are Integral, its bool is not
+
+
+def truth(sel: tuple[Any, ...]) -> bool | None:
+    """Whether a scalar's mask takes it; None where ``sel`` is none."""
+    import numpy as np
+
+    given = [item for item in sel if item is not Ellipsis]
+    mask = given[0] if len(given) == 1 else None
+    is_mask = isinstance(mask, (bool, np.bool_)) or (
+        isinstance(mask, np.ndarray) and (mask.dtype, mask.ndim) == (np.dtype(bool), 0)
+    )
+    return bool(mask) if is_mask else None
+
+
+def per_axis(sel: tuple[Any, ...], ndim: int) -> list[Any]:
+    """One index for each axis: the ellipsis (or the missing end) spelled out as full slices."""
+    where = next((i for i, item in enumerate(sel) if item is Ellipsis), len(sel))
+    given = [item for item in sel if item is not Ellipsis]
+    return [*given[:where], *[slice(None)] * (ndim - len(given)), *given[where:]]
+
+
+def kept_axes(sel: tuple[Any, ...], ndim: int, result_ndim: int) -> list[int | None]:
+    """For each axis of the result, the axis of the array that it comes from (None where lists mix
+    several).
+    """
+    full = per_axis(sel, ndim)
+    kept: list[int | None] = [axis for axis, item in enumerate(full) if isinstance(item, slice)]
+    lists = [axis for axis, item in enumerate(full) if not isinstance(item, slice) and not is_int(item)]
+    if len(lists) == 1:
+        # Beside a list NumPy counts ints as lists too: where a slice parts them, the list's axis comes first.
+        picked = [axis for axis, item in enumerate(full) if not isinstance(item, slice)]
+        together = picked[-1] - picked[0] + 1 == len(picked)
+        kept.insert(picked[0] if together else 0, lists[0])
+    return kept if len(kept) == result_ndim and len(lists) <= 1 else [None] * result_ndim
+
+
+def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
+    """A selection written on the command line: ``"0:10, :, ::4"``, ``"time=0:10, lat=3"``, ``"[1,5,9], 3"``.
+
+    Raises:
+        Error: ``selection``, naming the part that can't be read.
+    """
+    from icecore import _icecore
+
+    if text is None or not text.strip():
+        return (Ellipsis,)
+    return tuple(_icecore.parse_text_selection(text, list(dims)))
+
+
+def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]:
+    """For each axis of an array of ``shape``, the index along it of every selected element, in the result's
+    shape.
+    """
+    import numpy as np
+
+    indexes = []
+    for axis, length in enumerate(shape):
+        column = np.arange(length).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        # A broadcast view costs no memory, and NumPy itself says where each element goes.
+        indexes.append(np.broadcast_to(column, shape)[sel])
+    return indexes
+
+
+def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
+    """The box that ints and slices with step 1 make of an array: its first element, one behind the last along
+    each axis, and the axes that stay.
+
+    Raises:
+        Error: ``selection`` for anything else, or an int outside the array.
+    """
+    given = sel if isinstance(sel, tuple) else (sel,)
+    dots = sum(item is Ellipsis for item in given)
+    if dots > 1 or len(given) - dots > len(shape):
+        raise errors.make("selection", f"{sel!r} for {path} of shape {shape}")
+    start, stop, kept = [], [], []
+    for axis, (item, n) in enumerate(zip(per_axis(given, len(shape)), shape, strict=True)):
+        if is_int(item) and -n <= item < n:
+            begin, end = int(item) % n, int(item) % n + 1
+        elif isinstance(item, slice) and item.step in (None, 1):
+            begin, end, _ = item.indices(n)
+            kept.append(axis)
+        else:
+            raise errors.make(
+                "selection",
+                f"can't write to {item!r} along axis {axis} (length {n}) of {path}",
+                "write to ints and slices with step 1 inside the array",
+            )
+        start.append(begin)
+        stop.append(max(begin, end))
+    return tuple(start), tuple(stop), kept

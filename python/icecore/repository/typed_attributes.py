@@ -1,0 +1,134 @@
+"""Attributes between Python, where numbers have types, and JSON, which knows only int64 and float64."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.json_attributes import fill_attribute, nonfinite, to_json
+from icecore.repository.nodes import OURS, Node
+
+
+def typed(node: Node) -> dict[str, Any]:
+    """A node's attributes with the numbers in the types they had in the source (JSON knows only int64 and
+    float64).
+    """
+    types = node.ours.get("attr_types", {})
+    attrs: dict[str, Any] = {}
+    for name, value in node.numbers.items():
+        attrs[name] = _typed(value, types[name]) if name in types else value
+    if "fill" in node.ours:
+        attrs["_FillValue"] = node.ours["fill"]  # of text, for which xarray's Zarr backend has no form
+    return attrs
+
+
+def _typed(value: Any, dtype: str) -> Any:
+    # straight to its type: on the way through NumPy's guess integers of both halves of u64 become floats
+    many = isinstance(value, (list, tuple))
+    try:
+        array = np.array(value if many else [value], dtype)
+    except (TypeError, ValueError, OverflowError):
+        return value
+    return array if many else array[0]
+
+
+#: besides NumPy's: of others only how Python prints them could be stored
+_STORABLE = (str, int, float, complex, bytes, np.generic, Decimal, date, time, timedelta, PurePath, np.dtype)
+
+
+def storable(attrs: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """The attributes of ``path``, if JSON can say what they are.
+
+    Raises:
+        Error: ``invalid``, naming the attribute.
+    """
+    if not isinstance(attrs, Mapping):
+        message = f"the attributes of {path} are a mapping, not {type(attrs).__name__}"
+        raise errors.make("invalid", message, 'give them names: {"units": "K"}')
+    for name, value in attrs.items():
+        try:
+            what = _unstorable(value) if isinstance(name, str) else f"a name of type {type(name).__name__}"
+            if what is None:
+                json.dumps([name, to_json(value)], ensure_ascii=False).encode()
+        except RecursionError:
+            what = "a value that holds itself, or is nested too deeply"
+        except UnicodeEncodeError:
+            what = "half a character"
+        if what is not None:
+            message = f"the attribute {name!a:.60} of {path} is {what}, which can't be stored"
+            raise errors.make("invalid", message, "a text, numbers, or lists and dictionaries of them")
+    return attrs
+
+
+def _unstorable(value: Any) -> str | None:
+    """What it is that JSON has no form for; None where it has one."""
+    if isinstance(value, dict):
+        items: Iterable[Any] = [*value.values()]
+    elif isinstance(value, (list, tuple)):
+        items = value
+    elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return "a masked array"
+    elif isinstance(value, np.ndarray):
+        items = value.ravel() if value.dtype == object else ()
+    else:
+        items = ()
+        if value is not None and not isinstance(value, _STORABLE):
+            return f"of type {type(value).__name__}"
+    return next((what for what in map(_unstorable, items) if what is not None), None)
+
+
+def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str:
+    """Attributes as the JSON that is stored, with what icecore keeps beside them."""
+    document = {str(key): to_json(value) for key, value in attrs.items()}
+    if ours:
+        document[OURS] = to_json(dict(ours))
+    types, kept = nonfinite(attrs), document.get(OURS, {})
+    if types and isinstance(kept, dict):
+        document[OURS] = {**kept, "attr_types": {**types, **kept.get("attr_types", {})}}
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def encoded(attrs: Mapping[str, Any], dtype: np.dtype[Any]) -> Mapping[str, Any]:
+    """An array's attributes with ``_FillValue`` in the form that xarray reads: text for a float,
+    a list for a complex number.
+    """
+    value = attrs.get("_FillValue")
+    if dtype.kind not in "fc" or value is None or isinstance(value, (str, list, tuple)):
+        return attrs
+    form = fill_attribute(value, dtype)
+    return attrs if form is None else {**attrs, "_FillValue": form}
+
+
+def fill(value: Any, dtype: np.dtype[Any]) -> Any:
+    """``_FillValue`` as a number of ``dtype``, from the form it has in Zarr attributes: base64 of a float64
+    for floats (a pair of them for complex numbers), else itself; of text of fixed size as bytes.
+    """
+    try:
+        if dtype.kind == "S":
+            utf8 = str(value).encode()
+            return utf8 if len(utf8) <= dtype.itemsize else str(value).encode("latin-1")
+        if dtype.kind == "f":
+            return dtype.type(_double(value))
+        if dtype.kind == "c":
+            real, imaginary = value
+            return dtype.type(complex(_double(real), _double(imaginary)))
+        return dtype.type(value) if dtype.kind in "iub" else value
+    except (TypeError, ValueError, OverflowError, struct.error):
+        return value
+
+
+def _double(value: Any) -> float:
+    if not isinstance(value, str):
+        return float(value)
+    if value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    return float(struct.unpack("<d", base64.standard_b64decode(value))[0])

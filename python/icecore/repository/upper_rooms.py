@@ -1,0 +1,26 @@
+"""What methods of `Repo`, `Group` and `Array` call in rooms above this one, by name: an import here would
+run upward.
+
+These are what users hold, so they offer writing, tables and other libraries' views. Each lives in its own
+room and builds on this one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+#: method → module and name of what does the work
+PROVIDERS = {
+    "store": ("icecore.integrations.zarr_store", "store"),
+    "table": ("icecore.tables.query.table", "Table"),
+    "to_dask": ("icecore.integrations.dask", "to_dask"),
+    "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
+    "writer": ("icecore.writing.writer", "Writer"),
+}
+
+
+def provider(method: str) -> Any:
+    """Import and return what does the work of a method."""
+    module, name = PROVIDERS[method]
+    return getattr(import_module(module), name)

@@ -1,0 +1,217 @@
+"""Version commands of a repository: log, diff, tags, branches, garbage collection, verification."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.nodes import Node, hidden
+from icecore.repository.results import ArrayChange, Commit, Diff, GcReport, Problem
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.repository.repo import Repo
+
+#: objects younger than this are spared unless the caller says otherwise: a writer may still need them
+SPARED = timedelta(days=1)
+
+
+class Versions:
+    """The part of :class:`icecore.Repo` that lists, names, compares, checks and collects versions."""
+
+    if TYPE_CHECKING:
+        _native: _icecore.Repo
+
+        @property
+        def snapshot_id(self) -> str: ...
+        @property
+        def _nodes(self) -> dict[str, Node]: ...
+        def at(self, ref: str) -> Repo: ...
+
+    def log(self, limit: int | None = None) -> list[Commit]:
+        """List the commits that led to this version, newest first.
+
+        Args:
+            limit: return at most so many.
+
+        Raises:
+            Error: ``invalid`` for a negative ``limit``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer(message="first") as w:
+            ...     w.array("/a", "i4", (3,))[...] = [1, 2, 3]
+            >>> [commit.message for commit in repo.at("main").log(1)]
+            ['first']
+        """
+        if limit is not None and limit < 0:
+            raise errors.make("invalid", f"a limit of {limit} commits", "give 0 or more")
+        found = self._native.log(None if limit is None else min(limit, sys.maxsize))
+        return [Commit.of(commit) for commit in found]
+
+    def diff(self, a: str, b: str | None = None, values: bool = False) -> Diff:
+        """Compare two versions.
+
+        Args:
+            a: the older version: a branch, tag, snapshot id or time.
+            b: the newer one; this version by default.
+            values: read what was written in both versions, and count the elements that differ.
+
+        Returns:
+            Groups and arrays that are new, deleted or updated (metadata), changed shapes, and per array which
+            boxes of elements were written.
+
+        Raises:
+            Error: ``not-found``, and those of a read with ``values``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/a", "i4", (3,))[...] = [1, 2, 3]
+            >>> first = repo.at("main")
+            >>> with first.writer() as w:
+            ...     w["/a"][0] = 7
+            >>> repo.at("main").diff(first.snapshot_id, values=True).chunks["/a"].differ
+            1
+        """
+        a, b = address.version(a), self._version(b)
+        found = self._native.diff(a, b)
+        old, new = self.at(a), self.at(b)
+        written = found.pop("chunks")
+        names = {what: [path for path in paths if not hidden(path)] for what, paths in found.items()}
+        names = _with_moved(names, old._nodes, new._nodes)
+        chunks = {path: change for path, change in written.items() if not hidden(path)}
+        if values:
+            from icecore.repository.changes import differing
+
+            for path, change in chunks.items():
+                change["differ"] = differing(old, new, path, change["boxes"])
+        changes = {path: ArrayChange(**change) for path, change in chunks.items()}
+        return Diff(**names, shapes=_shapes(old._nodes, new._nodes), chunks=changes)
+
+    @property
+    def branches(self) -> dict[str, str]:
+        """branch → the snapshot at its tip."""
+        return self._native.branches()
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """tag → its snapshot."""
+        return self._native.tags()
+
+    def _version(self, ref: str | None) -> str:
+        return self.snapshot_id if ref is None else address.version(ref)
+
+    def tag(self, name: str, ref: str | None = None) -> None:
+        """Give a version (this one by default) a name that never moves.
+
+        Raises:
+            Error: ``exists`` if a branch or tag has that name, or a tag once had it; ``not-found`` for
+                ``ref``; ``invalid`` if ``name`` can't be a name, or is a time; ``read-only``.
+        """
+        self._native.create_tag(address.version(name, "a tag"), self._version(ref))
+
+    def branch(self, name: str, ref: str | None = None) -> None:
+        """Start a branch at a version (this one by default).
+
+        Raises:
+            Error: ``exists`` if a branch or tag has that name; else as :meth:`tag`.
+        """
+        self._native.create_branch(address.version(name, "a branch"), self._version(ref))
+
+    def delete_tag(self, name: str) -> None:
+        """Delete a tag; its name can't be used again.
+
+        Raises:
+            Error: ``not-found``, ``read-only``.
+        """
+        self._native.delete_tag(address.version(name, "a tag"))
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch; the next :meth:`gc` deletes the snapshots that only this branch reached.
+
+        Raises:
+            Error: ``not-found``, ``read-only``; ``invalid`` for ``main``.
+        """
+        self._native.delete_branch(address.version(name, "a branch"))
+
+    def gc(self, older_than: datetime | timedelta | None = None, dry_run: bool = False) -> GcReport:
+        """Delete objects that no version refers to, and old copies of the root object.
+
+        Each commit makes a copy of the root object, which lists all versions; the newest copy stays.
+        Icechunk's own list of operations (not the log) ends after the last thousand then.
+
+        Args:
+            older_than: spare objects younger than this time, or than this age: a writer may still need them.
+                One day by default.
+            dry_run: only count what would be deleted.
+
+        Raises:
+            Error: ``invalid`` for a time without a time zone; ``permission``, ``io``, ``network``.
+        """
+        limit = _limit(SPARED if older_than is None else older_than)
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        found = self._native.gc(max((limit - epoch) // timedelta(microseconds=1), 0), dry_run)
+        return GcReport(**found, spared_after=limit)
+
+    def verify(
+        self, deep: bool = False, progress: Callable[[int, int], None] | None = None, history: bool = False
+    ) -> list[Problem]:
+        """Check this version's own files, every reference and every linked file.
+
+        Args:
+            deep: also decode every chunk.
+            progress: called with (checks done, checks in all).
+            history: check the repository's files of all versions, but not what only older ones link to.
+
+        Returns:
+            The problems; an empty list if there are none.
+
+        Example:
+            >>> import icecore
+            >>> icecore.create("memory://").verify(deep=True)
+            []
+        """
+        return [Problem(**found) for found in self._native.verify(deep, progress, history)]
+
+
+def _limit(older_than: datetime | timedelta) -> datetime:
+    if isinstance(older_than, timedelta):
+        return datetime.now(UTC) - older_than
+    if not isinstance(older_than, datetime) or older_than.tzinfo is None:
+        raise errors.make(
+            "invalid",
+            f"older_than is {older_than!r}: it needs a timedelta, or a datetime with a time zone",
+            "older_than=datetime.timedelta(days=7)",
+        )
+    return older_than
+
+
+def _with_moved(
+    names: dict[str, list[str]], old: dict[str, Node], new: dict[str, Node]
+) -> dict[str, list[str]]:
+    """Add nodes that were moved: the engine's record of changes has a move neither as new nor as deleted."""
+    for what, here, there in (("new", new, old), ("deleted", old, new)):
+        for node in here.values():
+            if node.path not in there and node.path != "/" and not hidden(node.path):
+                kind = "arrays" if node.is_array else "groups"
+                if node.path not in names[f"{what}_{kind}"]:
+                    names[f"{what}_{kind}"] = sorted([*names[f"{what}_{kind}"], node.path])
+    return names
+
+
+def _shapes(old: dict[str, Node], new: dict[str, Node]) -> dict[str, Any]:
+    """array → (older, newer) shape, where they differ."""
+    found = {}
+    for path, node in new.items():
+        before = old.get(path)
+        both = before is not None and before.is_array and node.is_array and not hidden(path)
+        if both and before is not None and before.zarr_json != node.zarr_json and before.shape != node.shape:
+            found[path] = (before.shape, node.shape)
+    return found

@@ -1,0 +1,1 @@
+"""Files as sources read them: bytes by range, identity, archives, compressed streams."""

@@ -1,0 +1,268 @@
+"""Reading a file over http(s) by ranges, with a small block cache: enough to index it, not meant for its
+data.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import threading
+import time
+from collections import OrderedDict
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from icecore import errors
+from icecore.repository.address import legal
+from icecore.sources.files.stamp import Identity
+
+_BLOCK = 128 << 10
+_BLOCKS = 512
+_AHEAD = 32
+_TRIES = 3
+_REDIRECTS = 5
+_TIMEOUT = 30
+#: seconds; the engine's limit, too
+_LONGEST = 30
+
+
+class _Refused(Exception):
+    """What asking again can't mend."""
+
+
+class HttpBytes:
+    """Bytes of one URL, in blocks of 128 KiB that are kept (64 MiB of them); whoever reads on gets more at a
+    time, up to 4 MiB. Refuses a file that changes meanwhile.
+    """
+
+    def __init__(self, url: str, first: int = _BLOCK) -> None:
+        if "@" in urlsplit(url).netloc:
+            raise errors.make(
+                "invalid",
+                "an address of a file with a name and a password",
+                "download it, then link the copy",
+            )
+        self.url = url
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+        self._where = url
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._next, self._ahead = 1, 1
+        headers, start = self._get(0, first)
+        total = _total(headers, url)
+        self.identity = Identity(url, total, _modified(headers), _etag(headers))
+        if first == _BLOCK:
+            self._blocks[0] = start
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly ``length`` bytes from ``offset``; fewer only where the file ends."""
+        end = min(offset + length, self.identity.size)
+        if offset >= end:
+            return b""
+        with self._lock:
+            first, last = offset // _BLOCK, (end - 1) // _BLOCK
+            self._load(first, last)
+            joined = b"".join(self._blocks[i] for i in range(first, last + 1))
+            while len(self._blocks) > _BLOCKS:
+                self._blocks.popitem(last=False)
+        return joined[offset - first * _BLOCK : end - first * _BLOCK]
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _load(self, first: int, last: int) -> None:
+        missing = [i for i in range(first, last + 1) if i not in self._blocks]
+        if not missing:
+            for i in range(first, last + 1):
+                self._blocks.move_to_end(i)
+            return
+        low, high = missing[0], missing[-1]
+        # Twice as much each time somebody reads on where the last request ended.
+        self._ahead = min(self._ahead * 2, _AHEAD) if low == self._next else 1
+        high = max(high, min(low + self._ahead - 1, (self.identity.size - 1) // _BLOCK))
+        self._next = high + 1
+        end = min((high + 1) * _BLOCK, self.identity.size)
+        headers, body = self._get(low * _BLOCK, end - low * _BLOCK)
+        now = Identity(self.url, _total(headers, self.url), _modified(headers), _etag(headers))
+        if now != self.identity:
+            raise errors.make(
+                "source-changed",
+                f"{self.url} changed while it was read: {self.identity} then; {now} now",
+                "try again when nobody writes to it; of several servers behind one address each may say "
+                "something else: then download it",
+            )
+        for i in range(low, high + 1):
+            self._blocks[i] = body[(i - low) * _BLOCK : (i - low + 1) * _BLOCK]
+            self._blocks.move_to_end(i)
+
+    def _get(self, offset: int, length: int) -> tuple[Any, bytes]:
+        wanted = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
+        failure, told = "", 0.0
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(max(0.2 * 4**attempt, told))
+            # A redirect of some time ago need not hold any more: where it led may be signed for a minute.
+            is_old = self._where != self.url
+            try:
+                response, body = self._request(wanted, length)
+            except _Refused as error:
+                self.close()
+                failure = str(error)
+                break
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                self._where = self.url
+                failure = f"{type(error).__name__}: {str(error).strip()}"
+                continue
+            if response.status == 206:
+                failure = _wrong_part(response.headers, offset, length, len(body))
+                if not failure:
+                    return response.headers, body
+                self.close()
+                continue
+            self._where = self.url
+            failure = f"{response.status} {response.reason}"
+            if response.status < 500 and response.status not in (408, 429) and not is_old:
+                break
+            told = _asked(response.headers.get("Retry-After", ""))
+            if told > _LONGEST:
+                failure += f": the server asks to be left alone for {told:.0f} s"
+                break
+        raise _refusal(self.url, failure)
+
+    def _request(self, headers: dict[str, str], length: int) -> tuple[http.client.HTTPResponse, bytes]:
+        for _ in range(_REDIRECTS):
+            parts = urlsplit(self._where)
+            if self._connection is None:
+                kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+                self._connection = kind(parts.netloc, timeout=_TIMEOUT)
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            self._connection.request("GET", target, headers=headers)
+            response = self._connection.getresponse()
+            if response.status in (301, 302, 303, 307, 308):
+                told = response.headers.get("Location", "").encode("latin-1", "replace")
+                location = urljoin(self._where, legal(told))
+                self.close()
+                if not location.lower().startswith(("http://", "https://")) or location == self._where:
+                    raise _Refused(f"{response.status}, a redirect to {location!r}")
+                self._where = location
+                continue
+            # A server that ignores ranges would send everything: don't take more than was asked for.
+            body = response.read(length)
+            if response.status != 206:
+                self.close()
+            return response, body
+        self._where = self.url
+        raise _Refused("too many redirects")
+
+
+class HttpFile(io.RawIOBase):
+    """A URL as a read-only, seekable file object, as h5py wants one."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.bytes = HttpBytes(url)
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to ``offset`` from the start, the position or the end."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.bytes.identity.size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        """The position in bytes."""
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` from the position; the number of bytes read."""
+        data = self.bytes.read_at(self._position, len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+def head(url: str) -> Identity:
+    """What a URL is now: size, modification time and etag from the headers of a small ranged request."""
+    source = HttpBytes(url, 1)
+    source.close()
+    return source.identity
+
+
+def _asked(after: str) -> float:
+    """Seconds that a server asks to be left alone: a number, or a date."""
+    if after.strip().isdecimal():
+        return int(after)
+    try:
+        return max(parsedate_to_datetime(after).timestamp() - time.time(), 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _wrong_part(headers: Any, offset: int, length: int, got: int) -> str:
+    """How a part differs from what was asked for, or ""."""
+    encoding = headers.get("Content-Encoding", "identity")
+    if encoding.strip().lower() not in ("", "identity"):
+        return f"it sends parts as {encoding}"
+    given = str(headers.get("Content-Range", ""))
+    if not given.startswith(f"bytes {offset}-"):
+        return f"it sent {given!r} when asked for bytes {offset}-{offset + length - 1}"
+    total = given.rpartition("/")[2]
+    wanted = min(length, int(total) - offset) if total.isdecimal() else length
+    return "" if got == wanted else f"it sent {got} of {wanted} bytes"
+
+
+def _total(headers: Any, url: str) -> int:
+    total = str(headers.get("Content-Range", "")).rpartition("/")[2]
+    if not total.isdigit():
+        raise errors.make(
+            "network", f"{url}: the server doesn't say how large it is", "download it, then link the copy"
+        )
+    return int(total)
+
+
+def _modified(headers: Any) -> int:
+    try:
+        return int(parsedate_to_datetime(headers["Last-Modified"]).timestamp()) * 1_000_000_000
+    except (TypeError, ValueError, KeyError, OverflowError):
+        return -1
+
+
+def _etag(headers: Any) -> str | None:
+    etag = headers.get("ETag")
+    # A weak etag can't be used to make a ranged request conditional.
+    return None if etag is None or etag.startswith("W/") else str(etag)
+
+
+def _refusal(url: str, failure: str) -> errors.Error:
+    if failure.startswith(("404", "410")):
+        is_zarr = urlsplit(url).path.rstrip("/").endswith(".zarr")
+        hint = "a Zarr folder isn't read over http(s): download it, then link the copy"
+        return errors.make(
+            "source-missing", f"no file at {url} ({failure})", hint if is_zarr else "check the URL"
+        )
+    if failure.startswith(("401", "403")):
+        return errors.make(
+            "permission",
+            f"{url}: {failure}",
+            "the server wants credentials or refuses the file: download it, then use the copy",
+        )
+    if failure.startswith("200"):
+        return errors.make(
+            "network", f"{url}: the server doesn't send ranges", "download it, then link the copy"
+        )
+    if failure.startswith("416"):
+        return errors.make("format", f"{url} is empty", "check the URL")
+    return errors.make("network", f"{url}: {failure}", "check the connection and try again")

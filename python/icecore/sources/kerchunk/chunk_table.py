@@ -1,0 +1,131 @@
+"""Where each chunk of an array of references lies: looked up, and compared with the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.files.identity import Identity
+from icecore.sources.kerchunk.reference_columns import WHOLE, Columns
+from icecore.sources.mapping.array_map import Links
+from icecore.sources.mapping.stored_chunks import Held
+
+
+@dataclass
+class Table:
+    """References of the array ``name`` by ascending flat chunk number; ``names`` and ``files`` are those that
+    ``url_ids`` point into, ``inline`` the chunks that the reference file holds itself.
+    """
+
+    name: str
+    names: list[str]
+    files: list[Identity]
+    url_ids: np.ndarray
+    chunks: np.ndarray
+    offsets: np.ndarray
+    lengths: np.ndarray
+    inline: dict[int, bytes]
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def find(self, chunk: int) -> tuple[str, Identity, int, int] | None:
+        """File, its identity, offset and length of a chunk."""
+        row = int(np.searchsorted(self.chunks, chunk))
+        if row == len(self.chunks) or self.chunks[row] != chunk:
+            return None
+        file = int(self.url_ids[row])
+        return self.names[file], self.files[file], int(self.offsets[row]), int(self.lengths[row])
+
+    def check(self, exact: int) -> None:
+        """Compare the ranges with the bytes that each chunk takes.
+
+        Raises:
+            Error: ``corrupt`` where one differs.
+        """
+        bad = np.flatnonzero(self.lengths != exact)
+        if len(bad):
+            what = f"chunk {self.chunks[bad[0]]} is said to be {self.lengths[bad[0]]} bytes, it takes {exact}"
+            hint = "write the references anew, a chunk as its metadata have it"
+            raise errors.make("corrupt", f"{self.name}: {what} ({len(bad):,} such)", hint)
+
+    def links(self) -> Links:
+        """The references into files."""
+        return Links(
+            [file.url for file in self.files],
+            np.array([file.size for file in self.files], "i8"),
+            np.array([file.mtime_ns for file in self.files], "i8"),
+            [file.etag for file in self.files],
+            *(
+                column.astype(kind)
+                for column, kind in zip(
+                    (self.url_ids, self.chunks, self.offsets, self.lengths),
+                    ("u4", "u8", "u8", "u8"),
+                    strict=True,
+                )
+            ),
+        )
+
+    def held(self, shape: tuple[int, ...], chunk: tuple[int, ...]) -> Held:
+        """The chunks that there are."""
+        inline = np.array([*self.inline], "u8")
+        return Held(shape, chunk, np.concatenate([self.chunks.astype("u8"), inline]))
+
+
+def located(name: str, columns: Columns, found: list[tuple[str, Identity]]) -> Table:
+    """The table of the array ``name``, whose addresses were found to be these files.
+
+    Raises:
+        Error: ``corrupt`` where a range is not inside its file.
+    """
+    sizes = np.array([file.size for _, file in found], "i8")
+    order = np.argsort(columns.chunks, kind="stable")
+    ids, chunks, offsets, lengths = (
+        column[order] for column in (columns.ids, columns.chunks, columns.offsets, columns.lengths)
+    )
+    room = sizes[ids] if len(ids) else np.empty(0, "i8")
+    lengths = np.where(lengths == WHOLE, room, lengths)
+    bad = np.flatnonzero((offsets + lengths > room) | (lengths == 0))
+    if len(bad):
+        at = bad[0]
+        message = (
+            f"{name}: chunk {chunks[at]} is said to be {lengths[at]} bytes from {offsets[at]} on of "
+            f"{found[ids[at]][0]}, which has {room[at]} ({len(bad):,} such)"
+        )
+        raise errors.make("corrupt", message, "write the references anew: the file is another one now")
+    names, files = [name for name, _ in found], [file for _, file in found]
+    return Table(name, names, files, ids, chunks, offsets, lengths, columns.inline)
+
+
+def numbers(node: Any) -> tuple[Callable[[str], int | None], tuple[int, ...]]:
+    """The flat number of a chunk of a zarr-python array by its name below it (None for other names), and the
+    number of chunks along each axis.
+    """
+    metadata, chunk = node.metadata, node.shards or node.chunks
+    grid = tuple(-(-n // max(c, 1)) for n, c in zip(node.shape, chunk, strict=True))
+    if metadata.zarr_format == 2:
+        first, mark = "", metadata.dimension_separator
+    else:
+        encoding = metadata.chunk_key_encoding
+        mark = encoding.separator
+        first = f"c{mark}" if encoding.name == "default" else ""
+    if not grid:
+        only = "c" if first else "0"
+        return (lambda name: 0 if name == only else None), grid
+
+    def number(name: str) -> int | None:
+        parts = name.removeprefix(first).split(mark)
+        if len(parts) != len(grid) or not name.startswith(first):
+            return None
+        flat = 0
+        for part, n in zip(parts, grid, strict=True):
+            if not part.isdecimal() or (i := int(part)) >= n:
+                return None
+            flat = flat * n + i
+        return flat
+
+    return number, grid

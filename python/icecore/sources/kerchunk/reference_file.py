@@ -1,0 +1,157 @@
+"""What a reference file says: metadata of a Zarr store, and for each chunk an address and a range, or its
+bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.files.archives import FAULTS, content
+from icecore.sources.files.byte_source import open_bytes
+from icecore.sources.files.identity import is_remote
+from icecore.sources.files.zip_directory import ZARR
+from icecore.sources.kerchunk.reference_columns import WHOLE, Columns, plain, wrong
+
+_METADATA = {*ZARR, ".zattrs", ".zmetadata"}
+_TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_WRITE_OUT = "write its references out: json.dump(fsspec.filesystem('reference', fo=…).references, file)"
+
+
+@dataclass
+class Refs:
+    """A reference file.
+
+    Attributes:
+        source: its path or URL.
+        nodes: paths of groups and arrays, sorted; the root is ``""``.
+        metadata: by key of the store.
+        chunks: array → names of its chunks and what stands for them.
+        templates: name → what it stands for in addresses.
+        record: chunks in each file of a folder of Parquet files, which hold the references then.
+    """
+
+    source: str
+    nodes: list[str]
+    metadata: dict[str, bytes]
+    chunks: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
+    templates: dict[str, Any] = field(default_factory=dict)
+    record: int = 0
+
+    def columns(self, path: str, grid: tuple[int, ...], number: Callable[[str], int | None]) -> Columns:
+        """The references of the array at ``path``; ``number`` is a chunk's by its name, or None for names of
+        others.
+
+        Raises:
+            Error: ``corrupt`` for one that makes no sense, ``unsupported`` for one with a formula.
+        """
+        if self.record:
+            from icecore.sources.kerchunk.parquet import recorded
+
+            return recorded(os.path.join(self.source, path), grid, self.record)
+        known: dict[str, int] = {}
+        rows: list[tuple[int, int, int, int]] = []
+        inline: dict[int, bytes] = {}
+        for name, value in self.chunks.get(path, ()):
+            chunk = number(name)
+            if chunk is None:
+                continue
+            if isinstance(value, (str, dict)):
+                inline[chunk] = plain(value)
+                continue
+            address, offset, length = self._reference(path, name, value)
+            rows.append((known.setdefault(address, len(known)), chunk, offset, length))
+        ids, chunks, offsets, lengths = np.array(rows, "i8").reshape(len(rows), 4).T
+        return Columns([*known], ids, chunks, offsets, lengths, inline)
+
+    def _reference(self, path: str, name: str, value: Any) -> tuple[str, int, int]:
+        """Address, offset and length of one reference."""
+        match value:
+            case [str() as address]:
+                offset, length = 0, WHOLE
+            case [str() as address, int() as offset, int() as length] if min(offset, length) >= 0:
+                pass
+            case _:
+                what = "no text, [address] or [address, offset, length]"
+                raise wrong(f"{self.source}:/{path}", f"chunk {name} is {json.dumps(value)[:100]}: {what}")
+        if "{{" not in address:
+            return address, offset, length
+        address = _TEMPLATE.sub(lambda match: str(self.templates.get(match[1], match[0])), address)
+        if "{{" in address:
+            message = f"{self.source}:/{path}: the address {value[0]!r} is a formula"
+            raise errors.make("unsupported", message, _WRITE_OUT)
+        return address, offset, length
+
+
+def main_file(source: str) -> str:
+    """The file that tells when a reference file, or folder, was written."""
+    return os.path.join(source, ".zmetadata") if os.path.isdir(source) else source
+
+
+def read(source: str) -> Refs:
+    """Read a reference file, or a folder of them.
+
+    Raises:
+        Error: ``corrupt`` where it makes no sense, ``unsupported`` for formulas.
+    """
+    document = _document(main_file(source))
+    if os.path.isdir(source):
+        import pyarrow  # noqa: F401  to say so before anything else where it is missing
+
+        record = document.get("record_size")
+        if type(record) is not int or record < 1:
+            raise wrong(source, f"{record!r} chunks in each of its files")
+        return _of(source, document.get("metadata"), record=record)
+    version = document.get("version")
+    if version not in (None, 1):
+        raise errors.make(
+            "unsupported", f"{source}: references of version {version}", "versions 0 and 1 are read"
+        )
+    if document.get("gen"):
+        raise errors.make("unsupported", f"{source}: references that are made by formulas (gen)", _WRITE_OUT)
+    return _of(source, document.get("refs", document), document.get("templates") or {})
+
+
+def _of(source: str, entries: Any, templates: dict[str, Any] | None = None, record: int = 0) -> Refs:
+    if not isinstance(entries, dict):
+        raise wrong(source, f"its references are {json.dumps(entries)[:50]}, not names and values")
+    try:
+        metadata = {
+            key: plain(value) for key, value in entries.items() if key.rpartition("/")[2] in _METADATA
+        }
+    except ValueError as error:
+        raise wrong(source, f"base64 that is none: {error}") from error
+    nodes = {key.rpartition("/")[0] for key in metadata if key.rpartition("/")[2] in ZARR}
+    result = Refs(source, sorted(nodes), metadata, {}, templates or {}, record)
+    for key, value in entries.items():
+        if key not in metadata:
+            node = key.rpartition("/")[0]
+            while node and node not in nodes:
+                node = node.rpartition("/")[0]
+            result.chunks.setdefault(node, []).append((key[len(node) :].lstrip("/"), value))
+    return result
+
+
+def _fetched(url: str) -> bytes:
+    data = open_bytes(url)
+    try:
+        return data.read_at(0, data.identity.size)
+    finally:
+        data.close()
+
+
+def _document(source: str) -> dict[str, Any]:
+    try:
+        document = json.loads(_fetched(source) if is_remote(source) else content(source))
+    except (RecursionError, *FAULTS) as error:
+        raise wrong(source, f"no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise wrong(source, "a list, not names and values")
+    return document

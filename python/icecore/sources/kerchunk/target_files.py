@@ -1,0 +1,83 @@
+"""The files that references name: where they are, and what they are now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urljoin
+
+from icecore import errors
+from icecore.sources.files.identity import Identity, identity, is_remote, local_path
+
+#: servers that are asked at once
+_ASKED = 16
+
+
+class Targets:
+    """The files that a reference file names; each is looked at once."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._known: dict[str, tuple[str, Identity] | errors.Error] = {}
+
+    def find(self, name: str, addresses: Iterable[str]) -> list[tuple[str, Identity]]:
+        """Path or URL and identity of the file at each address, for the array ``name``.
+
+        Raises:
+            Error: ``source-missing`` where one is not there, ``unsupported`` where it is on a store that is
+                read by other means than http(s), ``invalid`` where an address means two files.
+        """
+        wanted = list(addresses)
+        new = [address for address in dict.fromkeys(wanted) if address not in self._known]
+        if any("://" in address for address in new) or is_remote(self._source):
+            with ThreadPoolExecutor(_ASKED) as pool:
+                self._known.update(zip(new, pool.map(self._look, new), strict=True))
+        else:
+            self._known.update({address: self._look(address) for address in new})
+        found = []
+        for address in wanted:
+            item = self._known[address]
+            if isinstance(item, errors.Error):
+                message = f"{name}: chunks of it lie in {address!r}: {item.message}"
+                raise errors.make(item.kind, message, item.hint)
+            found.append(item)
+        return found
+
+    def _look(self, address: str) -> tuple[str, Identity] | errors.Error:
+        try:
+            place = self._place(address)
+            return place, identity(place)
+        except errors.Error as error:
+            return error
+
+    def _place(self, address: str) -> str:
+        if is_remote(address):
+            return address
+        scheme, is_url, rest = address.partition("://")
+        if is_url and scheme not in ("file", "local"):
+            message = f"files can't be linked or packed from {scheme}://"
+            hint = "write the references with http(s) addresses of the files, or paths of copies"
+            raise errors.make("unsupported", message, hint)
+        if is_remote(self._source):
+            if is_url or os.path.isabs(address):
+                message = "a file of this machine, named by a server"
+                raise errors.make("permission", message, "download the reference file, and look at it")
+            return urljoin(self._source, address)
+        if is_url:  # fsspec takes what follows as it is, VirtualiZarr escapes it
+            return rest if os.path.exists(rest) else local_path(f"file://{rest}")
+        return address if os.path.isabs(address) else self._relative(address)
+
+    def _relative(self, address: str) -> str:
+        """Relative to the reference file's folder, or (as fsspec has it) to the working directory."""
+        beside = os.path.join(os.path.dirname(os.path.abspath(self._source)), address)
+        here = os.path.abspath(address)
+        if not os.path.exists(here):
+            if not os.path.exists(beside):
+                hint = "run icecore in the folder that its paths are relative to, or write absolute paths"
+                raise errors.make("source-missing", f"no file at {beside} or {here}", hint)
+            return beside
+        if os.path.exists(beside) and not os.path.samefile(beside, here):
+            message = f"it may be {beside} or {here}"
+            raise errors.make("invalid", message, "link it from its own folder, or write absolute paths")
+        return here

@@ -1,0 +1,1 @@
+"""What every source becomes: arrays, attributes, chunk locations; and how files are joined."""

@@ -1,0 +1,269 @@
+"""What an array's attributes say about its numbers, compared between files that are to be joined."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.json_attributes import fill_of_attribute
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
+from icecore.sources.mapping.netcdf_fill import default_fill
+from icecore.sources.mapping.time_units import Conversion, conversion, is_time
+
+# What decides how stored numbers are understood: a difference would be silently wrong values.
+_NUMBERS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
+# ``enum`` has the members of an enumeration type.
+_CODES = ("enum", "flag_values", "flag_masks", "flag_meanings")
+# xarray's word for truth values, which are stored as int8.
+_TRUTH = "dtype"
+_MEANING = (*_NUMBERS, *_CODES, _TRUTH)
+# How the bytes of characters are read: compared where both say it.
+_ENCODING = "_Encoding"
+# Which projection a grid mapping is, without what may be spelled in several ways (CF, appendix F).
+_PROJECTION = (
+    "grid_mapping_name",
+    "azimuth_of_central_line",
+    "earth_radius",
+    "false_easting",
+    "false_northing",
+    "fixed_angle_axis",
+    "grid_north_pole_latitude",
+    "grid_north_pole_longitude",
+    "inverse_flattening",
+    "latitude_of_projection_origin",
+    "longitude_of_central_meridian",
+    "longitude_of_prime_meridian",
+    "longitude_of_projection_origin",
+    "north_pole_grid_longitude",
+    "perspective_point_height",
+    "scale_factor_at_central_meridian",
+    "scale_factor_at_projection_origin",
+    "semi_major_axis",
+    "semi_minor_axis",
+    "standard_parallel",
+    "straight_vertical_longitude_from_pole",
+    "sweep_angle_axis",
+    "towgs84",
+)
+# Limits are in the units of the stored numbers.
+LIMITS = ("valid_min", "valid_max", "valid_range")
+SCALE = ("scale_factor", "add_offset")
+# What a float that stands for itself has no use for.
+PACKED = (*SCALE, "_FillValue", "missing_value", "_Unsigned", *LIMITS)
+# What the bounds of cells take over from the variable that names them, where they don't say it (CF, 7.1).
+_INHERITED = ("units", "calendar")
+_BOUNDS = ("bounds", "climatology")
+# Calendars that have two names in CF.
+_CALENDARS = {None: "standard", "": "standard", "gregorian": "standard", "365_day": "noleap"}
+_CALENDARS |= {"366_day": "all_leap"}
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """An array of a source; ``attrs`` with what other arrays say about it."""
+
+    source: str
+    entry: ArrayEntry
+    attrs: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """For messages: the array and its file."""
+        return f"{self.entry.path} in {self.source}"
+
+    @property
+    def marks(self) -> np.ndarray:
+        """The values, in the array's dtype, that stand for no number: they are never converted."""
+        dtype, given = self.entry.dtype, self.explicit_marks
+        unsaid = fill_of_attribute(self.attrs.get("_FillValue"), dtype) is None and dtype.itemsize > 1
+        default = default_fill(dtype) if unsaid else None  # netCDF's, of records that were never written
+        return given if default is None else np.array([default, *given], dtype)
+
+    @property
+    def explicit_marks(self) -> np.ndarray:
+        """Those of them that the attributes name."""
+        dtype = self.entry.dtype
+        missing = self.attrs.get("missing_value")
+        own = fill_of_attribute(self.attrs.get("_FillValue"), dtype)
+        given = [own, *(missing if isinstance(missing, list) else [missing])]
+        return np.array([value for item in given if (value := _element(item, dtype)) is not None], dtype)
+
+    def spelled(self, joined: int | None = None) -> str:
+        """``(time, y=5)``: the length along the joined axis is nobody's concern."""
+        sizes = enumerate(zip(self.entry.dims, self.entry.shape, strict=True))
+        return (
+            "(" + ", ".join(f"{name}" if axis == joined else f"{name}={n}" for axis, (name, n) in sizes) + ")"
+        )
+
+    def shown(self, name: str) -> Any:
+        """An attribute as a person knows it: ``_FillValue`` isn't encoded."""
+        value = self.attrs.get(name)
+        encoded = name == "_FillValue" and self.entry.dtype.kind in "iuf"
+        return fill_of_attribute(value, self.entry.dtype) if encoded else value
+
+    def said(self, name: str) -> Any:
+        """An attribute in a form in which two that mean the same are equal."""
+        value = self.shown(name)
+        if name == "_FillValue" and value != value:
+            return None  # NaN is no number without it as well, and is what xarray gives floats
+        if name == "calendar":
+            text = value.strip().lower() if isinstance(value, str) else value
+            return _CALENDARS.get(text, text) if text is None or isinstance(text, str) else text
+        if name == _ENCODING and isinstance(value, str):
+            return _encoding(value)
+        if name == _TRUTH:
+            return value if value == "bool" else None
+        if name == "flag_meanings" and isinstance(value, str):
+            return value.split()
+        if name in _PROJECTION and np.asarray(value).dtype.kind in "iuf":
+            return np.atleast_1d(np.asarray(value, "f4")).tolist()  # some write them as float32
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def sourced(maps: list[ArrayMap]) -> list[dict[str, Sourced]]:
+    """Path → array for each source."""
+    parents: dict[str, str] = {}
+    for each in maps:
+        for path, entry in each.arrays.items():
+            for child in (entry.attrs.get(name) for name in _BOUNDS):
+                if isinstance(child, str):
+                    parents.setdefault(_beside(path, child, each), path)
+    result = []
+    for each in maps:
+        members = {}
+        for path, entry in each.arrays.items():
+            parent = each.arrays.get(parents.get(path, ""))
+            from_parent = {} if parent is None else parent.attrs
+            inherited = {name: from_parent[name] for name in _INHERITED if name in from_parent}
+            fill = {} if entry.text_fill is None else {"_FillValue": entry.text_fill}
+            members[path] = Sourced(each.source, entry, {**inherited, **entry.attrs, **fill})
+        result.append(members)
+    return result
+
+
+def compare(first: Sourced, other: Sourced) -> Conversion | None:
+    """None where stored values mean the same, or how to convert times.
+
+    Raises:
+        Error: ``mismatch``, that names what differs.
+    """
+    differ = _differing(first, other)
+    if not differ:
+        return None
+    if differ == ["units"]:
+        times = _times(first, other)
+        if times is not None:
+            _same_limits(first, other, times)
+            return times
+    raise _mismatch(first, other, differ[0])
+
+
+def same(first: Sourced, other: Sourced) -> None:
+    """Raise ``mismatch`` where anything differs, be it units that could be converted."""
+    differ = _differing(first, other)
+    if differ:
+        raise _mismatch(first, other, differ[0])
+
+
+def unlike_scales(arrays: Sequence[Sourced]) -> bool:
+    """Whether arrays of numbers differ in scale or offset, and in nothing else that doesn't belong to it."""
+    differ = {name for array in arrays[1:] for name in _differing(arrays[0], array)}
+    plain = all(array.entry.dtype.kind in "iuf" and not set(_CODES) & set(array.attrs) for array in arrays)
+    return bool(differ & set(SCALE)) and differ <= set(PACKED) and plain
+
+
+def _differing(first: Sourced, other: Sourced) -> list[str]:
+    # What one doesn't say of a projection, or of its characters, may be what it is anyway.
+    both = [name for name in (*_PROJECTION, _ENCODING) if name in first.attrs and name in other.attrs]
+    return [name for name in (*_MEANING, *both) if first.said(name) != other.said(name)]
+
+
+def _times(first: Sourced, other: Sourced) -> Conversion | None:
+    """How to get from one's units to the other's; None where they are no times, or stand for other numbers
+    than they are.
+    """
+    ours, theirs = first.attrs.get("units"), other.attrs.get("units")
+    plain = not {"scale_factor", "add_offset", "_Unsigned"} & set(other.attrs)
+    if not (is_time(ours) and is_time(theirs) and plain and other.entry.dtype.kind in "iuf"):
+        return None
+    return conversion(str(theirs), str(ours), str(first.said("calendar")))
+
+
+def _same_limits(first: Sourced, other: Sourced, times: Conversion) -> None:
+    """The joined array has the first one's limits: the others' must be the same moments."""
+    for name in LIMITS:
+        ours, theirs = first.attrs.get(name), other.attrs.get(name)
+        if ours is None and theirs is None:
+            continue
+        try:
+            moved = times.apply(np.atleast_1d(np.asarray(theirs, "f8")))
+            alike = np.array_equal(moved, np.atleast_1d(np.asarray(ours, "f8")))
+        except (TypeError, ValueError):
+            alike = False
+        if not alike:
+            raise errors.make(
+                "mismatch",
+                f"{first.entry.path}: {name} is {theirs!r} ({other.attrs.get('units')}) in {other.source}, "
+                f"{ours!r} ({first.attrs.get('units')}) in {first.source}",
+                "times would count as invalid: keep these files in groups of their own, or drop "
+                f"{name} from them",
+            )
+
+
+def _mismatch(first: Sourced, other: Sourced, name: str) -> errors.Error:
+    ours, theirs = first.shown(name), other.shown(name)
+    if first.entry.dtype == other.entry.dtype:
+        what = f"{name} is {theirs!r} in {other.source}, {ours!r} in {first.source}"
+    else:
+        what = (
+            f"{other.entry.dtype} with {name} {theirs!r} in {other.source}, "
+            f"{first.entry.dtype} with {ours!r} in {first.source}"
+        )
+    remedy = (
+        "`icecore pack` joins such files as floats"
+        if unlike_scales([first, other])
+        else f"give them one {name} first"
+    )
+    wrong = "places" if name in _PROJECTION else "values"
+    return errors.make(
+        "mismatch",
+        f"{first.entry.path}: {what}",
+        f"{wrong} would be silently wrong: keep these files in groups of their own, or {remedy}",
+    )
+
+
+def _element(value: Any, dtype: np.dtype) -> Any:
+    """A number of an attribute as an element of ``dtype``; None where it can't be one."""
+    try:
+        number = np.asarray(float(value) if isinstance(value, str) else value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if number.ndim or number.dtype.kind not in "iuf":
+        return None
+    with np.errstate(all="ignore"):
+        element = number.astype(dtype)[()]
+    # Rounded to a float is how readers compare; rounded to an integer it would be another number.
+    return None if dtype.kind in "iu" and element != number else element
+
+
+def _encoding(name: str) -> str:
+    """One name for an encoding that has several."""
+    try:
+        return codecs.lookup(name.strip()).name
+    except (LookupError, ValueError):
+        return name
+
+
+def _beside(path: str, name: str, each: ArrayMap) -> str:
+    """The path of what an array at ``path`` calls ``name``: in its group, or in one above."""
+    if name.startswith("/"):
+        return name
+    group = path.rsplit("/", 1)[0]
+    while group and f"{group}/{name}" not in each.arrays:
+        group = group.rsplit("/", 1)[0]
+    return f"{group}/{name}"

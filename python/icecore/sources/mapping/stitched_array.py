@@ -1,0 +1,346 @@
+"""One array that is spread over several files along an axis: its cells, its links, and reading across the
+seams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.zarr_dtypes import copy_codecs
+from icecore.sources.mapping.array_map import (
+    ArrayEntry,
+    ChunkReader,
+    DamagedSource,
+    Links,
+    Reader,
+    Region,
+    blocks,
+    default_chunks,
+)
+from icecore.sources.mapping.time_units import Conversion
+
+# What a codec's configuration may differ in without decoding differently.
+_EFFORT = {"level", "clevel", "cname"}
+_USEFUL = 64 << 10
+#: bytes up to which a joined array is copied rather than linked with chunks of unlike lengths
+SMALL = 4 << 20
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A reader whose values are brought to another dtype, which has to hold them exactly, or time unit;
+    ``fill`` are numbers that stand for no time, ``name`` is for errors.
+    """
+
+    read: Reader
+    dtype: np.dtype
+    times: Conversion | None = None
+    fill: Any = None
+    name: str = ""
+
+    def __call__(self, region: Region) -> np.ndarray:
+        stored = self.read(region)
+        values = stored.astype(self.dtype, copy=False)
+        if stored.dtype.kind in "iu" and stored.dtype.itemsize == 8 and self.dtype.kind == "f":
+            self._exact(stored, values)
+        if self.times is not None:
+            values = self.times.apply(values, self.fill, self.name)
+        return np.ascontiguousarray(values)
+
+    def _exact(self, stored: np.ndarray, values: np.ndarray) -> None:
+        """Refuse 64-bit integers that the floats don't hold."""
+        limit = float(np.iinfo(stored.dtype).max)  # rounded up, to the first that is too large
+        with np.errstate(invalid="ignore"):
+            rounded = (values >= limit) | (values.astype(stored.dtype) != stored)
+        if rounded.any():
+            raise errors.make(
+                "mismatch",
+                f"{self.name}: {stored.dtype} {stored[rounded][0]} is no {self.dtype}, as which files of "
+                "both types are joined",
+                "keep these files in groups of their own",
+            )
+
+
+@dataclass(frozen=True)
+class Stitched:
+    """Reads across several readers that follow each other along ``axis``; ``starts`` has one item more than
+    readers and ``sources``, the files that they read.
+    """
+
+    readers: tuple[Reader, ...]
+    sources: tuple[str, ...]
+    starts: tuple[int, ...]
+    axis: int
+    dtype: np.dtype
+
+    def __call__(self, region: Region) -> np.ndarray:
+        """The elements of ``region``, C-contiguous."""
+        wanted = region[self.axis]
+        first = int(np.searchsorted(self.starts, wanted.start, "right")) - 1
+        parts = []
+        for i in range(max(first, 0), len(self.readers)):
+            low, high = max(wanted.start, self.starts[i]), min(wanted.stop, self.starts[i + 1])
+            if low >= wanted.stop:
+                break
+            if low < high:
+                inside = slice(low - self.starts[i], high - self.starts[i])
+                parts.append(self.readers[i]((*region[: self.axis], inside, *region[self.axis + 1 :])))
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return np.empty([s.stop - s.start for s in region], self.dtype)
+        return np.concatenate(parts, axis=self.axis)
+
+    def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
+        """The files that can't be read, which are looked for; ``shape`` is the joined array's. All of them,
+        as each that was met later would have everything written anew.
+        """
+        found: list[DamagedSource] = []
+        for reader, source, low, high in zip(
+            self.readers, self.sources, self.starts, self.starts[1:], strict=False
+        ):
+            try:
+                own = (*shape[: self.axis], high - low, *shape[self.axis + 1 :])
+                for region in blocks(own, self.dtype.itemsize):
+                    reader(region)
+            except errors.Error as error:
+                if error.kind != "corrupt":
+                    raise
+                found.append(DamagedSource.of(source, error))
+        if found:
+            found[0].others = found[1:]
+        return found[0] if found else None
+
+
+@dataclass
+class Part:
+    """One file's share: its entry, how it is read, whether its links can stay, where it starts along the
+    axis, the file.
+    """
+
+    entry: ArrayEntry
+    read: Reader
+    linkable: bool
+    start: int
+    source: str
+
+
+def decodes_alike(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> bool:
+    """Whether two codec lists decode the same bytes to the same values (compression levels don't matter)."""
+    return [_essence(codec) for codec in one] == [_essence(codec) for codec in two]
+
+
+def _essence(codec: dict[str, Any]) -> Any:
+    configuration = codec.get("configuration", {})
+    return codec["name"], {key: value for key, value in configuration.items() if key not in _EFFORT}
+
+
+def is_raw(codecs: list[dict[str, Any]]) -> bool:
+    """Whether a chunk's bytes are its elements in C order."""
+    return len(codecs) == 1 and codecs[0]["name"] == "bytes"
+
+
+def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
+    """Fill in ``whole`` (shape, dtype and codecs are set) from its parts: chunks, links, copies, reader.
+
+    Returns:
+        Why all of it is copied although some parts could be linked, or "".
+    """
+    starts = (*(part.start for part in parts), whole.shape[axis])
+    readers, sources = tuple(part.read for part in parts), tuple(part.source for part in parts)
+    whole.read = Stitched(readers, sources, starts, axis, whole.dtype)
+    linked = [part for part in parts if part.linkable]
+    if not linked or not isinstance(linked[0].entry.chunks, tuple):
+        _copy_all(whole)
+        return ""
+    if is_raw(whole.codecs) and axis == 0:
+        _align(linked)
+    chunk = linked[0].entry.chunks
+    for part in linked:
+        ours = part.entry.chunks
+        part.linkable = isinstance(ours, tuple) and _without(ours, axis) == _without(chunk, axis)
+    cells = _cells(parts, axis, chunk[axis])
+    whole.chunks = _grid(cells, axis, chunk, whole.shape)
+    if isinstance(whole.chunks, list) and whole.nbytes <= SMALL:
+        # Plain zarr-python opens no rectilinear grid unless told to: not worth it for a time axis.
+        _copy_all(whole)
+        return "small, and no regular chunks fit the files' lengths"
+    whole.links, whole.native = _merge(parts, cells, axis, whole)
+    if not len(whole.links) and whole.native:
+        _copy_all(whole)
+        return "no chunk of the files fits the joined array"
+    return ""
+
+
+def _without(shape: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _copy_all(whole: ArrayEntry) -> None:
+    whole.links, whole.native = None, {}
+    whole.chunks = default_chunks(whole.shape, whole.dtype.itemsize)
+    whole.codecs = copy_codecs(whole.dtype)
+
+
+def _cells(parts: list[Part], axis: int, usual: int) -> list[list[int]]:
+    """Each part's chunk lengths along the axis; only the last part's last cell may stick out of the array."""
+    cells = []
+    for i, part in enumerate(parts):
+        length = part.entry.shape[axis]
+        size = part.entry.chunks[axis] if part.linkable and isinstance(part.entry.chunks, tuple) else usual
+        count, rest = divmod(length, size)
+        cells.append([size] * count + ([size if i == len(parts) - 1 else rest] if rest else []))
+    return cells
+
+
+def _grid(cells: list[list[int]], axis: int, chunk: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    lengths = [length for part in cells for length in part]
+    if len(set(lengths)) <= 1:
+        return (*chunk[:axis], lengths[0] if lengths else chunk[axis], *chunk[axis + 1 :])
+    return [
+        lengths if i == axis else [size] * max(-(-n // size), 1)
+        for i, (size, n) in enumerate(zip(chunk, shape, strict=True))
+    ]
+
+
+def _merge(
+    parts: list[Part], cells: list[list[int]], axis: int, whole: ArrayEntry
+) -> tuple[Links, dict[int, Callable[[], np.ndarray]]]:
+    merged: list[tuple[Any, ...]] = []
+    urls: list[tuple[str, int, int, str | None]] = []
+    known: dict[tuple[str, int, int, str | None], int] = {}
+    native: dict[int, Callable[[], np.ndarray]] = {}
+    base = 0
+    for part, lengths in zip(parts, cells, strict=True):
+        region_of = _cell_regions(part, lengths, axis, whole)
+        grid = list(whole.grid)
+        grid[axis] = len(lengths)
+        copied = list(range(prod(grid)))
+        if part.linkable and part.entry.links is not None:
+            links, copied = _fitting(part, lengths, axis, whole)
+            ids = []
+            for item in zip(
+                links.urls, links.sizes.tolist(), links.mtimes_ns.tolist(), links.etags, strict=True
+            ):
+                if item not in known:
+                    known[item] = len(urls)
+                    urls.append(item)
+                ids.append(known[item])
+            flat = _shift(links.chunks, grid, axis, base, whole.grid)
+            merged.append((np.array(ids, "u4")[links.url_ids], flat, links.offsets, links.lengths))
+        targets = _shift(np.array(copied, "u8"), grid, axis, base, whole.grid).tolist()
+        for chunk, target in zip(copied, targets, strict=True):
+            native[target] = ChunkReader(part.read, region_of(chunk, grid))
+        base += len(lengths)
+    columns = [np.concatenate(column) for column in zip(*merged, strict=True)] or [np.empty(0, "u8")] * 4
+    order = np.argsort(columns[1], kind="stable")
+    links = Links(
+        [u[0] for u in urls],
+        np.array([u[1] for u in urls], "i8"),
+        np.array([u[2] for u in urls], "i8"),
+        [u[3] for u in urls],
+        *(column[order].astype(kind) for column, kind in zip(columns, ("u4", "u8", "u8", "u8"), strict=True)),
+    )
+    return links, native
+
+
+def _cell_regions(
+    part: Part, lengths: list[int], axis: int, whole: ArrayEntry
+) -> Callable[[int, list[int]], Region]:
+    edges = np.concatenate([[0], np.cumsum(lengths)])
+    sizes = [
+        whole.chunks[i] if isinstance(whole.chunks, tuple) else whole.chunks[i][0]
+        for i in range(len(whole.shape))
+    ]
+
+    def region_of(flat: int, grid: list[int]) -> Region:
+        index = [int(i) for i in np.unravel_index(flat, grid)]
+        region = []
+        for i, n in enumerate(part.entry.shape):
+            low = int(edges[index[i]]) if i == axis else index[i] * sizes[i]
+            high = int(edges[index[i] + 1]) if i == axis else low + sizes[i]
+            region.append(slice(low, min(high, n)))
+        return tuple(region)
+
+    return region_of
+
+
+def _shift(flat: np.ndarray, grid: list[int], axis: int, base: int, total: tuple[int, ...]) -> np.ndarray:
+    index = list(np.unravel_index(flat.astype("i8"), grid))
+    index[axis] = index[axis] + base
+    return np.ravel_multi_index(tuple(index), total).astype("u8")
+
+
+def _fitting(part: Part, lengths: list[int], axis: int, whole: ArrayEntry) -> tuple[Links, list[int]]:
+    """A part's links that fit their cells, and the chunks that don't: a cut-off last cell holds less than its
+    chunk.
+    """
+    links, chunk = part.entry.links, part.entry.chunks
+    if links is None or not isinstance(chunk, tuple):
+        raise TypeError("only regular linked parts fit")
+    copied = list(part.entry.native)
+    if not lengths or lengths[-1] == chunk[axis]:
+        return links, copied
+    grid = part.entry.grid
+    last = np.unravel_index(links.chunks.astype("i8"), grid)[axis] == grid[axis] - 1
+    if is_raw(whole.codecs) and prod(chunk[:axis]) == 1:
+        # Raw rows: the cell is simply the beginning of the chunk.
+        cut = links.lengths // np.uint64(chunk[axis]) * np.uint64(lengths[-1])
+        return _replace(links, lengths=np.where(last, cut, links.lengths)), copied
+    copied += [int(i) for i in links.chunks[last]]
+    return _select(links, ~last), sorted(copied)
+
+
+def _align(parts: list[Part]) -> None:
+    """Cut raw rows into equal chunks where a useful divisor exists: a regular grid is portable."""
+    rows: list[int] = []
+    for part in parts:
+        chunk, shape = part.entry.chunks, part.entry.shape
+        if not isinstance(chunk, tuple) or chunk[1:] != tuple(max(n, 1) for n in shape[1:]):
+            return
+        if shape[0] % chunk[0] or part.entry.native:
+            return
+        rows.append(chunk[0])
+    common = gcd(*rows)
+    row = prod(parts[0].entry.shape[1:]) * parts[0].entry.dtype.itemsize
+    if common * row < min(_USEFUL, max(rows) * row):
+        return
+    for part in parts:
+        part.entry = _resplit(part.entry, common, row)
+
+
+def _resplit(entry: ArrayEntry, rows: int, row: int) -> ArrayEntry:
+    links, chunk = entry.links, entry.chunks
+    if links is None or not isinstance(chunk, tuple):
+        return entry
+    pieces = chunk[0] // rows
+    if pieces == 1:
+        return entry
+    step = np.arange(pieces, dtype="u8")
+    chunks = (links.chunks[:, None] * np.uint64(pieces) + step).reshape(-1)
+    offsets = (links.offsets[:, None] + step * np.uint64(rows * row)).reshape(-1)
+    lengths = np.full(len(chunks), rows * row, "u8")
+    cut = _replace(
+        links, chunks=chunks, offsets=offsets, lengths=lengths, url_ids=np.repeat(links.url_ids, pieces)
+    )
+    return replace(entry, chunks=(rows, *chunk[1:]), links=cut)
+
+
+def _replace(links: Links, **columns: np.ndarray) -> Links:
+    return replace(links, **columns)  # type: ignore[arg-type]
+
+
+def _select(links: Links, keep: np.ndarray) -> Links:
+    return _replace(
+        links,
+        url_ids=links.url_ids[keep],
+        chunks=links.chunks[keep],
+        offsets=links.offsets[keep],
+        lengths=links.lengths[keep],
+    )

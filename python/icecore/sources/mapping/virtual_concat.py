@@ -1,0 +1,213 @@
+"""Several files as one: arrays joined along a dimension, all else equal or refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.json_attributes import fill_attribute, fill_of_attribute
+from icecore.repository.zarr_dtypes import copy_codecs, data_type
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
+from icecore.sources.mapping.cf_compare import Sourced, compare, sourced
+from icecore.sources.mapping.consistency import alike
+from icecore.sources.mapping.stitched_array import Converted, Part, decodes_alike, join
+from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.time_units import Conversion
+from icecore.sources.mapping.unpack_scale import told, unpacked
+
+# Reasons that are spelled out.
+_SAID = 2
+
+
+def concat(maps: list[ArrayMap], dim: str, unpack: bool = False) -> ArrayMap:
+    """Join sources along dimension ``dim``, in the given order.
+
+    Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
+    (rectilinear where lengths are no multiples of the chunk); every source has to have them. Arrays without
+    it have to be equal where they are, and need not be in every source, as in :func:`xarray.concat`.
+    Arrays of several types become one that holds all exactly; 64-bit integers beside floats become float64,
+    and reading one that it doesn't hold is an error. Times in other units than the first source's, and the
+    bounds of their cells, are converted and copied: no float32 or integer is rounded, a float64 is the one
+    nearest to the exact time. With ``unpack`` numbers that are packed with other scales or offsets than the
+    first source's become the floats that they stand for, in all sources, and a note in ``dropped`` says so
+    (``kind`` is ``"unpacked"``).
+
+    Raises:
+        Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
+            have, in shape, in values that should be equal, or in units, scale, offset, fill value or the
+            meanings of codes.
+    """
+    if not maps:
+        raise errors.make("invalid", "nothing to concatenate", "give at least one source")
+    first = maps[0]
+    if not any(dim in entry.dims for entry in first.arrays.values()):
+        names = sorted({name for entry in first.arrays.values() for name in entry.dims if name})
+        hint = f"it has {', '.join(names)}" if names else "its axes have no names: join the arrays first"
+        raise errors.make("not-found", f"{first.source} has no dimension {dim!r}", hint)
+    result = ArrayMap(first.source, dict(first.groups), {}, [note for each in maps for note in each.dropped])
+    for each in maps[1:]:
+        _same_arrays(first, each, dim)
+    members = sourced(maps)
+    everywhere: list[list[Sourced]] = []
+    for path in dict.fromkeys(path for each in maps for path in each.arrays):
+        arrays = [each[path] for each in members if path in each]
+        if dim in arrays[0].entry.dims:
+            plain = unpacked(arrays) if unpack else arrays
+            joined = _joined(plain, dim)
+            result.add(joined)
+            if plain[0] is not arrays[0]:
+                result.dropped.append(Note(path, "unpacked", told(arrays, joined.dtype)))
+        else:
+            everywhere.append(arrays)
+            result.add(arrays[0].entry)
+    alike(everywhere, dim)
+    return result
+
+
+def _same_arrays(first: ArrayMap, other: ArrayMap, dim: str) -> None:
+    """All have to have what is joined."""
+    for here, there in ((first, other), (other, first)):
+        growing = {path for path, entry in here.arrays.items() if dim in entry.dims}
+        missing = sorted(growing - set(there.arrays))
+        if missing:
+            raise errors.make(
+                "mismatch",
+                f"{there.source} has no array {missing[0]}, which {here.source} has ({len(missing)} such)",
+                "join files of one kind, the others on their own",
+            )
+
+
+def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
+    first = arrays[0].entry
+    axis = first.dims.index(dim)
+    dtype = _common_dtype(arrays)
+    # The first one whose bytes can stay decides how they are read.
+    model = next((array.entry for array in arrays if array.entry.dtype == dtype), None)
+    parts: list[Part] = []
+    start = 0
+    why: list[str] = []
+    for array in arrays:
+        entry = array.entry
+        _fits(arrays[0], array, axis)
+        times = compare(arrays[0], array)
+        read, reason = _reader(array, dtype, times), _unlinkable(arrays[0], array, model, times)
+        if reason and entry.shape[axis]:
+            why.append(reason)
+        parts.append(Part(entry, read, not reason, start, array.source))
+        start += entry.shape[axis]
+    whole = replace(
+        first,
+        shape=(*first.shape[:axis], start, *first.shape[axis + 1 :]),
+        dtype=dtype,
+        data_type=model.data_type if model is not None else data_type(dtype),
+        codecs=model.codecs if model is not None else copy_codecs(dtype),
+        fill_value=model.fill_value if model is not None else first.fill_value,
+        attrs=first.attrs if dtype == first.dtype else _attributes(first, dtype),
+        unlimited=tuple(sorted({*first.unlimited, axis})),
+    )
+    reason = join(parts, axis, whole)
+    whole.held = partial(_held, parts, axis, whole)
+    whole.note = reason or _note(whole, first, why, len(parts))
+    return whole
+
+
+def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
+    """The chunks of the parts, where these have one grid and show the same where they have none."""
+    chunks: list[np.ndarray] = []
+    unit: tuple[int, ...] | None = None
+    for part in parts:
+        if not part.entry.shape[axis]:
+            continue
+        plain = part.read is part.entry.read and part.entry.fill_value == whole.fill_value
+        held = part.entry.present() if plain else None
+        if held is None or held.chunk != (unit or held.chunk) or part.start % held.chunk[axis]:
+            return None
+        unit = held.chunk
+        chunks.append(held.moved(axis, part.start // unit[axis], whole.shape))
+    return None if unit is None else Held(whole.shape, unit, np.concatenate(chunks))
+
+
+def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:
+    # Units that count from each file's own beginning make as many reasons as files.
+    reasons = list(dict.fromkeys(why))
+    if len(reasons) > _SAID + 1:
+        reasons[_SAID:] = [f"and {len(reasons) - _SAID} more"]
+    said = "; ".join(reasons)
+    if whole.links is None:
+        return said or first.note
+    if said:
+        return f"{len(why)} of {count} files are copied: {said}"
+    if whole.native:
+        return f"{len(whole.native)} chunks that files cut off are copied"
+    return first.note
+
+
+def _reader(array: Sourced, dtype: np.dtype, times: Conversion | None) -> Reader:
+    entry = array.entry
+    if entry.read is None:
+        raise errors.make("unsupported", f"{entry.path} can't be read", "open it with a source that can read")
+    if times is None and entry.dtype == dtype:
+        return entry.read
+    return Converted(entry.read, dtype, times, None if times is None else array.marks, array.name)
+
+
+def _unlinkable(first: Sourced, array: Sourced, model: ArrayEntry | None, times: Conversion | None) -> str:
+    entry = array.entry
+    if entry.links is None:
+        return entry.note or "not linked"
+    if times is not None:
+        return f"times converted from {array.attrs.get('units')!r} to {first.attrs.get('units')!r}"
+    if model is None or entry.dtype != model.dtype:
+        return f"{entry.dtype} converted to {'a wider type' if model is None else model.dtype}"
+    if not decodes_alike(model.codecs, entry.codecs):
+        return "stored with other codecs than what it joins"
+    if entry.fill_value != model.fill_value:
+        return "another fill value for chunks that are not there"
+    return ""
+
+
+def _common_dtype(arrays: list[Sourced]) -> np.dtype:
+    """The dtype that holds every file's values exactly, or does so where all of 64-bit integers are beside
+    floats and small enough, as they are read.
+    """
+    first = arrays[0]
+    result = first.entry.dtype
+    for array in arrays:
+        entry = array.entry
+        if entry.dtype == result:
+            continue
+        both = {entry.dtype.kind, result.kind}
+        exact = both <= set("iuf") or both == {"S"}
+        wider = np.result_type(entry.dtype, result) if exact else result
+        # NumPy makes floats of int64 and uint64, which nobody expects.
+        if not exact or (wider.kind == "f" and both <= set("iu")):
+            raise errors.make(
+                "mismatch",
+                f"{entry.path}: {entry.dtype} in {array.source}, {first.entry.dtype} in {first.source}",
+                "no type holds both exactly: keep them in groups of their own",
+            )
+        result = wider
+    return result
+
+
+def _attributes(first: ArrayEntry, dtype: np.dtype) -> dict[str, Any]:
+    """Its attributes, with ``_FillValue`` in the form that it has for ``dtype``."""
+    fill = fill_of_attribute(first.attrs.get("_FillValue"), first.dtype)
+    return first.attrs if fill is None else {**first.attrs, "_FillValue": fill_attribute(fill, dtype)}
+
+
+def _fits(first: Sourced, other: Sourced, axis: int) -> None:
+    def others(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+        return shape[:axis] + shape[axis + 1 :]
+
+    one, two = first.entry, other.entry
+    if one.dims != two.dims or others(one.shape) != others(two.shape):
+        raise errors.make(
+            "mismatch",
+            f"{one.path}: {other.spelled(axis)} in {other.source}, {first.spelled(axis)} in {first.source}",
+            "only the dimension that is joined may differ in length",
+        )

@@ -1,0 +1,40 @@
+"""Objects in memory as sources: xarray objects and mappings of arrays. One module a kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from icecore import errors
+from icecore.sources.mapping.array_map import ArrayMap
+
+#: what `pack` takes, for the hint of an error
+ACCEPTED = "pack takes a path, a URL, an xarray Dataset, DataArray or DataTree, or a dict: {'t': array}"
+
+
+def kind_of(item: Any) -> str | None:
+    """``xarray`` or ``arrays``; None for any other object. Imports nothing."""
+    xarray = sys.modules.get("xarray")
+    if xarray is not None and isinstance(item, (xarray.Dataset, xarray.DataArray, xarray.DataTree)):
+        return "xarray"
+    return "arrays" if isinstance(item, Mapping) else None
+
+
+def open(item: Any, name: str) -> ArrayMap:
+    """Index an object in memory; its data is read when it is packed.
+
+    Raises:
+        Error: ``invalid`` for an object of another type; ``dtype`` for values that Zarr has no type for.
+    """
+    kind = kind_of(item)
+    if kind == "xarray":
+        from icecore.sources.memory import xarray_objects
+
+        return xarray_objects.open(item, name)
+    if kind == "arrays":
+        from icecore.sources.memory import array_mappings
+
+        return array_mappings.open(item, name)
+    found = f"{type(item).__module__}.{type(item).__qualname__}"
+    raise errors.make("invalid", f"{found} is not a source", ACCEPTED)

@@ -1,0 +1,1 @@
+"""NumPy `.npy` files and `.npz` archives."""

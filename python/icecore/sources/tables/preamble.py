@@ -1,0 +1,229 @@
+"""The lines above the first row of a table without a label: comments, names, units."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from icecore.display.text import plural
+from icecore.sources.tables.encoding import decoded
+from icecore.sources.tables.header import (
+    has_values,
+    is_below_names,
+    is_header,
+    is_measured,
+    is_of_words,
+    is_row,
+    names_rows,
+    stands_out,
+)
+
+#: what comments begin with
+COMMENTS = (b"#", b"!", b"%")
+#: what to do where all rows begin like that
+COMMENTED = "lines that begin with #, ! or % are comments: take that sign away if they are rows"
+#: what tells Excel the separator
+SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
+#: what a data logger of Campbell writes above the names: its own
+_LOGGER = re.compile(rb'"?TOA5"?,.*')
+#: types of columns, not units (RDB)
+_TYPE = re.compile(rb"\d+[dnsDNS]")
+#: the most lines below the names
+_BELOW = 3
+_SHOWN = 60
+
+Row = list[bytes]
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands above the first row.
+
+    Attributes:
+        names: of the columns.
+        units: of the columns; empty where there is none.
+        above: lines before the first row.
+        named: whether the names are those of the file.
+        notes: what is doubtful, in sentences.
+        doubt: why the names may belong to other columns; empty where they don't.
+    """
+
+    names: list[str]
+    units: tuple[str, ...]
+    above: int = 0
+    named: bool = False
+    notes: tuple[str, ...] = ()
+    doubt: str = ""
+
+
+def cells_of(line: bytes, separator: bytes) -> Row:
+    """The cells of a line."""
+    from icecore import _icecore
+
+    return _icecore.split_row(line, 0, separator[0])[0]
+
+
+def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None) -> Head:
+    """What stands above the first of the rows of ``count`` cells.
+
+    Those lines are comments, blank ones and ones with another number of cells; the last comment with as many
+    cells as a row names the columns, or the first line with as many cells that is no row, or with one cell
+    less, as R writes it: then the first column has no name, or the last one where rows end in a separator.
+    """
+    head = Head([f"column_{i + 1}" for i in range(count)], units=("",) * count)
+    strays: list[int] = []
+    table = [[] if line.startswith(COMMENTS) else cells_of(line, separator) for line in lines]
+    for i, line in enumerate(lines):
+        comment = line.startswith(COMMENTS)
+        cells = cells_of(line.lstrip(b"#!%"), separator) if comment else table[i]
+        if not line.strip() or SEP.fullmatch(line) or _LOGGER.fullmatch(line):
+            continue
+        if len(cells) != count and (comment or len(cells) != count - 1):
+            strays += [] if comment else [i]
+            continue
+        rows = [row for row in table[i + 1 :] if len(row) == count]
+        if comment:
+            head = _commented(head, line, cells, rows)
+        elif len(cells) == count:
+            found = header or (header is None and is_header(cells, rows))
+            head = _named(head, line, cells, rows, bool(header)) if found else head
+            head = replace(head, above=i + 1 if found else i)
+            if not found:
+                return _lacking(head, lines, table, strays)
+            head = _lacking(head, lines, table, strays)
+            head = _below(head, lines[i + 1], table[i + 1 :], rows) if rows else head
+            return _until(head, lines, separator, rows)
+        elif header is not False and (short := _short(cells, table[i + 1 :], rows)):
+            head = replace(_named(head, line, short, rows, True), above=i + 1)
+            if header is None and separator == b" " and _in_two(rows):
+                head = replace(head, doubt=_doubt(len(cells), count, line, rows[0]))
+            if short[0] == b"" and not names_rows([row[0] for row in rows]):
+                head = _noted(head, "the first line names all columns but the first, as it seems", line)
+            return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines, separator, rows)
+        else:
+            strays.append(i)
+    return head
+
+
+def _noted(head: Head, what: str, line: bytes, hint: str = "") -> Head:
+    return replace(head, notes=(*head.notes, f"{what}: {decoded(line)[:_SHOWN]!r}{hint}"))
+
+
+def _named(head: Head, line: bytes, cells: Row, rows: list[Row], sure: bool) -> Head:
+    names = unique([decoded(_unquoted(cell)).strip() for cell in cells])
+    head = replace(head, names=names, named=True, notes=())
+    if sure or stands_out(cells, rows):
+        return head
+    return _noted(head, "the first line names the columns, as it seems", line, "; a row? --no-header")
+
+
+def _unquoted(cell: bytes) -> bytes:
+    """A cell without its quotes, in which two of them stand for one."""
+    bare = cell.strip()
+    if len(bare) > 1 and bare[:1] == bare[-1:] == b'"':
+        return bare[1:-1].replace(b'""', b'"')
+    return bare.strip(b' "')
+
+
+def _commented(head: Head, line: bytes, cells: Row, rows: list[Row]) -> Head:
+    """A comment names the columns unless it looks like a row; prose may have as many commas."""
+    if not is_header(cells, rows):
+        return head
+    head = _named(head, line, cells, rows, True)
+    if any(b" " in cell.strip(b' "') for cell in cells):
+        head = _noted(head, "a comment names the columns, as it seems", line)
+    return head
+
+
+def _short(cells: Row, below: list[Row], rows: list[Row]) -> Row | None:
+    """The names of a line with one cell less than the rows, right above the first, some of them above numbers
+    or times; a blank one where there is none.
+    """
+    if not rows or next((row for row in below if any(row)), None) != rows[0]:
+        return None
+    last, first = [row[-1] for row in rows], [row[0] for row in rows]
+    ended = not any(cell.strip(b' "\r') for cell in last)
+    full = [*cells, b""] if ended else [b"", *cells]
+    sure = ended or len(cells) > 1 or names_rows(first)
+    return full if sure and stands_out(full, rows) and is_header(full, rows) else None
+
+
+def _in_two(rows: list[Row]) -> bool:
+    """Whether two columns beside each other are words without quotes: they may be texts of two words."""
+    columns = list(zip(*rows, strict=True))
+    words = [is_of_words(column) and not any(b'"' in cell for cell in column) for column in columns]
+    return any(a and b for a, b in pairwise(words))
+
+
+def _doubt(names: int, count: int, line: bytes, row: Row) -> str:
+    above, below = decoded(line)[:_SHOWN], decoded(b" ".join(cell.strip() for cell in row))[:_SHOWN]
+    return f"{names} names ({above!r}) stand above rows of {count} words and numbers ({below!r})"
+
+
+def _lacking(head: Head, lines: list[bytes], table: list[Row], strays: list[int]) -> Head:
+    """Report lines above the first row that are neither comments nor names: they may be rows."""
+    if head.named:
+        strays = [i for i in strays if has_values(table[i])]
+    if not strays:
+        return head
+    many = f"{plural(len(strays), 'line')} above the first row kept as text, no rows"
+    return _noted(head, f"{many}, from line {strays[0] + 1} on", lines[strays[0]])
+
+
+def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
+    """Units, types and the like on the lines right below the names, of which ``line`` is the first."""
+    more = 0
+    while more < min(_BELOW, len(rows)) and below[more] == rows[more]:
+        if not is_below_names(rows[more], rows[more + 1 :]):
+            break
+        more += 1
+    if not more:
+        return head
+    columns = list(zip(*rows[more:], strict=True))
+    types = all(_TYPE.fullmatch(cell) for cell in rows[0])
+    units = [
+        decoded(_unquoted(cell)) if is_measured(column) and not types else ""
+        for cell, column in zip(rows[0], columns, strict=True)
+    ]
+    head = _noted(head, "no row but units or types of the columns, as it seems", line)
+    return replace(head, above=head.above + more, units=tuple(units))
+
+
+def _until(head: Head, lines: list[bytes], separator: bytes, rows: list[Row]) -> Head:
+    """Blank lines and comments below the names are part of what stands above the first row."""
+    for above in range(head.above, len(lines)):
+        line = lines[above]
+        if line.startswith(COMMENTS) and is_row(cells_of(line, separator), rows):
+            return replace(_noted(head, "a row and no comment, as it seems", line), above=above)
+        if line.strip() and not line.startswith(COMMENTS):
+            return replace(head, above=above)
+    begun = [i for i in range(head.above, len(lines)) if _begins_row(lines[i], separator, len(head.names))]
+    if len(begun) * 2 > len(lines) - head.above and not all(lines[i][1:2].isdigit() for i in begun):
+        line = lines[begun[0]]
+        return replace(_noted(head, "rows and no comments, as it seems", line), above=begun[0])
+    return replace(head, above=max(head.above, len(lines)))
+
+
+def _begins_row(line: bytes, separator: bytes, count: int) -> bool:
+    """Whether a line that begins like a comment may be a row: ``#ff0000,1``, but not ``# red, 1``."""
+    beside = line.startswith(COMMENTS) and line[1:2].strip()
+    return bool(beside) and len(cells_of(line, separator)) == count
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names that can be paths: no slashes, none empty, none twice."""
+    seen: Counter[str] = Counter()
+    result = []
+    for i, name in enumerate(names):
+        clean = re.sub(r"[/\x00-\x1f]+", "_", name).strip() or f"column_{i + 1}"
+        clean = (
+            f"_{clean}" if clean.strip(".") == "" or clean.startswith("__") or clean == "zarr.json" else clean
+        )
+        seen[clean] += 1
+        while seen[clean] > 1:
+            clean = f"{clean}_{seen[clean]}"
+            seen[clean] += 1
+        result.append(clean)
+    return result

@@ -1,0 +1,130 @@
+"""Rows of one length below a line that says where their columns are: IPAC's bars, or dashes below the names
+as astropy, sqlite and SQL Server write them. Cells may be blank there, and names and texts hold blanks.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from icecore.sources.mapping.table_file import Field, Kind, TableSpec
+from icecore.sources.tables.encoding import decoded
+from icecore.sources.tables.preamble import COMMENTS, unique
+
+Span = tuple[int, int]
+#: a layout, and how many lines are above its rows
+Found = tuple[TableSpec, int]
+
+_RULER = re.compile(rb" *(-+|=+)( +\1|( +-+)+|( +=+)+) *")
+_RUN = re.compile(rb"[-=]+")
+#: IPAC's lines above the rows: names, types, units, what stands for null
+_BARS = 4
+#: IPAC's types of texts, of which the first letter is enough
+_TEXTS = ("c", "date")
+
+
+def ruled(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
+    """The layout of such a table; None where it is none.
+
+    Args:
+        lines: the first ones, without their ends.
+        whole: the same, but for a carriage return at their ends.
+    """
+    found = _barred(lines) or _dashed(lines)
+    if found is None:
+        return None
+    spec, above = found
+    return replace(spec, offset=sum(len(line) + 1 for line in whole[:above]))
+
+
+def _barred(lines: list[bytes]) -> Found | None:
+    first = next((i for i, line in enumerate(lines) if not line.startswith(b"\\")), len(lines))
+    head = []
+    for line in lines[first : first + _BARS]:
+        if not line.startswith(b"|"):
+            break
+        head.append(line.rstrip())
+    bars = [i for i, byte in enumerate(head[0]) if byte == ord("|")] if head else []
+    if len(bars) < 2 or any(line[i : i + 1] != b"|" for line in head for i in bars):
+        return None
+    spans = list(pairwise(bars))
+    cells = [[decoded(line[a + 1 : b]).strip() for a, b in spans] for line in head]
+    names, kinds, units, nulls = (*cells, *[[""] * len(spans)] * (_BARS - len(cells)))
+    found: list[tuple[Kind, dict[str, Any]]] = []
+    for kind, unit, null in zip(kinds, units, nulls, strict=True):
+        attrs: dict[str, Any] = {"units": unit} if unit else {}
+        is_text = kind.lower().startswith(_TEXTS)
+        found.append(("words", attrs) if is_text else ("any", attrs | missing(null)))
+    return _fixed(lines, first + len(head), spans, names, found)
+
+
+def _dashed(lines: list[bytes]) -> Found | None:
+    at = next((i for i, line in enumerate(lines[:-1]) if i and _RULER.fullmatch(line)), None)
+    if at is None or any(map(_is_more, lines[: at - 1])):
+        return None
+    runs = [match.span() for match in _RUN.finditer(lines[at])]
+    # A cell begins behind the cell before it, so that its padding belongs to it.
+    spans = [(before, end) for (_, before), (_, end) in zip([(0, 0), *runs], runs, strict=False)]
+    above = lines[at - 1]
+    if any(above[a : a + 1].strip() for _, a in runs) or not above.strip():
+        return None  # a name that goes on
+    names = [decoded(above[a:b]).strip() for a, b in spans]
+    ruler = lines[at]
+    rows = lines[: lines.index(ruler, at + 1)] if ruler in lines[at + 1 :] else lines
+    found = _fixed(rows, at + 1, spans, names, [("any", {})] * len(runs))
+    return found and (replace(found[0], closing=ruler.rstrip()), found[1])
+
+
+def _is_more(line: bytes) -> bool:
+    """Whether a line is neither blank nor a comment nor a ruler, which RST has above names too."""
+    return bool(line.strip()) and not line.startswith(COMMENTS) and not _RULER.fullmatch(line)
+
+
+def _fixed(
+    lines: list[bytes],
+    above: int,
+    spans: list[Span],
+    names: list[str],
+    found: list[tuple[Kind, dict[str, Any]]],
+) -> Found | None:
+    rows = [line for line in lines[above:] if line.strip()]
+    if not rows:
+        return None
+    length = Counter(map(len, rows)).most_common(1)[0][0]
+    # What goes on from one column into the next is in no column.
+    if sum(not row[b : b + 1].strip() for row in rows for _, b in spans) * 100 < len(rows) * len(spans) * 99:
+        return None
+    starts = [_start(rows, span) for span in spans]
+    last = max(spans[-1][1], length)  # texts may be longer than the line of their column
+    ends = [*starts[1:], last]  # what is between two columns belongs to the first of them
+    fields = tuple(
+        Field(name, a, b - a, kind, attrs)
+        for name, a, b, (kind, attrs) in zip(unique(names), starts, ends, found, strict=True)
+    )
+    between = tuple(start - 1 for start in starts[1:])
+    spec = TableSpec("", "", "fixed", fields, cut="stated", width=length, between=between, last_open=True)
+    return spec, above
+
+
+def _start(rows: list[bytes], span: Span) -> int:
+    """Where the cells of a column begin: where all of its texts do, if they are of several lengths; else
+    right behind the column before it, so that there is room for longer numbers.
+    """
+    cells = [row[slice(*span)].rstrip() for row in rows]
+    texts = [cell.lstrip() for cell in cells if cell]
+    before = {len(cell) - len(cell.lstrip()) for cell in cells if cell}
+    return span[0] + (before.pop() if len(before) == 1 and len(set(map(len, texts))) > 1 else 0)
+
+
+def missing(null: str) -> dict[str, Any]:
+    """The attribute of a number that stands for null; words do so anyway."""
+    try:
+        value = float(null)
+    except ValueError:
+        return {}
+    whole = re.fullmatch(r"[-+]?\d+", null)
+    return {"missing_value": [int(null) if whole else value]} if math.isfinite(value) else {}

@@ -1,0 +1,140 @@
+"""Rows of one length without a label, cut where all of them have spaces."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+
+from icecore.display.text import plural
+from icecore.sources.mapping.table_file import Field, TableSpec
+from icecore.sources.tables.encoding import decoded
+from icecore.sources.tables.header import is_header, stands_out
+from icecore.sources.tables.preamble import COMMENTS, unique
+
+_WORD = re.compile(rb"[^ \t]+")
+_SHOWN = 60
+Span = tuple[int, int]
+
+
+def by_spaces(
+    body: list[bytes], lines: list[bytes], whole: list[bytes], header: bool | None, padded: bool = False
+) -> TableSpec | None:
+    """The layout of ``lines``, ``whole`` without line ends; those in ``body`` are neither blank nor comments.
+
+    Lines above of another length, which would shift rows against their cells, are no part of the table. The
+    last of them, or the first of the rows, names the columns where each word in it stands above one of them
+    and it looks like names, or where ``header`` says so. ``padded``: rows may lack spaces at their ends.
+    """
+    length, count = Counter(map(len, body)).most_common(1)[0]
+    length = max(map(len, body)) if padded else length
+    rows = [line.ljust(length) for line in body if padded or len(line) == length]
+    if (count * 2 <= len(body) and not padded) or len(rows) < 2 or length > 1 << 16:
+        return None
+    first = whole.index(body[0]) if padded else whole.index(rows[0])
+    above = [line for line in whole[:first] if line.strip()]
+    cells = _cells(rows)
+    names: list[str] | None = None
+    notes: tuple[str, ...] = ()
+    if header is not False and above:
+        line = above[-1].lstrip(b"#!%").rjust(len(above[-1]))
+        names, cells = _named(line, rows, cells, header, loose=padded)
+    if header is not False and names is None and len(rows) > 2:
+        names, below = _named(rows[0], rows[1:], _cells(rows[1:]), header, True, padded)
+        if names:
+            cells, rows = below, rows[1:]
+            first += 1
+            while not whole[first].strip() or whole[first].startswith(COMMENTS):
+                first += 1
+    if len(cells) < 2:
+        return None
+    while not names and above and _is_shorter(above[-1], cells, length):
+        first = max(i for i in range(first) if whole[i] == above[-1])
+        above.pop()
+    strays = [line for line in above if not line.startswith(COMMENTS)]
+    if names is None and strays:
+        shown, many = decoded(strays[0])[:_SHOWN], plural(len(strays), "line")
+        at = whole.index(strays[0]) + 1
+        notes = (f"{many} above the first row kept as text, no rows, from line {at} on: {shown!r}",)
+    # A cell begins behind the cell before it, so that its padding belongs to it.
+    starts = [0, *(end for _, end in cells[:-1])]
+    titles = names or numbered(len(cells))
+    fields = tuple(
+        Field(title, start, end - start) for title, start, (_, end) in zip(titles, starts, cells, strict=True)
+    )
+    offset = sum(len(line) + 1 for line in lines[:first])
+    inked = {at for start, end in _cells(rows) for at in range(start, end)}
+    between = tuple(at for at in range(length) if at not in inked)
+    return TableSpec(
+        "", "", "fixed", fields, offset, notes=notes, cut="spaces", width=length, between=between
+    )
+
+
+def _is_shorter(line: bytes, cells: list[Span], length: int) -> bool:
+    """Whether a line above the first row of full length is a row too, without the spaces at its end."""
+    inside = {at for start, end in cells for at in range(start, end)}
+    taken = [at for at, byte in enumerate(line) if byte not in b" \t"]
+    there = [line[start:end].strip() for start, end in cells]
+    measured = sum(cell[:1].isdigit() or cell[1:2].isdigit() for cell in there)
+    return len(line) <= length and inside.issuperset(taken) and measured * 2 > sum(map(bool, there)) > 1
+
+
+def numbered(count: int) -> list[str]:
+    """The names of columns that have none."""
+    return [f"column_{i + 1}" for i in range(count)]
+
+
+def runs(occupied: np.ndarray) -> list[Span]:
+    """The stretches of columns that are occupied."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], occupied, [False])).astype("i1")))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+def _cells(rows: list[bytes]) -> list[Span]:
+    """The stretches where some row has something else than spaces."""
+    seen = np.frombuffer(b"".join(rows), "u1").reshape(len(rows), -1)
+    return runs(((seen != ord(" ")) & (seen != ord("\t"))).any(axis=0))
+
+
+def _named(
+    line: bytes,
+    rows: list[bytes],
+    cells: list[Span],
+    header: bool | None,
+    sure: bool = False,
+    loose: bool = False,
+) -> tuple[list[str] | None, list[Span]]:
+    """The names that a line has for columns, and those columns: some may be blank in all of the first rows."""
+    names = _names(line, rows, cells, header, sure, loose)
+    if names is None:
+        wider = _cells([*rows, line[: len(rows[0])].ljust(len(rows[0]))])
+        names = _names(line, rows, wider, header, sure, loose) if len(wider) > len(cells) else None
+        return names, wider if names else cells
+    return names, cells
+
+
+def _names(
+    line: bytes,
+    rows: list[bytes],
+    cells: list[Span],
+    header: bool | None,
+    sure: bool = False,
+    loose: bool = False,
+) -> list[str] | None:
+    """The words of a line, where each stands above the cells of one column; ``sure``: it may be a row;
+    ``loose``: words need not stand above their columns.
+    """
+    words = list(_WORD.finditer(line))
+    if len(words) != len(cells):
+        return None
+    before = [0, *(end for _, end in cells[:-1])]
+    behind = [*(start for start, _ in cells[1:]), len(line) + 1]
+    places = zip(words, before, behind, strict=True)
+    if not loose and not all(word.start() < end and word.end() > start for word, start, end in places):
+        return None
+    titles = [word[0] for word in words]
+    table = [[row[a:b] for a, b in cells] for row in rows]
+    if not header and not (is_header(titles, table) and (not sure or stands_out(titles, table))):
+        return None
+    return unique([decoded(title.strip(b'"')) for title in titles])

@@ -1,0 +1,1 @@
+"""Zarr v2 and v3 stores, in directories and zip archives."""

@@ -1,0 +1,1 @@
+"""Rows of a table and numbers about them: scans, reductions, regions, Arrow, Polars."""

@@ -1,0 +1,232 @@
+"""Rows of a scan or a reduction to the terminal, to stdout, or to a file, batch by batch."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+import numpy as np
+
+from icecore import errors
+from icecore.display import text
+from icecore.filesystem.atomic_output import landing, printing
+from icecore.tables.query.row_text import cells, clocks, near, times
+from icecore.tables.query.scan import arrow, flat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+#: characters of a text on a terminal, and of the names of columns that it has no room for
+_CELL, _MORE = 40, 120
+
+
+class Rows(Protocol):
+    """What can be written: a scan, a reduction."""
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def reader(self) -> pa.RecordBatchReader: ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]: ...
+
+    def to_numpy(self) -> dict[str, np.ndarray]: ...
+
+
+def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) -> int:
+    """Write rows out and return their number.
+
+    ``output`` names a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears only
+    when it is complete; ``-`` is stdout: JSON where asked for, else CSV. Without it the same, but a short
+    table on a terminal. As text durations are times of day, ``00:05:00.123``.
+
+    Raises:
+        Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where the
+            file can't be written.
+    """
+    if output is None or output == "-":
+        with printing():
+            if json:
+                return _json(rows, sys.stdout)
+            if output is None and sys.stdout.isatty():
+                return _show(rows, shown)
+            return _csv(rows, sys.stdout.buffer)
+    write = writer(output)
+    with landing(output) as part:
+        return write(rows, part)
+
+
+def writer(output: str) -> Callable[[Rows, str], int]:
+    """What writes a file of this name.
+
+    Raises:
+        Error: ``unsupported`` for another suffix than those of :func:`export`.
+    """
+    if output == "-":
+        return lambda rows, _: _csv(rows, sys.stdout.buffer)
+    suffix = os.path.splitext(output)[1].lower()
+    if suffix not in _FORMATS:
+        raise errors.make(
+            "unsupported", f"can't write {suffix or output!r} files", f"one of {', '.join(_FORMATS)}"
+        )
+    return _FORMATS[suffix]
+
+
+def _csv(scan: Rows, sink: Any) -> int:
+    arrow()
+    import pyarrow.csv as pc
+
+    rows, batches = 0, cells(clocks(flat(scan.reader())))
+    with pc.CSVWriter(sink, batches.schema) as writer:
+        for each in batches:
+            batch = near(each)
+            if batch.num_columns == 1 and batch[0].null_count:
+                _lone(pc, sink, batch)
+            elif batch is each:
+                writer.write_batch(batch)
+            else:
+                pc.write_csv(batch, sink, pc.WriteOptions(include_header=False))
+            rows += batch.num_rows
+    return rows
+
+
+def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
+    """One column with nulls, which are "" here: readers skip empty lines."""
+    import pyarrow as pa
+
+    if pa.types.is_large_string(batch[0].type):
+        filled = batch.set_column(0, batch.schema[0].name, batch[0].fill_null(""))
+    else:
+        filled = batch
+    made = io.BytesIO()
+    pc.write_csv(filled, made, pc.WriteOptions(include_header=False))
+    lines = made.getvalue()
+    if filled is batch:  # no text, so that every empty line is a null
+        lines = b"".join(line if line != b"\n" else b'""\n' for line in lines.splitlines(keepends=True))
+    sink.write(lines)
+
+
+def _csv_file(scan: Rows, path: str) -> int:
+    with open(path, "wb") as sink:
+        return _csv(scan, sink)
+
+
+def _parquet(scan: Rows, path: str) -> int:
+    arrow()
+    import pyarrow.parquet as pq
+
+    rows = 0
+    with pq.ParquetWriter(path, scan.schema, compression="zstd") as writer:
+        for batch in scan.batches():
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _arrow(scan: Rows, path: str) -> int:
+    pa, rows = arrow(), 0
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, scan.schema) as writer:
+        for batch in scan.batches():
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _npy(scan: Rows, path: str) -> int:
+    """A structured array; text of any length becomes fixed-size text."""
+    columns = scan.to_numpy()
+    columns = {name: data.astype("U") if data.dtype.kind == "O" else data for name, data in columns.items()}
+    rows = len(next(iter(columns.values())))
+    table = np.empty(rows, [(name, data.dtype, data.shape[1:]) for name, data in columns.items()])
+    for name, data in columns.items():
+        table[name] = data
+    np.save(path, table, allow_pickle=False)
+    return rows
+
+
+def _json(scan: Rows, sink: TextIO) -> int:
+    """One array of objects, written row by row; NaN and infinities are null, which JSON lacks."""
+    import json
+
+    rows = 0
+    for batch in times(scan.reader()):
+        for row in batch.to_pylist():
+            # Nothing stands before the first row: where none can be read there is no half a document.
+            sink.write(("," if rows else "[") + "\n " + json.dumps(_plain(row), default=str))
+            rows += 1
+    sink.write("\n]\n" if rows else "[\n]\n")
+    return rows
+
+
+def _json_file(scan: Rows, path: str) -> int:
+    with open(path, "w", encoding="utf-8") as sink:
+        return _json(scan, sink)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Decimal):  # a whole number of more than 64 bits
+        return int(value)
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+_FORMATS: dict[str, Callable[[Rows, str], int]] = {
+    ".csv": _csv_file,
+    ".json": _json_file,
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+    ".npy": _npy,
+}
+
+
+def _show(scan: Rows, shown: int) -> int:
+    """The first rows, with the columns that a terminal has room for: half a number is none."""
+    first: list[list[str]] = []
+    rows = 0
+    for batch in times(scan.reader()):
+        for row in batch.slice(0, max(shown - rows, 0)).to_pylist():
+            *front, last = row.values()
+            first.append([*map(_cell, front), _cell(last, is_last=True)])
+        rows += batch.num_rows
+    names = [text.visible(name) for name in scan.columns]
+    wide = shutil.get_terminal_size().columns
+    fit = _fitting([max(map(text.width, column)) for column in zip(names, *first, strict=True)], wide)
+    lines = [text.table(names[:fit], [row[:fit] for row in first], range(fit))]
+    if rows > shown:
+        lines.append(f"… {rows:,} rows; -o out.csv writes all of them")
+    if rest := names[fit:]:
+        more = text.shorten(", ".join(rest), _MORE)
+        lines.append(f"… {text.plural(len(rest), 'more column')}: {more}; -o out.csv writes all of them")
+    print(text.folded("\n".join(lines), wide))
+    return rows
+
+
+def _cell(value: Any, is_last: bool = False) -> str:
+    """A value as text; a list or a histogram of which only a part is shown ends with its last whole number,
+    as it would hide the columns behind it.
+    """
+    if isinstance(value, str):
+        return text.shorten(text.visible(value), _CELL)
+    cell = "" if value is None else str(value)
+    if is_last or len(cell) <= _CELL:
+        return cell
+    return cell[: cell.rfind(", ", 0, _CELL - 2) + 2] + "…"
+
+
+def _fitting(widths: list[int], wide: int) -> int:
+    """How many columns fit beside each other, one at least; a last one, a histogram say, may be broken."""
+    ends = np.cumsum(np.array(widths) + 2) - 2
+    fit = max(int((ends <= wide).sum()), 1)
+    return len(widths) if fit >= len(widths) - 1 and widths[-1] > wide // 2 else fit

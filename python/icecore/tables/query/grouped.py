@@ -1,0 +1,196 @@
+"""Numbers about the rows of each key, for any number of keys: arrays with one place a key, no objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore.tables.query.keys import Key, is_text, of_texts, order, stored, texts
+from icecore.tables.query.scan import arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icecore import _icecore
+    from icecore.tables.query.reduction_spec import Wish
+
+#: by name one item a key, texts as Arrow's
+Parts = dict[str, Any]
+
+
+class Grouped:
+    """What is known so far about the rows of each key. NaN as a key is null, and one key.
+
+    Args:
+        keys: key columns.
+        wishes: what is asked of the rows of each.
+    """
+
+    def __init__(self, keys: Sequence[str], wishes: Sequence[Wish]) -> None:
+        from icecore import _icecore
+
+        self._keys = {name: Key() for name in keys}
+        self._pairs = [_icecore.Words() for _ in keys[1:]]
+        self._wishes = list(wishes)
+        asked = dict.fromkeys(wish.column for wish in wishes)
+        self._columns = {name: _Column([w for w in wishes if w.column == name]) for name in asked}
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take in some rows."""
+        codes, *others = (key.add(batch[name]) for name, key in self._keys.items())
+        for pairs, more in zip(self._pairs, others, strict=True):
+            codes = pairs.pairs(codes, more)
+        self._rows += len(codes)
+        for name, column in self._columns.items():
+            column.add(codes, len(self), None if name is None else batch[name])
+
+    def __len__(self) -> int:
+        """Keys so far."""
+        return len(self._pairs[-1]) if self._pairs else len(next(iter(self._keys.values())))
+
+    def result(self) -> tuple[dict[str, Any], int]:
+        """Keys (as Arrow) and functions (as NumPy or lists) by name, in order of the keys; and all rows. What
+        was known is gone then: what there is of many keys should not be there twice.
+        """
+        if not self._rows:
+            return {name: [] for name in [*self._keys, *(wish.label for wish in self._wishes)]}, 0
+        count = len(self)
+        numbers = self._numbers()
+        values = [key.finish() for key in self._keys.values()]
+        place = order(values, numbers)
+        columns: dict[str, Any] = {}
+        for key, of in zip(self._keys, values, strict=True):
+            columns[key] = of.take(arrow().array(numbers.pop(0)[place]))
+        for name, column in self._columns.items():
+            parts = column.finish(count)
+            columns |= {w.label: _value(w, parts, place) for w in self._wishes if w.column == name}
+        return columns, self._rows
+
+    def _numbers(self) -> list[np.ndarray]:
+        """For each key column which of its values each key has."""
+        whole = np.arange(len(self), dtype="u4")
+        numbers: list[np.ndarray] = []
+        for pairs in reversed(self._pairs):
+            words = pairs.finish()[0]
+            words = words if not numbers else words[whole]  # the last ones are the keys
+            numbers.append(words.astype("u4"))
+            words >>= np.uint64(32)
+            whole = words.astype("u4")
+        return [whole, *reversed(numbers)]
+
+
+class _Column:
+    """What is known of one column, or of the rows."""
+
+    def __init__(self, wishes: Sequence[Wish]) -> None:
+        self._asked = {wish.function for wish in wishes}
+        self._histograms = {
+            wish: np.zeros((0, wish.bins), "i8") for wish in wishes if wish.function == "histogram"
+        }
+        self._folds: list[Any] = []
+        self._ends: _icecore.Ends | None = None
+        self._dtype = np.dtype("u4")
+
+    def add(self, codes: np.ndarray, count: int, data: pa.Array | None) -> None:
+        """Take in rows whose keys have the numbers ``codes``, all below ``count``; None are rows."""
+        from icecore import _icecore
+
+        values, valid = (codes, None) if data is None else stored(data)
+        asked = self._asked
+        if data is not None and is_text(data):
+            if asked & {"min", "max"}:
+                self._ends = self._ends or _icecore.Ends()
+                self._ends.add(codes, count, *texts(data))
+            asked = asked - {"min", "max"}
+        if not self._folds:
+            self._dtype = values.dtype
+            folds = _folds(asked, values.dtype)
+            self._folds = [_icecore.Fold(fold, values.dtype.name) for fold in folds]
+        for fold in self._folds:
+            fold.add(codes, count, values.view("u1"), valid)
+        for wish, counts in self._histograms.items():
+            if len(counts) < count:
+                more = np.zeros((max(count, 2 * len(counts)) - len(counts), wish.bins), "i8")
+                self._histograms[wish] = counts = np.concatenate([counts, more])
+            _histogram(wish, counts, codes, values, valid)
+
+    def finish(self, count: int) -> Parts:
+        """What is known, for each of so many keys; nothing is left here."""
+        parts: Parts = {wish.label: counts[:count] for wish, counts in self._histograms.items()}
+        for fold in self._folds:
+            parts |= fold.finish()
+        for extreme in {"min", "max"} & parts.keys():
+            parts[extreme] = parts[extreme].astype(self._dtype)
+        if self._ends is not None:
+            least, greatest, valid = self._ends.finish()
+            parts |= {"min": of_texts(*least, valid), "max": of_texts(*greatest, valid)}
+        return parts
+
+
+def _folds(asked: set[str], dtype: np.dtype[Any]) -> list[str]:
+    """What has to be known for the functions asked."""
+    found = ["moments"] if asked & {"std", "rms"} else []
+    found += ["extremes"] if asked & {"min", "max"} else []
+    found += ["sum"] if "sum" in asked else []
+    tells_mean = "sum" in found and dtype.kind == "f"
+    found += ["mean"] if "mean" in asked and not tells_mean else []  # more exact than that of moments
+    return found or ["count"]
+
+
+def _histogram(
+    wish: Wish, counts: np.ndarray, codes: np.ndarray, values: np.ndarray, valid: np.ndarray | None
+) -> None:
+    """Adds values to the counts of their keys."""
+    edges = np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
+    wide = values.astype("f8")
+    inside = (wide >= edges[0]) & (wide <= edges[-1])
+    if valid is not None:
+        inside &= valid.view("?")
+    bins = np.minimum(np.searchsorted(edges, wide[inside], "right") - 1, wish.bins - 1)
+    np.add.at(counts.reshape(-1), codes[inside].astype("i8") * wish.bins + bins, 1)
+
+
+def _value(wish: Wish, parts: Parts, place: np.ndarray) -> Any:
+    """One of the functions for the keys at ``place``; None where there is no value."""
+    if wish.function == "count":
+        return parts["count"][place]
+    if wish.function == "histogram":
+        low, high = wish.span or (0.0, 1.0)
+        counts = parts[wish.label][place]
+        return [{"low": low, "high": high, "counts": of.tolist()} for of in counts]
+    if wish.function in parts and not isinstance(parts[wish.function], np.ndarray):
+        return parts[wish.function].take(arrow().array(place))  # texts
+    none = parts["count"] == 0
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        values = _FUNCTIONS[wish.function](parts)
+    if none.any():
+        values = values.astype("O")
+        values[none] = None
+    return values[place]
+
+
+def _sum(parts: Parts) -> np.ndarray:
+    if "sum" in parts:
+        return parts["sum"]
+    high, low = parts["high"], parts["low"]
+    if np.abs(high).max(initial=0) < 1 << 31:
+        return high * (1 << 32) + low
+    return high.astype("O") * (1 << 32) + low.astype("O")
+
+
+def _rms(parts: Parts) -> np.ndarray:
+    square = parts["m2"] / parts["count"] + parts["mean"] ** 2
+    return np.where(np.isfinite(parts["mean"]), np.sqrt(square), np.inf)  # as Moments.value
+
+
+_FUNCTIONS: dict[str, Callable[[Parts], np.ndarray]] = {
+    "sum": _sum,
+    "mean": lambda parts: parts["mean"],
+    "min": lambda parts: parts["min"],
+    "max": lambda parts: parts["max"],
+    "std": lambda parts: np.sqrt(parts["m2"] / parts["count"]),
+    "rms": _rms,
+}

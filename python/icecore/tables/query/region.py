@@ -1,0 +1,170 @@
+"""Rows inside a polygon: its boxes become a where-clause that prunes, shapely decides about the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.tables.query import longitude
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icecore.tables.query.table import Table
+
+_X = ("lon", "longitude", "clon", "x", "lon_ph")
+_Y = ("lat", "latitude", "clat", "y", "lat_ph")
+_EXAMPLE = 'write {"type": "Polygon", "coordinates": [[[x, y], [x, y], [x, y], [x, y]]]}'
+_NO_AREAS = ("Point", "MultiPoint", "LineString", "MultiLineString")
+#: beyond this many parts, one box around them all does
+_BOXES = 64
+
+
+class Region:
+    """An area of two columns, x and y, in the coordinates that they are stored in; longitudes in any turn."""
+
+    def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
+        self._shapely = _shapely()
+        self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
+        if len(table._names(self.xy)) != 2:
+            raise errors.make("invalid", f"xy is {self.xy!r}, no two columns", 'xy=("clon", "clat")')
+        self._is_round = longitude.is_longitude(self.xy[0], table.columns.get(self.xy[0]))
+        self._area = self._geometry(area)
+        self._shapely.prepare(self._area)
+
+    @property
+    def clause(self) -> str:
+        """A where-clause for the boxes around the area's parts."""
+        x, y = ('"' + name.replace('"', '""') + '"' for name in self.xy)
+        boxes = [part.bounds for part in _parts(self._area) if not part.is_empty]
+        if len(boxes) > _BOXES:
+            boxes = [self._area.bounds]
+        across = longitude.side if self._is_round else _side
+        sides = [
+            f"({across(x, west, east)} and {_side(y, south, north)})" for west, south, east, north in boxes
+        ]
+        return " or ".join(sides) or "false"
+
+    def mask(self, batch: pa.RecordBatch) -> pa.Array:
+        """Which rows of a batch lie inside (not on the edge: ``shapely.contains_xy``)."""
+        import pyarrow as pa
+
+        x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
+        if self._is_round:
+            return pa.array(longitude.contains(self._shapely, self._area, x, y))
+        return pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
+
+    def _geometry(self, area: Any) -> Any:
+        """One geometry of finite coordinates; of GeoJSON its polygons."""
+        shapely, is_geojson = self._shapely, not isinstance(area, self._shapely.Geometry)
+        if isinstance(area, (str, os.PathLike)):
+            area = _load(os.fspath(area))
+        elif not is_geojson and shapely.get_dimensions(area) < 2 and not area.is_empty:
+            raise _no_area(area.geom_type)
+        # Each by itself: made valid as a whole, an area would lose what two of its parts share.
+        shapes = self._polygons(area) if is_geojson else _flat(shapely, area)
+        if not np.isfinite(shapely.get_coordinates(shapes)).all():
+            raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
+        if is_geojson and self._is_round:  # libraries turn the rings of their geometries as they like
+            shapes = [longitude.unwound(shapely, polygon) for polygon in shapes]
+        shapes = [shape if shape.is_valid else shapely.make_valid(shape) for shape in shapes]
+        return shapely.union_all(shapes) if len(shapes) != 1 else shapes[0]
+
+    def _polygons(self, area: Any) -> list[Any]:
+        others: list[str] = []
+        try:
+            shapes = [self._shapely.geometry.shape(item) for item in _areas(area, others)]
+        except errors.Error:
+            raise
+        except Exception as error:  # shapely's readers raise many kinds
+            message = f"this is no GeoJSON geometry: {type(error).__name__}: {error}"
+            raise errors.make("format", message, _EXAMPLE) from None
+        if others and not shapes:
+            raise _no_area(", ".join(dict.fromkeys(others)))
+        return [part for shape in shapes for part in _parts(shape)]
+
+
+def _side(column: str, low: float, high: float) -> str:
+    return f"{column} between {low!r} and {high!r}"
+
+
+def _load(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8-sig") as file:  # Windows' programs write a byte order mark
+            return json.load(file)
+    except FileNotFoundError:
+        raise errors.no_file(f"there is no file {path}", "within takes a file of GeoJSON polygons") from None
+    except OSError as error:
+        raise errors.make("io", f"{path} can't be read: {error.strerror}", "name a GeoJSON file") from None
+    except ValueError as error:
+        raise errors.make("format", f"{path} is no GeoJSON: {error}", _EXAMPLE) from None
+
+
+def _areas(area: Any, others: list[str]) -> Iterator[Any]:
+    """The Polygons and MultiPolygons of GeoJSON; what else is in a collection goes to ``others``."""
+    kind = area.get("type") if isinstance(area, dict) else None
+    members = {"FeatureCollection": "features", "GeometryCollection": "geometries"}
+    if kind in members:
+        for member in area.get(members[kind], []):
+            yield from _areas(member, others)
+    elif kind == "Feature":
+        if area.get("geometry") is None:  # a feature without a place
+            others.append("null")
+        else:
+            yield from _areas(area["geometry"], others)
+    elif kind in ("Polygon", "MultiPolygon"):
+        yield area
+    elif kind in _NO_AREAS:
+        others.append(kind)
+    else:
+        raise _no_area(str(kind or type(area).__name__))
+
+
+def _no_area(what: str) -> errors.Error:
+    hint = "give a shapely geometry, or GeoJSON whose type is Polygon, MultiPolygon, Feature or a collection"
+    return errors.make("invalid", f"within needs polygons, not {what}", hint)
+
+
+def _parts(area: Any) -> list[Any]:
+    return list(getattr(area, "geoms", [area]))
+
+
+def _flat(shapely: Any, area: Any) -> list[Any]:
+    """The polygons of a geometry, those of collections in collections too."""
+    if hasattr(area, "geoms"):
+        return [polygon for part in area.geoms for polygon in _flat(shapely, part)]
+    return [area] if shapely.get_dimensions(area) == 2 else []
+
+
+def _find(table: Table, names: tuple[str, ...], axis: str) -> str:
+    lower = {name.lower(): name for name in table}
+    for name in names:
+        if name in lower:
+            return lower[name]
+    stated = {"x": "longitude", "y": "latitude"}[axis]
+    known = [name for name, array in table.columns.items() if array.attrs.get("standard_name") == stated]
+    if len(known) == 1:
+        return known[0]
+    near = known or [name for name in table if name.lower().startswith(stated[:3])]
+    there = f"; {', '.join(near)} might be meant" if near else ""
+    raise errors.make(
+        "not-found",
+        f"no column of {table.path} is named like {axis} ({', '.join(names)})",
+        f'name the columns: xy=("clon", "clat"), --xy clon,clat{there}',
+    )
+
+
+def _shapely() -> Any:
+    try:
+        import shapely
+        import shapely.geometry
+    except ModuleNotFoundError:
+        raise errors.make(
+            "unsupported", "selecting by polygons needs shapely", "pip install 'icecore[table]'"
+        ) from None
+    return shapely

@@ -1,0 +1,328 @@
+"""A scan of a table: Arrow batches from the engine's buffers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.display import text
+from icecore.repository.cached_property import cached_property
+from icecore.repository.json_attributes import to_json
+from icecore.tables.query.column import no_epoch, nulls
+from icecore.tables.query.source_rows import of_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icecore.tables.query.table import Table
+
+
+#: more rows or bytes than there can be
+_MOST = 2**63 - 1
+
+
+class Scan:
+    """Rows of a table that match, batch by batch; each can be gone through once.
+
+    ``report()`` says what it took so far: zones pruned, rows tested, and for the summaries, for the
+    where-clause's columns (``predicate``) and for the others (``data``) the requests, bytes and chunks.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        limit: int | None = None,
+        prune: bool = True,
+        memory: int | None = None,
+        unsure_only: bool = False,
+        source: str | None = None,
+    ) -> None:
+        self._table = table
+        self.columns = list(columns)
+        self._where = where
+        if twice := [name for name, times in Counter(columns).items() if times > 1]:
+            raise errors.make("invalid", f"columns names {twice[0]} twice", "name it once")
+        self._read = list(columns)
+        self._inside = None
+        limit, memory = _most("limit", limit, "rows"), _most("memory", memory, "bytes")
+        if not isinstance(prune, (bool, np.bool_)):
+            raise errors.make("invalid", f"prune is {prune!r}", "give True or False")
+        self._limit = limit
+        if where is not None:
+            _check(table, where)
+        if within is not None:
+            from icecore.tables.query.region import Region
+
+            self._inside = Region(table, within, xy)
+            self._read += [name for name in self._inside.xy if name not in self._read]
+            where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
+            limit = None  # rows are dropped behind the engine
+        rows = None if source is None else of_source(table, source)
+        numbers = [table._numbers[name] for name in self._read]
+        self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, rows)
+
+    def __repr__(self) -> str:
+        where = f" where {self._where}" if self._where is not None else ""
+        return (
+            f"<icecore.Scan {text.label(self._table.path)} {text.plural(len(self.columns), 'column')}{where}>"
+        )
+
+    def report(self) -> dict[str, Any]:
+        """What it took so far."""
+        return self._native.report()
+
+    def whole(self) -> list[tuple[int, int]]:
+        """The (start, stop) of rows of which every one matches by the summaries alone: whole zones (the last
+        may be shorter). With ``unsure_only`` they don't come out.
+        """
+        return list(self._native.whole())
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the batches."""
+        return self._schema(self.columns)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as an Arrow stream."""
+        return arrow().RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, none of them empty."""
+        return self._batches()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The batches for what takes Arrow streams: pyarrow, Polars, DuckDB by the variable's name."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def read_all(self) -> pa.Table:
+        """All rows as a pyarrow Table."""
+        return self.reader().read_all()
+
+    def read_pandas(self) -> Any:
+        """All rows as a pandas DataFrame; each value of a list becomes a column of its own."""
+        return flat(self.reader()).read_pandas()
+
+    def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
+        """The same; with ``stored`` nulls are the values that stand for them."""
+        left = self._limit
+        while left != 0 and (found := self._native.next_arrow()) is not None:
+            batch = self._batch(*found, stored)
+            if self._inside is not None:  # which must see what is null
+                inside = self._inside.mask(self._batch(*found) if stored else batch)
+                batch = batch.filter(inside).slice(0, left).select(self.columns)
+                if batch.num_rows == 0:
+                    continue
+            if left is not None:
+                left -= batch.num_rows
+            yield batch
+
+    def _batch(self, rows: int, columns: Sequence[Any], stored: bool = False) -> pa.RecordBatch:
+        pa, schema, arrays = arrow(), self._schema(self._read), []
+        for field, buffers in zip(schema, columns, strict=True):
+            texts = [] if stored else self._null_texts.get(field.name, [])
+            arrays.append(_array(pa, field.type, rows, buffers, stored, texts))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    @cached_property
+    def _null_texts(self) -> dict[str, list[str]]:
+        """The texts of each column that stand for null, which the engine leaves in its batches."""
+        arrays = {name: self._table._array_of(name) for name in self._read}
+        texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SU"}
+        return {name: [_text(null, array.dtype) for null in nulls(array)] for name, array in texts.items()}
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """All of it: name → array of the column's dtype, of shape (rows,), or (rows, items) for lists."""
+        kinds = [self._table._kind(name) for name in self.columns]
+        if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
+            table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
+            return {name: _plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
+        parts: list[list[np.ndarray]] = [[] for _ in self.columns]
+        while (found := self._native.next_bytes()) is not None:
+            for part, data in zip(parts, found[1], strict=True):
+                part.append(data)
+        result = {}
+        for name, part, (dtype, width) in zip(self.columns, parts, kinds, strict=True):
+            joined = part[0] if len(part) == 1 else np.concatenate([np.empty(0, "u1"), *part])
+            values = joined.view(dtype)
+            result[name] = values if width is None else values.reshape(-1, width)
+        return result
+
+    def count(self) -> int:
+        """The number of rows that match."""
+        if self._inside is not None:
+            return sum(batch.num_rows for batch in self.batches())
+        rows = 0
+        while (found := self._native.next_bytes()) is not None:
+            rows += found[0]
+        return rows
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        return arrow().schema([self._fields[name] for name in columns])
+
+    @cached_property
+    def _fields(self) -> dict[str, pa.Field]:
+        pa, fields = arrow(), {}
+        for name in self._read:
+            attrs = self._table._array_of(name).attrs
+            fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=_metadata(attrs))
+        return fields
+
+
+def _metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
+    """What Arrow and Parquet say of a column: its attributes, as JSON where they are no texts."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(to_json(value)) for name, value in attrs.items()
+    }
+    encoded = {name.encode(errors="replace"): value.encode(errors="replace") for name, value in texts.items()}
+    return {name: value for name, value in encoded.items() if not name.startswith(b"ARROW:")}  # its own
+
+
+def _most(name: str, most: Any, what: str) -> int | None:
+    """How many at most, None where nobody says."""
+    if most is None:
+        return None
+    try:
+        number = index(most)
+    except TypeError:
+        raise errors.make(
+            "invalid", f"{name} is {most!r}, no whole number of {what}", "give 0 or more"
+        ) from None
+    if number < 0:
+        raise errors.make("invalid", f"a {name} of {number} {what}", "give 0 or more")
+    return min(number, _MOST)
+
+
+def _check(table: Table, where: str) -> None:
+    """A clause by itself, before others are joined to it: so that its error points at what was written."""
+    if not isinstance(where, str):
+        hint = 'write it as one: "tb > 90"; Polars takes its expressions: table.to_polars().filter(…)'
+        raise errors.make("invalid", f"the where-clause is no text but {type(where).__name__}", hint)
+    try:
+        where.encode()
+    except UnicodeEncodeError as error:
+        message = f"character {error.start + 1} of the where-clause is not encoded in UTF-8"
+        raise errors.make("invalid", message, "write the clause in UTF-8") from None
+    try:
+        table._native.columns_of(where)
+    except errors.Error as error:
+        for name in table.left_out:
+            if f"there is no column {name} " in str(error):
+                table._names([name])  # says why it is none
+        for name in table._numbers:
+            if error.kind == "dtype" and error.message.startswith(f"{name} holds "):
+                hint = no_epoch(table._array_of(name)) or error.hint
+                raise errors.make("dtype", error.message, hint) from None
+        raise
+
+
+def arrow() -> Any:
+    """pyarrow.
+
+    Raises:
+        Error: ``unsupported`` where it is missing.
+    """
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise errors.make(
+            "unsupported", "scanning a table as Arrow needs pyarrow", "pip install 'icecore[table]'"
+        ) from None
+    return pyarrow
+
+
+def arrow_type(pa: Any, dtype: np.dtype[Any], width: int | None = None) -> Any:
+    """The Arrow type of a column: the same number, ``large_string`` for texts, and the next unit of time; of
+    several values a row a list of that fixed size.
+    """
+    if width is not None:
+        return pa.list_(arrow_type(pa, dtype), width)
+    if dtype.kind in "OSU":
+        return pa.large_string()
+    if dtype.kind in "mM":
+        unit = np.datetime_data(dtype)[0]
+        unit = unit if unit in ("s", "ms", "us", "ns") else "s"
+        return pa.timestamp(unit) if dtype.kind == "M" else pa.duration(unit)
+    return pa.from_numpy_dtype(dtype)
+
+
+def _array(
+    pa: Any, kind: Any, rows: int, buffers: tuple[Any, Any, Any], stored: bool, nulls: Sequence[str]
+) -> Any:
+    """An Arrow array of the engine's buffers; texts among ``nulls`` are null, with ``stored`` nothing is."""
+    if isinstance(kind, pa.FixedSizeListType):
+        values = _array(pa, kind.value_type, rows * kind.list_size, buffers, stored, nulls)
+        return pa.FixedSizeListArray.from_arrays(values, kind.list_size)
+    validity, offsets = (None if b is None else pa.py_buffer(b) for b in buffers[:2])
+    values = pa.py_buffer(buffers[2])
+    if validity is not None and not stored and pa.types.is_duration(kind):
+        # DuckDB converts what lies under nulls too, and fails where that is not-a-time.
+        ticks = np.frombuffer(values, "m8[s]")
+        values = pa.py_buffer(np.where(np.isnat(ticks), np.timedelta64(0, "s"), ticks))
+    parts = [values] if offsets is None else [offsets, values]
+    array = pa.Array.from_buffers(kind, rows, [None if stored else validity, *parts])
+    if not nulls:
+        return array
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_in(array, pa.array(nulls, kind)), pa.scalar(None, kind), array)
+
+
+def _text(null: bytes, dtype: np.dtype[Any]) -> str:
+    """A fixed-size text as the engine hands it to Arrow."""
+    item = np.frombuffer(null, dtype)[0]
+    return item.decode("utf-8", "replace") if dtype.kind == "S" else str(item)
+
+
+def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> np.ndarray:
+    chunks = column.chunks if width is None else [part.flatten() for part in column.chunks]
+    parts = [part.to_numpy(zero_copy_only=False) for part in chunks]
+    values = np.concatenate(parts) if parts else np.empty(0, dtype)
+    if dtype.kind == "S" and values.dtype.kind == "O":
+        values = np.char.encode(values.astype("U"), "utf-8")
+    return values.astype(dtype, copy=False).reshape(-1, *(() if width is None else (width,)))
+
+
+def flat(batches: pa.RecordBatchReader) -> Any:
+    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …;
+    ``spectrum[0]`` where another column has that name.
+    """
+    import pyarrow as pa
+
+    schema = batches.schema
+    if not any(isinstance(field.type, pa.FixedSizeListType) for field in schema):
+        return batches
+    import pyarrow.compute as pc
+
+    fields: list[Any] = []
+    for field in schema:
+        several = isinstance(field.type, pa.FixedSizeListType)
+        items = range(field.type.list_size) if several else []
+        names = [(f"{field.name}_{i}", f"{field.name}[{i}]") for i in items]
+        single = [own if plain in schema.names else plain for plain, own in names]
+        fields += [field.with_name(name).with_type(field.type.value_type) for name in single] or [field]
+
+    def apart(batch: pa.RecordBatch) -> Iterator[Any]:
+        for column in batch.columns:
+            if isinstance(column.type, pa.FixedSizeListType):
+                yield from (pc.list_element(column, i) for i in range(column.type.list_size))
+            else:
+                yield column
+
+    made = pa.schema(fields)
+    return pa.RecordBatchReader.from_batches(
+        made, (pa.RecordBatch.from_arrays(list(apart(batch)), schema=made) for batch in batches)
+    )

@@ -1,0 +1,68 @@
+"""Rows by where they came from: the files that a table was packed from."""
+
+from __future__ import annotations
+
+import posixpath
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.repository.nodes import suggestion
+
+if TYPE_CHECKING:
+    from icecore.tables.query.table import Table
+
+_SHOWN = 5
+
+
+def of_source(table: Table, source: str) -> list[tuple[int, int]]:
+    """The rows [start, stop) that came from files.
+
+    Args:
+        table: one that was packed from files.
+        source: a file's name, with or without its folder, or a glob (``"2009*.TAB"``) for several.
+
+    Raises:
+        Error: ``invalid`` for a table that keeps no files, ``not-found`` with the names there are.
+    """
+    if not isinstance(source, str):
+        message = f"source is {source!r}, no file's name"
+        raise errors.make("invalid", message, 'name one, or several by a glob: source="2009*.TAB"')
+    files = _files(table)
+    if not files:
+        raise errors.make(
+            "invalid",
+            f"{table.path} does not say which rows came from which file",
+            "tables that were packed from text or records do; leave source out",
+        )
+    exact = [rows for name, rows in files if name == source]
+    rows = sorted(exact or [rows for name, rows in files if _is(name, source)])
+    if not rows:
+        names = [name for name, _ in files]
+        shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names):,} in all)" if len(names) > _SHOWN else "")
+        hint = suggestion(source, names, f"there are {shown}")
+        raise errors.make("not-found", f"no rows of {table.path} came from {source} (but from {shown})", hint)
+    joined = [rows[0]]
+    for start, stop in rows[1:]:
+        if start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def _is(name: str, source: str) -> bool:
+    short = posixpath.basename(name)
+    return source in (name, short) or fnmatchcase(name, source) or fnmatchcase(short, source)
+
+
+def _files(table: Table) -> list[tuple[str, tuple[int, int]]]:
+    """Name and rows of each; what is no such thing (metadata may say anything) is left out."""
+    kept: Any = table._group._node.ours.get("table")
+    sources = kept.get("sources") if isinstance(kept, dict) else None
+    found = []
+    for item in sources if isinstance(sources, list) else []:
+        match item:
+            case {"name": str(name), "rows": [int(start), int(stop)]} if 0 <= start <= stop <= len(table):
+                found.append((name, (start, stop)))
+    return found

@@ -1,0 +1,187 @@
+"""Summaries: per column and zone of 4,096 rows min, max, mean, rms, count, and the intervals that cover it.
+
+Those of all arrays of a group are together in a few ordinary arrays of a hidden group,
+``/__summary__/<path of the group>/r4096`` (`icecore.tables.summaries.zones`), and are committed with the
+data. One that no longer fits its array (rows were added, a chunk was written or linked anew) is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.group import Group
+from icecore.repository.repo import Repo
+from icecore.tables.query.column import column
+from icecore.tables.summaries import zones
+from icecore.tables.summaries.zones import Zones
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+    from icecore.writing.writer import Writer
+
+_MEMORY = 64 << 20
+#: the same where what is read was just written, and all of it is wanted: what stays in a cache
+_NEAR = 8 << 20
+
+
+def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None) -> list[str]:
+    """Summarise the one-dimensional arrays of numbers and times at or below ``path``.
+
+    Args:
+        target: a writer, whose commit will hold the summaries beside its data; or a repository, which gets
+            a commit of its own (reopen it to see them).
+        path: an array, or a group.
+        columns: only these members of the group.
+
+    Returns:
+        The paths of the arrays that now have a summary.
+
+    Raises:
+        Error: ``not-found``, and those of a read.
+    """
+    if not isinstance(target, Repo):
+        return _write(target, lambda repo: _below(repo, path, columns))
+    with target.writer(message=f"summaries of {address.absolute(path)}") as writer:
+        return write(writer, path, columns)
+
+
+def write_for(writer: Writer, paths: Iterable[str], made: Mapping[str, Zones] | None = None) -> list[str]:
+    """The same for arrays that were just packed or linked; those that can have no summary are left out, and
+    what is ``made`` already is not made again.
+    """
+    wanted, made = list(paths), made or {}
+    return _write(writer, lambda repo: [repo._array(path) for path in wanted], made)
+
+
+def read_back(
+    arrays: Sequence[Array], ranges: Sequence[tuple[int, int]], before: Sequence[Array | None] = ()
+) -> tuple[list[list[int]], dict[str, Zones]]:
+    """Read rows of arrays of one length once, for two purposes.
+
+    Args:
+        arrays: of one group.
+        ranges: of rows.
+        before: what each array of more rows was, where rows before the ranges are as they were: of those with
+            a summary only the zones are read that the ranges lie in.
+
+    Returns:
+        For each range of rows the CRC-32C of every array's elements; and by path the summaries of those that
+        can have one, from the first zone on that was read.
+    """
+    known = [_is_known(old) for old in before] or [False] * len(arrays)
+    start = min((first for first, _ in ranges), default=0) // zones.ZONE * zones.ZONE
+    starts = [start if old or (before and not _fits(a)) else 0 for a, old in zip(arrays, known, strict=True)]
+    found: dict[int, dict[str, Any]] = {}
+    # Long texts are read by themselves: so many of them as other columns have in a zone take gigabytes.
+    together = [
+        (first, a.dtype.itemsize * zones.ZONE > _NEAR) for a, first in zip(arrays, starts, strict=True)
+    ]
+    for first, long in set(together):
+        some = [i for i, own in enumerate(together) if own == (first, long)]
+        entries = _native([arrays[i] for i in some]).summarise(
+            list(range(len(some))), _NEAR, [(begin, end) for begin, end in ranges], first
+        )
+        found |= dict(zip(some, entries, strict=True))
+    made = {}
+    for i, (array, first) in enumerate(zip(arrays, starts, strict=True)):
+        if _fits(array):
+            made[array.path] = zones.widened(found[i], array.dtype, first // zones.ZONE)
+    return [list(of) for of in zip(*(found[i]["checks"] for i in range(len(arrays))), strict=True)], made
+
+
+def _is_known(array: Array | None) -> bool:
+    """Whether an array has a summary of what it holds."""
+    return array is not None and _fits(array) and state(array) == "fresh"
+
+
+def state(array: Array) -> str:
+    """``"fresh"``, ``"stale"`` or ``"none"``.
+
+    Raises:
+        Error: ``source-changed``, ``source-missing`` for a linked file that is not what it was.
+    """
+    entry = zones.entries(array.repo, array._node.parent).get(array.name)
+    if entry is None:
+        return "none"
+    return "fresh" if entry["digest"] == _native([array]).digest(0) else "stale"
+
+
+def _write(
+    writer: Writer, chosen: Callable[[Repo], list[Array]], made: Mapping[str, Zones] | None = None
+) -> list[str]:
+    for unfinished in writer._arrays.values():
+        unfinished.finish()
+    by_group: dict[str, dict[str, Zones]] = {}
+    known, done = made or {}, []
+    for arrays in _together(chosen(writer._view())):
+        missing = [array for array in arrays if array.path not in known]
+        fresh = _native(missing).summarise(list(range(len(missing))), _MEMORY) if missing else []
+        both = zip(missing, fresh, strict=True)
+        of = {array.path: zones.widened(summary, array.dtype) for array, summary in both}
+        for array in arrays:
+            by_group.setdefault(array._node.parent, {})[array.name] = of.get(array.path) or known[array.path]
+            done.append(array.path)
+    for parent, columns in by_group.items():
+        zones.store(writer, parent, columns)
+    return done
+
+
+def _native(arrays: Sequence[Array]) -> Any:
+    from icecore import _icecore
+
+    return _icecore.Table([column(array.name, array) for array in arrays])
+
+
+def _below(repo: Repo, path: str, columns: Sequence[str] | None) -> list[Array]:
+    found = repo[path]
+    if isinstance(found, Group):
+        prefix = found.path.rstrip("/") + "/"
+        arrays = [array for p, array in repo.arrays.items() if p.startswith(prefix)]
+        if columns is not None:
+            arrays = [found.arrays[name] for name in columns]
+    else:
+        arrays = [found]
+    if not any(_fits(array) for array in arrays):
+        raise errors.make(
+            "not-found",
+            f"{found.path} has no one-dimensional array of numbers or times to summarise",
+            f"see `icecore ls {quote(repo.url)} {quote(found.path)}`",
+        )
+    return arrays
+
+
+def _fits(array: Array) -> bool:
+    return array.ndim == 1 and array.dtype.kind in "biufmM"
+
+
+def _together(arrays: Iterable[Array]) -> list[list[Array]]:
+    """Arrays of one group and one length, which are read side by side."""
+    groups: dict[tuple[str, int], list[Array]] = {}
+    for array in filter(_fits, arrays):
+        groups.setdefault((array._node.parent, array.shape[0]), []).append(array)
+    return list(groups.values())
+
+
+def read(array: Array) -> dict[str, np.ndarray]:
+    """An array's summary: min, max, mean, rms, count of shape (zones,), intervals of shape (zones, 4, 2).
+
+    Raises:
+        Error: ``not-found`` where there is none.
+    """
+    entry = zones.entries(array.repo, array._node.parent).get(array.name)
+    if entry is None:
+        raise errors.make(
+            "not-found", f"{array.path} has no summary", "icecore.tables.summaries.write.write(repo, path)"
+        )
+    return zones.load(array.repo, array._node.parent, entry).narrowed(array.dtype)
+
+
+def finite(array: Array) -> bool:
+    """Whether an array's summary says that it has no infinities: all that its intervals cover is finite."""
+    return not bool(np.isinf(read(array)["intervals"].astype("f8")).any())

@@ -1,0 +1,1 @@
+"""Text and binary tables packed into columns, and restored byte for byte."""

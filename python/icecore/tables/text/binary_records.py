@@ -1,0 +1,165 @@
+"""Tables of binary records as columns, and the records again, byte for byte.
+
+A column that can't say all of its bytes (gaps, the lowest bits of a VAX double) is helped by a *residue*: the
+records XOR what the columns alone give, of which the bytes are kept that are not always zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.mapping.table_file import TableSpec
+from icecore.sources.tables.binary import Binary, binary
+from icecore.tables.text.type_conversion import missing
+
+Format = dict[str, Any]
+
+
+def infer(spec: TableSpec) -> Format:
+    """The format of the records that a label describes.
+
+    Raises:
+        Error: ``mismatch`` where fields lie outside of a record.
+    """
+    end = max(field.start + field.length for field in spec.fields)
+    if end > spec.row_bytes:
+        message = f"{spec.label}: fields reach up to byte {end} of records of {spec.row_bytes} bytes in "
+        raise errors.make("mismatch", message + spec.file, "correct the label")
+    columns = []
+    for field in spec.fields:
+        how = {"type": field.binary, "start": field.start, "length": field.length}
+        columns.append({"name": field.name, "style": {"binary": how}, "scale": 0, "size": 0})
+    return {"layout": {"binary": {"row": spec.row_bytes}}, "columns": columns}
+
+
+def check_length(spec: TableSpec, place: str, size: int) -> None:
+    """Whether records of a file of ``size`` bytes may be as long as its label says.
+
+    Where they don't come out even, but as many records of another length do that has room for all fields, the
+    file is hardly cut off: what was read of it are other bytes than meant.
+
+    Raises:
+        Error: ``mismatch``.
+    """
+    own = size - spec.offset
+    if spec.layout != "binary" or spec.followed or not spec.rows or not spec.row_bytes or own < spec.rows:
+        return
+    length, over = divmod(own, spec.rows)
+    fits = max(field.start + field.length for field in spec.fields) <= length < spec.row_bytes
+    if fits and not over and own % spec.row_bytes:
+        message = (
+            f"{spec.label} says {spec.rows:,} records of {spec.row_bytes} bytes, in the {own:,} bytes of "
+            f"{place} they are {length} bytes long"
+        )
+        raise errors.make("mismatch", message, "correct the label")
+
+
+class BinaryFormat:
+    """Parses and prints blocks as :class:`icecore._icecore.TextFormat` does."""
+
+    def __init__(self, fmt: Format) -> None:
+        self._row = int(fmt["layout"]["binary"]["row"])
+        self._cells: list[tuple[slice, Binary]] = []
+        for column in fmt["columns"]:
+            how = column["style"]["binary"]
+            place = slice(how["start"], how["start"] + how["length"])
+            self._cells.append((place, binary(how["type"], how["length"])))
+
+    def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
+        """The columns of all whole records; at the end of the file what is left over is kept as it is.
+
+        What the columns don't give back is the residue, so that nothing more can be ``checked`` here.
+        """
+        from icecore import _icecore
+
+        rows = len(text) // self._row
+        records = text[: rows * self._row].reshape(rows, self._row)
+        columns = [item.decode(records[:, place]) for place, item in self._cells]
+        rest = text[rows * self._row :].tobytes() if last else b""
+        escapes = _put(rows, self._residue(records, columns)) if rows else b""
+        return {
+            "rows": rows,
+            "columns": columns,
+            "used": rows * self._row + len(rest),
+            "escapes": escapes + (_icecore.raw_escapes(rest) if rest else b""),
+            "escaped": 0,
+            "lines": bool(rest),
+            "line": (rows, rest) if rest else None,
+            "lost": [],
+            "junk": [],
+            "blank": [
+                i for i, (_, item) in enumerate(self._cells) if item.blank and missing(columns[i]).any()
+            ],
+        }
+
+    def print(self, columns: list[np.ndarray], escapes: bytes) -> list[bytes]:
+        """The records of a block.
+
+        Raises:
+            Error: ``corrupt`` where columns and residue don't belong together.
+        """
+        rows, residue = _get(escapes)
+        if residue is None:
+            return [escapes[_raw_start(escapes) :]]
+        records = self._records(columns, rows)
+        count = int.from_bytes(residue[:4], "little")
+        places = np.frombuffer(residue, "<u4", min(count, len(residue) // 4 - 1), 4)
+        body = residue[4 + 4 * count :]
+        if len(body) != rows * count or len(columns[0]) != rows or (places >= self._row).any():
+            raise errors.make("corrupt", "the residue of a binary table is damaged", "icecore verify --deep")
+        records[:, places] ^= np.frombuffer(body, "u1").reshape(count, rows).T
+        return [records.tobytes()]
+
+    def _records(self, columns: list[np.ndarray], rows: int) -> np.ndarray:
+        records = np.zeros((rows, self._row), "u1")
+        for (place, item), values in zip(self._cells, columns, strict=True):
+            if not item.inside:
+                records[:, place] = item.encode(values)
+        return records
+
+    def _residue(self, records: np.ndarray, columns: list[np.ndarray]) -> bytes:
+        left = records ^ self._records(columns, len(records))
+        places = np.flatnonzero(left.any(axis=0)).astype("<u4")
+        return (
+            len(places).to_bytes(4, "little")
+            + places.tobytes()
+            + np.ascontiguousarray(left[:, places].T).tobytes()
+        )
+
+
+def _put(rows: int, residue: bytes) -> bytes:
+    """Escapes of so many rows without any cells, with the residue as their only line."""
+    return _number(rows) + b"\0\0\0\1\0" + _number(len(residue)) + residue
+
+
+def _get(escapes: bytes) -> tuple[int, bytes | None]:
+    """Rows and residue; None where there are no rows, but bytes as they were."""
+    rows, at = _take(escapes, 0)
+    if not rows:
+        return 0, None
+    length, at = _take(escapes, at + 5)
+    return rows, escapes[at : at + length]
+
+
+def _raw_start(escapes: bytes) -> int:
+    return _take(escapes, 6)[1]
+
+
+def _number(value: int) -> bytes:
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _take(stored: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for i, byte in enumerate(stored[at : at + 10]):
+        value |= (byte & 127) << 7 * i
+        if byte < 128:
+            return value, at + i + 1
+    raise errors.make("corrupt", "the residue of a binary table is cut off", "icecore verify --deep")

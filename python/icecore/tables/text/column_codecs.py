@@ -1,0 +1,241 @@
+"""The codecs of a column of a text table, measured on its first rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.zarr_dtypes import data_type
+from icecore.tables.text.column_types import dtype
+from icecore.tables.text.table_job import TableOptions
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+
+Codec = dict[str, Any]
+#: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
+#: shard of chunks, and of the longest table that is one chunk
+CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
+#: bytes of a chunk of long texts
+WIDE = 1 << 22
+#: rows that are measured, and the longest step at which they may repeat themselves
+_ROWS, _LONGEST = 1 << 13, 1024
+#: a column that shrinks this much with the first codecs is not measured any further: of columns that repeat
+#: each value, with those that take a tenth of pco's time; of any
+_REPEATS, _ENOUGH = 100, 200
+#: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
+_SAME, _FEW = 1.001, 24
+#: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
+_WORTH = 0.99
+#: so many columns of a type are measured that are not larger; the others take what most of them took
+_MEASURED, _TINY = 256, 1 << 12
+_BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
+#: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
+_SLOW, _FAST = 8, 5
+_CRC: Codec = {"name": "crc32c"}
+
+
+class Choices:
+    """The codecs of a table's columns: of thousands with a few rows the first ones are measured."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._measured: dict[Any, Counter[str]] = {}
+
+    def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
+        """Those of a column's chunks; see :func:`codecs`."""
+        if values.nbytes > _TINY or constant(values) is not None:
+            return codecs(column, values, whole, self._options)
+        found = self._measured.setdefault((values.dtype.str, column["scale"], whole), Counter())
+        if found.total() < _MEASURED:
+            measured = codecs(column, values, whole, self._options)
+            found[json.dumps(measured)] += 1
+            return measured
+        return list(json.loads(found.most_common(1)[0][0]))
+
+
+def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: TableOptions) -> list[Codec]:
+    """The codecs of a column's chunks.
+
+    Args:
+        column: of the print format.
+        values: its first values.
+        whole: whether they are all, and one chunk.
+        options: whether only codecs will do that other Zarr readers have, or only the least bytes.
+    """
+    kind = dtype(column)
+    if kind.kind == "O":
+        return [{"name": "vlen-utf8"}, _zstd(19 if whole else 9), _CRC]
+    if kind.kind in "Sc":  # pco takes no complex numbers
+        first: Codec = {"name": "bytes"} if kind.kind == "S" else _BYTES
+        candidates = _arranged(first, 1 if options.portable else kind.itemsize, 3)
+        # The arrangement that suits a fast level suits a slow one.
+        best, size = _smallest(candidates, values if whole else values[:_ROWS])
+        if lengths(kind.itemsize)[0] < CHUNK and size * _REPEATS < values[:_ROWS].nbytes and not whole:
+            return [*best, _CRC]  # what is before the end of the longest text is hardly anything
+        return [*best[:-1], _zstd(19 if whole else 9), _CRC]
+    if options.portable:
+        return [_BYTES, _blosc(kind.itemsize), _CRC]
+    sample = values if whole and options.smallest else values[:_ROWS]
+    # What a few rows repeat may well vary behind them.
+    if len(sample) == _ROWS and not whole and not options.smallest:
+        quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
+        if size * _REPEATS < sample.nbytes:
+            return [*quick, _CRC]
+    pco = _pco(_SLOW if whole or options.smallest else _FAST)
+    if constant(values) is not None:
+        return [*next(_numbers(column, 1, whole, pco)), _CRC]  # nothing to tell them apart by
+    step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
+    worth = _WORTH if whole and len(sample) < len(values) else _SAME
+    best, size = _smallest(_numbers(column, step, whole, pco), sample, worth=worth)
+    if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
+        best, _ = _smallest(_settled(column, step, pco), sample, (best, size))
+    return [*best, _CRC]
+
+
+def lengths(itemsize: int) -> tuple[int, int]:
+    """Rows of a chunk and of a shard of elements of so many bytes."""
+    chunk = min(CHUNK, 1 << max((WIDE // itemsize).bit_length() - 1, 0))
+    return chunk, chunk * (SHARD // CHUNK)
+
+
+def width(values: np.ndarray) -> int:
+    """Bytes of an element: of strings, which have any length, as many as these have in the mean."""
+    if values.dtype.kind != "O" or not len(values):
+        return values.itemsize
+    return max(sum(map(len, values)) // len(values), values.itemsize)
+
+
+def constant(values: np.ndarray) -> Any:
+    """The value of a column that has only one, bit for bit, else None.
+
+    As the fill value it needs no chunks: in tables of many columns a reference weighs more than its chunk.
+    """
+    if not len(values):
+        return None
+    if values.dtype.kind == "O":
+        return values[0] if (values == values[0]).all() else None
+    bits = np.ascontiguousarray(values).view("u1").reshape(len(values), -1)
+    return values[0] if (bits == bits[0]).all() else None
+
+
+def _numbers(column: dict[str, Any], step: int, whole: bool, pco: Codec) -> Iterator[list[Codec]]:
+    """The fastest first. What tries many ways on each chunk, or is slow, is for tables of one chunk."""
+    kind, first = dtype(column), _integers(column)
+    yield [*first, pco]
+    if step > 1:
+        yield [*first, _predict({"mode": "lag", "lag": step}, pco)]
+    if whole or kind.kind not in "iufMm":
+        shuffle = _shuffle(8 if column["scale"] else kind.itemsize)
+        # The second list has its place where numbers repeat in no order: readings of few kinds.
+        yield [*first, _predict("fast", pco, [_BYTES, _zstd(19)])]
+        yield [*first, _BYTES, _zstd(19)]
+        yield [*first, _BYTES, shuffle, _zstd(19)]
+
+
+def _settled(column: dict[str, Any], step: int, pco: Codec) -> Iterator[list[Codec]]:
+    """The same with one order of differences for all chunks: looking for it in each takes longer than the
+    rest, but serves numbers that are mostly foreseen.
+    """
+    first = _integers(column)
+    yield from ([*first, _differences(pco, order)] for order in (1, 0, 2))
+    if step > 1:
+        yield [*first, _predict({"mode": "lag", "lag": step}, _differences(pco, 0))]
+
+
+def _integers(column: dict[str, Any]) -> list[Codec]:
+    if not column["scale"] or "number" not in column["style"]:  # of times it says how long a tick is
+        return []
+    scaled = {"scale": column["scale"], "dtype": "int64", "escapes": ["NaN"]}
+    return [{"name": "icecore.decimal", "configuration": scaled}]
+
+
+def _arranged(first: Codec, width: int, level: int) -> list[list[Codec]]:
+    """zstd of elements as they are, or by the places of their bytes."""
+    plain: list[Codec] = [first, _zstd(level)]
+    return [plain, [first, _shuffle(width), _zstd(level)]] if width > 1 else [plain]
+
+
+def _smallest(
+    candidates: Iterable[list[Codec]],
+    sample: np.ndarray,
+    before: tuple[list[Codec], int] = ([], 0),
+    worth: float = _SAME,
+) -> tuple[list[Codec], int]:
+    """The candidate that makes least of a sample, and of how many bytes; one that does not take its values is
+    passed over. ``before``: the one that was best so far; ``worth``: of its size that the next may have.
+    """
+    best, size = before
+    for candidate in candidates:
+        try:
+            stored = _stored(candidate, sample)
+        except errors.Error:
+            continue
+        # Of two that are as good the later has less to find out by itself.
+        if not best or stored <= size * worth:
+            best, size = candidate, stored
+        if size * _ENOUGH < sample.nbytes:
+            break
+    return best, size
+
+
+def _stored(candidate: list[Codec], sample: np.ndarray) -> int:
+    """Bytes of a sample."""
+    chain = _chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
+    return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
+
+
+@lru_cache(64)
+def _chain(candidate: str, kind: str) -> _icecore.Chain:
+    from icecore import _icecore
+
+    return _icecore.Chain(candidate, kind)
+
+
+def lag(values: np.ndarray, scale: int) -> int:
+    """The step at which a column of numbers repeats itself, found in its first values."""
+    from icecore import _icecore
+
+    some = values[: 4 * _LONGEST]
+    if some.dtype.kind == "f":
+        some = np.nan_to_num(np.rint(some * 10.0**scale), nan=0, posinf=0, neginf=0)
+        some = np.clip(some, -(2.0**62), 2.0**62)
+    elif some.dtype.kind in "Mm":
+        some = some.view("i8")
+    return _icecore.find_lag(np.ascontiguousarray(some.astype("i8")), _LONGEST)
+
+
+def _predict(mode: str | Codec, numbers: Codec, *others: list[Codec]) -> Codec:
+    return {"name": "icecore.predict", "configuration": {"modes": [mode], "codecs": [[numbers], *others]}}
+
+
+def _pco(level: int) -> Codec:
+    return {"name": "numcodecs.pcodec", "configuration": {"level": level}}
+
+
+def _differences(pco: Codec, order: int) -> Codec:
+    """pco with differences of one order."""
+    of: Codec = (
+        {"delta_spec": "try_consecutive", "delta_encoding_order": order} if order else {"delta_spec": "none"}
+    )
+    return {**pco, "configuration": {**pco["configuration"], **of}}
+
+
+def _shuffle(size: int) -> Codec:
+    return {"name": "numcodecs.shuffle", "configuration": {"elementsize": size}}
+
+
+def _zstd(level: int) -> Codec:
+    return {"name": "zstd", "configuration": {"level": level, "checksum": False}}
+
+
+def _blosc(size: int) -> Codec:
+    shuffle = "shuffle" if size > 1 else "noshuffle"
+    configuration = {"cname": "zstd", "clevel": 5, "shuffle": shuffle, "typesize": size, "blocksize": 0}
+    return {"name": "blosc", "configuration": configuration}

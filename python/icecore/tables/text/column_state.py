@@ -1,0 +1,138 @@
+"""What the arrays of a table in the making hold: widened to whatever its files bring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icecore import errors
+from icecore.sources.mapping.table_file import TableFile, TableSpec
+from icecore.tables.text import array_kinds, column_types, print_format
+from icecore.tables.text.type_conversion import missing
+from icecore.tables.text.widening import Stored
+
+#: cells that say what a column holds which began without any
+_CELLS = 1000
+
+
+class Held:
+    """The columns of a table that is packed, from attempt to attempt.
+
+    Attributes:
+        held: by column what its array holds.
+        extra: by column the cells for which it was widened.
+        why: by column which cell or file it was widened for.
+        words: the columns that only text can hold.
+        unproven: whether one became unsigned, which negative numbers before it would make text.
+    """
+
+    def __init__(self, path: str, stored: Stored | None) -> None:
+        """``stored``: the table that is extended."""
+        self._path, self._stored = path, stored
+        self.held: list[dict[str, Any]] = [dict(column) for column in stored.columns] if stored else []
+        self.extra: dict[int, list[bytes]] = {}
+        self.why: dict[int, str] = {}
+        self.unproven = False
+        self.words = {
+            i for i, column in enumerate(self.held) if "words" in column["style"] and "blank" not in column
+        }
+
+    @property
+    def fractions(self) -> set[int]:
+        """The columns that hold numbers with fractions."""
+        return {i for i, column in enumerate(self.held) if array_kinds.is_fraction(column)}
+
+    def agree(self, columns: list[dict[str, Any]], file: TableFile, begun: bool) -> bool:
+        """Widen what the arrays hold to what a file's columns do too; false where the table must be begun
+        anew. ``begun``: whether there are arrays.
+        """
+        if not self.held:
+            self.held = [array_kinds.stored(column) for column in columns]
+        agrees = True
+        for i, (old, new) in enumerate(zip(self.held, columns, strict=True)):
+            merged = array_kinds.merge(old, new)
+            if merged is not None and array_kinds.same_array(old, merged):
+                if "blank" not in new:
+                    self.held[i].pop("blank", None)
+                continue
+            agrees = agrees and not begun and merged is not None
+            self.unproven |= merged is not None and "unsigned" in merged["style"]
+            self.become(i, merged, file.place, new)
+        return agrees
+
+    def become(
+        self, column: int, wider: dict[str, Any] | None, why: str, new: dict[str, Any] | None = None
+    ) -> None:
+        """Let a column's array hold something else from the next attempt on: text where that is None.
+
+        Args:
+            column: its number.
+            wider: what the array holds then.
+            why: where that is needed.
+            new: the column there, for messages.
+
+        Raises:
+            Error: ``mismatch`` where no array holds both, or nothing says what the new one would.
+        """
+        old = self.held[column]
+        if wider is None:
+            wider = {"name": old["name"], "style": {"words": {"quote": "needed"}}, "scale": 0, "size": 1}
+            self.words.add(column)
+        stored = self._stored.columns[column] if self._stored is not None else None
+        is_binary = array_kinds.is_binary(old) and not array_kinds.is_binary(wider)
+        if is_binary or (new is not None and array_kinds.is_binary(new) and not array_kinds.is_binary(wider)):
+            hint = "pack it into another group"
+        elif stored is not None and not self._known(stored, wider):
+            hint = "its text was not kept: pack all files in one go, or this one into another group"
+        else:
+            self.held[column] = wider
+            self.why[column] = why
+            return
+        message = f"column {old['name']} of {why} needs {array_kinds.about(new or wider)}"
+        raise errors.make(
+            "mismatch", f"{message}, in {self._path} it is {array_kinds.about(stored or old)}", hint
+        )
+
+    def _known(self, stored: dict[str, Any], wider: dict[str, Any]) -> bool:
+        """Whether something says what stored values are in another array."""
+        has_text = self._stored is not None and self._stored.has_text
+        return has_text or "blank" in stored or array_kinds.by_value(stored, wider)
+
+    def widen(self, spec: TableSpec, column: int, cell: bytes, where: str) -> bool:
+        """Whether a column has another data type now, which holds a cell; where there is none the cell stays
+        text.
+        """
+        if cell in self.extra.get(column, []):
+            return False
+        self.extra.setdefault(column, []).append(cell)
+        words, fractions = column in self.words, column in self.fractions
+        sample = print_format.styled(spec, column, self.extra[column], words, fractions)
+        wider = array_kinds.wider(self.held[column], sample)
+        if wider is self.held[column]:
+            return False
+        self.become(column, wider, where, sample)
+        return True
+
+    def fill(self, spec: TableSpec, parsed: dict[str, Any], where: str) -> bool:
+        """Columns that begin without any value may have some later; whether one of them has another data type
+        now, which holds those.
+        """
+        from icecore import _icecore
+
+        junk, wider = {column for column, *_ in parsed["junk"]}, False
+        for i, column in enumerate(self.held):
+            if "blank" not in column or not parsed["rows"]:
+                continue
+            values = column_types.values(parsed["columns"][i], column)
+            there = values[~missing(values)]
+            is_text = there.dtype.kind in "SO"
+            texts = dict.fromkeys(there.astype("O").tolist()) if is_text else {}
+            cells = _icecore.valued([cell if isinstance(cell, bytes) else cell.encode() for cell in texts])
+            if i in junk or (cells if is_text else len(there)):
+                del column["blank"]
+            if cells:
+                self.extra.setdefault(i, []).extend(cells[:_CELLS])
+                sample = print_format.styled(spec, i, self.extra[i])
+                if "words" not in sample["style"]:
+                    self.become(i, array_kinds.stored(sample), where, sample)
+                    wider = True
+        return wider

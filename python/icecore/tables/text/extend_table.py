@@ -1,0 +1,188 @@
+"""A table that exists, made ready for more rows: columns whose arrays must hold more are written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore.display.text import plural
+from icecore.repository.nodes import HIDDEN
+from icecore.tables.text import array_kinds, column_codecs, column_types
+from icecore.tables.text.new_arrays import column_array, escapes_array
+from icecore.tables.text.row_writer import Growing
+from icecore.tables.text.table_job import TableOptions
+from icecore.tables.text.type_conversion import blank, missing
+from icecore.tables.text.widening import Stored
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+    from icecore.writing.array_writer import ArrayWriter
+    from icecore.writing.writer import Writer
+
+#: codecs that all Zarr readers have: a table of nothing else stays that
+_PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
+
+
+class Extending:
+    """A table on its way from what is stored to what more rows can be added to.
+
+    Attributes:
+        columns: what the arrays hold.
+        changed: the numbers of those that hold more than they did.
+        by_text: whether the sources' text is parsed again.
+        formats, sources: as the table's attributes will state them.
+        blank: the numbers of the new arrays of integers in which one stands for no value.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        stored: Stored,
+        columns: list[dict[str, Any]],
+        options: TableOptions,
+        reparsed: bool,
+    ) -> None:
+        """``reparsed``: values alone don't say how they were printed."""
+        self._writer, self._stored, self._options = writer, stored, options
+        paths = [f"{stored.path}/{name}" for name in stored.names]
+        gone = [i for i, path in enumerate(paths) if not writer._native.exists(path)]  # since another attempt
+        self.columns, self.changed = columns, stored.changed(columns)
+        #: those that are written anew
+        self._fresh = sorted({*self.changed, *stored.short, *gone})
+        self.blank: set[int] = set()
+        self.sources = [dict(source) for source in stored.sources]
+        self._arrays: list[ArrayWriter] = []
+        self._escapes: ArrayWriter | None = None
+        self.by_text = bool(self.changed) and (reparsed or stored.by_text(columns, self.changed))
+        if self.by_text:
+            self._texts = stored.texts(columns, self.changed, self._fresh)
+            self.columns = self._texts.columns
+            self.formats: list[dict[str, Any]] = []
+            for source, fmt in zip(self.sources, self._texts.formats, strict=True):
+                if fmt not in self.formats:
+                    self.formats.append(fmt)
+                source["format"] = self.formats.index(fmt)
+        else:
+            self.formats = stored.formats(columns, self.changed)
+
+    @property
+    def before(self) -> list[Array | None]:
+        """The stored arrays of the columns, None of those that are written anew."""
+        repo, names = self._stored.repo, self._stored.names
+        arrays = (repo._array(f"{self._stored.path}/{name}") for name in names)
+        return [None if i in self._fresh else array for i, array in enumerate(arrays)]
+
+    def run(self) -> tuple[list[ArrayWriter], Growing, ArrayWriter | None]:
+        """The columns' arrays, their ends, and the array of escapes where the table has one.
+
+        Raises:
+            Beyond, Lost: where the columns must hold even more.
+        """
+        growing = self._parse() if self.by_text else self._convert()
+        for i in self._fresh:
+            self._arrays[i].reach((self._stored.rows,))
+        growing.sums()
+        return self._arrays, growing, self._escapes
+
+    def _convert(self) -> Growing:
+        """Write columns out of the old arrays."""
+        stored, columns = self._stored, self.columns
+        none = np.empty(0, "u1")
+        starts = ((i, stored.values(i, columns[i])) for i in self._fresh)
+        self._make({i: next(parts, none.astype(column_types.dtype(columns[i]))) for i, parts in starts})
+        if "text" in stored.kept:
+            self._escapes = self._writer[f"{stored.path}/{HIDDEN[0]}/escapes"]
+        growing = Growing(self._writer, self._arrays)
+        for i in self._fresh:
+            for values in stored.values(i, columns[i]):
+                self._add(growing, i, values)
+        return growing
+
+    def _parse(self) -> Growing:
+        """Write columns and escapes out of the text."""
+        path, all_rows = self._stored.path, self._texts.rows()
+        ahead = []
+        for rows in all_rows:
+            ahead.append(rows)
+            if rows.values:
+                break  # behind the lines before the first row
+        self._make(ahead[-1].values if ahead else {})
+        growing = Growing(self._writer, self._arrays)
+        self._delete(f"{path}/{HIDDEN[0]}/escapes")
+        self._escapes = escapes_array(self._writer, path)
+        source = -1
+        for rows in chain(ahead, all_rows):
+            for i, values in rows.values.items():
+                self._add(growing, i, values)
+            at = self._escapes.shape[0]
+            if rows.source > source:
+                source = rows.source
+                self.sources[source]["escapes"] = [at, at]
+            self._escapes.append(np.frombuffer(rows.escapes, "u1"))
+            self.sources[source]["escapes"][1] = at + len(rows.escapes)
+        return growing
+
+    def take_back(self, rows: int) -> None:
+        """Undo what was written, of columns of so many rows."""
+        native, fresh = self._writer._native, set(self._fresh)
+        for array in self._arrays:
+            array.reach((rows,))
+        if self._escapes is not None:
+            self._escapes.finish()
+        native.flush()  # what is on its way finds its place while there is one
+        for i, array in enumerate(self._arrays):
+            self._shorten(array, i in fresh)
+        if self._escapes is not None:
+            self._shorten(self._escapes, self.by_text)
+        native.flush()
+
+    def _shorten(self, array: ArrayWriter, is_new: bool) -> None:
+        if is_new:
+            self._writer.delete(array.path)
+            return
+        array.resize(self._stored.repo._array(array.path).shape)
+        del self._writer._arrays[array.path]
+
+    def _make(self, first: dict[int, np.ndarray]) -> None:
+        """The arrays of all columns; those that are made anew keep their attributes. ``first``: their first
+        values.
+        """
+        stored, path = self._stored, self._stored.path
+        used = {
+            codec["name"] for name in stored.names for codec in stored.repo._nodes[f"{path}/{name}"].codecs
+        }
+        options = replace(self._options, portable=self._options.portable or used <= _PORTABLE)
+        choices = column_codecs.Choices(options)
+        for i, (name, column) in enumerate(zip(stored.names, self.columns, strict=True)):
+            if i not in self._fresh:
+                self._arrays.append(self._writer[f"{path}/{name}"])
+                continue
+            old = stored.repo._array(f"{path}/{name}")
+            attrs = dict(old.attrs)
+            if i in self.changed and old.dtype.kind in "iu" and attrs.get("_FillValue") == blank(old.dtype):
+                del attrs["_FillValue"]  # which stood for no value
+            self._delete(old.path)
+            values = first[i] if i in first else np.empty(0, column_types.dtype(column))
+            self._arrays.append(column_array(self._writer, path, column, values, attrs, choices))
+
+    def _delete(self, path: str) -> None:
+        if self._writer._native.exists(path):  # not in an attempt before this one
+            self._writer.delete(path)
+
+    def _add(self, growing: Growing, i: int, values: np.ndarray) -> None:
+        growing.elements(i, values)
+        if values.dtype.kind in "iu" and missing(values).any() and not array_kinds.is_binary(self.columns[i]):
+            self.blank.add(i)
+
+
+def rewritten(extending: Extending, stored: Stored, why: dict[int, str]) -> Iterator[str]:
+    """Which columns were written anew, in words."""
+    for i in extending.changed:
+        old, new = array_kinds.about(stored.columns[i]), array_kinds.about(extending.columns[i])
+        reason = f": {why[i]} needs it" if i in why else ""
+        rows = plural(stored.rows, "row")
+        yield f"column {stored.names[i]} became {new}, was {old}{reason}; its {rows} were written again"

@@ -1,0 +1,103 @@
+"""One file of a text table while it is packed: its print format, and what of it is kept as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore.sources.mapping.table_file import TableFile, TableSpec
+from icecore.tables.text import column_types, print_format
+from icecore.tables.text.closing_line import Closed
+from icecore.tables.text.counted_rows import BEHIND, Counted
+from icecore.tables.text.encoding_check import Encoded
+from icecore.tables.text.long_lines import Endless
+from icecore.tables.text.text_stream import BLOCK
+
+#: bytes of columns that a block of text may become at once
+_MOST = 1 << 26
+
+
+class FileState:
+    """One file on its way."""
+
+    def __init__(self, file: TableFile, source: dict[str, Any]) -> None:
+        self.file, self.source = file, source
+        self.format: dict[str, Any] | None = None
+        self.spec: TableSpec | None = None
+        self.native: Any = None
+        self.small = False
+        self.rows: int | None = None
+        self.limit: int | None = None
+        self.most = BLOCK
+        self.escaped = self.lines = self.odd = 0
+        self.shown = ""
+        self._counted: Counted | None = None
+        self._behind = b""
+        #: column → how many cells, and the first of them
+        self.junk: dict[int, tuple[int, bytes]] = {}
+        self.lost: dict[int, tuple[int, bytes]] = {}
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """The columns of the print format."""
+        assert self.format is not None
+        return list(self.format["columns"])
+
+    def begin(self, fmt: dict[str, Any], spec: TableSpec, start: bytes) -> None:
+        """Take a print format for the rows to come, of which ``start`` are some."""
+        self.format, self.spec = fmt, spec
+        self.native = print_format.native(fmt)
+        if print_format.has_lines(fmt):
+            self.native = Endless(self.native)
+        # A long text anywhere makes all cells of its column as long, those of most rows too.
+        ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
+        row = 0.0 if spec.trimmed else float(spec.row_bytes)
+        row = row or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
+        self.most = max(int(_MOST / sum(column_types.dtype(c).itemsize for c in self.columns) * row), 1 << 9)
+        if spec.row_bytes and spec.rows is not None and not spec.trimmed:
+            self.limit = spec.row_bytes * spec.rows
+        elif spec.layout == "delimited" and spec.rows:
+            self.native = self._counted = Counted(self.native, spec.rows)
+        if spec.closing:
+            self.native = Closed(self.native, spec.closing)
+        if spec.layout != "binary":
+            self.native = Encoded(self.native)
+
+    @property
+    def foreign(self) -> str:
+        """The first line that is not UTF-8; empty where all are."""
+        return self.native.shown if isinstance(self.native, Encoded) else ""
+
+    def follows(self, text: np.ndarray) -> None:
+        """Take note of what follows the table's last row."""
+        self._behind = self._behind or text[:BEHIND].tobytes()
+
+    @property
+    def beyond(self) -> bytes:
+        """The line behind the last row that the label counts, where it looks like one more; else nothing."""
+        behind = self._counted.behind if self._counted is not None else self._behind
+        line = behind[: behind.find(b"\n") + 1]
+        if not line.strip() or self.spec is None or self.spec.followed or self.spec.layout == "binary":
+            return b""
+        assert self.format is not None
+        parsed = print_format.native(self.format).parse(np.frombuffer(line, "u1"), True)
+        is_row = parsed["rows"] == 1 and not (parsed["lines"] or parsed["junk"] or parsed["lost"])
+        return line.rstrip() if is_row else b""
+
+    def count(self, parsed: dict[str, Any], start: int) -> None:
+        """Add up what is kept as text."""
+        self.escaped += parsed["escaped"]
+        self.lines += parsed["lines"]
+        if parsed["line"] is not None:
+            row, line = parsed["line"]
+            self.odd += parsed["lines"]
+            self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
+        for column, count, _, cell in parsed["junk"]:
+            more(self.junk, column, count, cell)
+
+
+def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: bytes) -> None:
+    """Add up cells of a column, of which ``cell`` is one."""
+    before, first = cells.get(column, (0, cell))
+    cells[column] = before + count, first

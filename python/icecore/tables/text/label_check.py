@@ -1,0 +1,67 @@
+"""Whether what a file's label says of its columns is what the table's attributes say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from icecore import errors
+from icecore.sources.mapping.table_file import Field, TableFile
+
+#: what changes values, and what says how to read them
+_SCALES, _MISSING = ("scale_factor", "add_offset"), "missing_value"
+_TOLD = ("units", _MISSING)
+
+
+def differing(
+    path: str, known: Mapping[str, Mapping[str, Any]], file: TableFile, fields: Iterable[Field]
+) -> list[str]:
+    """What a file's columns have other than the table, in words.
+
+    Args:
+        path: the table.
+        known: by column its attributes.
+        file: one that comes to the table.
+        fields: its columns.
+
+    Raises:
+        Error: ``mismatch`` where a number would stand for another one.
+    """
+    found = []
+    for field in fields:
+        old = known.get(field.name, {})
+        for key in (*_SCALES, *_TOLD):
+            ours, theirs = old.get(key), field.attrs.get(key)
+            if ours == theirs or (key in _TOLD and theirs is None):
+                continue
+            if key == _MISSING and len(constants(old, field)) == len(_listed(ours)):
+                continue
+            here = f"column {field.name} of {file.place} has {_shown(key, theirs)}"
+            about = f"{here}, in {path} it has {_shown(key, ours)}"
+            if key in _SCALES:
+                raise errors.make("mismatch", about, "pack it into a group of its own")
+            found.append(f"{about}, {'to which that is added' if key == _MISSING else 'which stays'}")
+    return found
+
+
+def joined(known: Mapping[str, Mapping[str, Any]], fields: Iterable[Field]) -> dict[str, dict[str, Any]]:
+    """By column the table's attributes, with the missing constants of a file's columns too."""
+    result = {name: dict(attrs) for name, attrs in known.items()}
+    for field in fields:
+        if _listed(field.attrs.get(_MISSING)):
+            old = result.setdefault(field.name, {})
+            old[_MISSING] = constants(old, field)
+    return result
+
+
+def constants(old: Mapping[str, Any], field: Field) -> list[Any]:
+    """The missing constants that a column has, and then those that a file's column has besides."""
+    return list(dict.fromkeys([*_listed(old.get(_MISSING)), *_listed(field.attrs.get(_MISSING))]))
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _shown(key: str, value: Any) -> str:
+    return f"no {key}" if value is None else f"{key} {value}"

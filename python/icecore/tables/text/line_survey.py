@@ -1,0 +1,169 @@
+"""Survey of all lines of a file whose fixed fields were found from its first lines.
+
+The first lines of a table without a label say where its columns are. Each block of text is checked against
+that layout before it is parsed. Where a line has bytes outside of the columns, or another length, all lines
+of the file are surveyed once, and the layout becomes one that holds them: wider columns, more columns, rows
+without the spaces at their ends. Lines that would join columns remain lines, and are reported.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
+from icecore.sources.tables.unlabelled_fixed import numbered, runs
+from icecore.tables.text.closing_line import ending
+from icecore.tables.text.text_stream import TextStream
+
+#: of so many lines one may have something between two columns and be no row
+_FEW = 5
+#: the longest row, in bytes
+_LONGEST = 1 << 16
+#: of so many rows one of another length shows that rows lack spaces at their ends
+_SHORT = 100
+
+
+class Shape:
+    """Lengths and occupied columns of lines that are neither blank nor comments."""
+
+    def __init__(self) -> None:
+        self.lengths: Counter[int] = Counter()
+        self.occupied = np.zeros(0, "i8")
+
+    def add(self, text: np.ndarray, like: list[int]) -> None:
+        """Take the lines of a block; those alone that have only spaces in the columns ``like``."""
+        from icecore import _icecore
+
+        lengths, occupied = _icecore.line_shape(text, like)
+        self.lengths.update(lengths)
+        self.reach(len(occupied))
+        self.occupied[: len(occupied)] += np.array(occupied, "i8")
+
+    def reach(self, columns: int) -> None:
+        """Have a count for at least so many columns."""
+        if columns > len(self.occupied):
+            self.occupied = np.pad(self.occupied, (0, columns - len(self.occupied)))
+
+
+def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
+    """The layout that holds all lines of a file; None where the one it has holds those of ``text``."""
+    spec = file.spec
+    assert spec is not None
+    if not spec.cut or spec.surveyed:
+        return None
+    if spec.closing and (found := ending(spec.closing).search(text.tobytes())) is not None:
+        text = text[: found.start()]
+    shape = Shape()
+    shape.add(text, [])
+    inside = [at for at in spec.between if at < len(shape.occupied)]
+    if not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
+        return None
+    return _spaced(file, spec) if spec.cut == "spaces" else _stated(file, spec)
+
+
+def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
+    """The shape of all lines, and whether they end in CR LF."""
+    assert file.spec is not None
+    shape, head, crlf = Shape(), file.spec.offset, None
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        for block in blocks:
+            text, head = block[head:], max(head - len(block), 0)
+            if crlf is None and len(text):
+                start = text[: 1 << 16].tobytes()
+                crlf = start.count(b"\r\n") * 2 > start.count(b"\n")
+            end = ending(file.spec.closing).search(text.tobytes()) if file.spec.closing else None
+            shape.add(text if end is None else text[: end.start()], like)
+            if end is not None:
+                break
+    return shape, bool(crlf)
+
+
+def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
+    """The layout of columns that spaces separate in all lines, or in all but those that are no rows."""
+    shape, crlf = _survey(file, [])
+    ends = [field.start + field.length for field in spec.fields]
+    shape.reach(ends[-1])
+    count, like = sum(shape.lengths.values()), []
+    for end, following in pairwise(ends):
+        least = end + int(np.argmin(shape.occupied[end:following]))
+        if 0 < shape.occupied[least] <= max(count // _FEW, 1):
+            like.append(least)
+    if like:
+        shape, _ = _survey(file, like)
+        shape.reach(ends[-1])
+    found = runs(shape.occupied > 0)
+    named = [field for field in spec.fields if field.name not in numbered(len(spec.fields))]
+    fields = _columns(spec.fields, found, bool(named))
+    if len(fields) < len(spec.fields):
+        joined = f"no spaces between columns: {len(spec.fields)} of the first lines are {len(fields)} columns"
+        spec = replace(spec, notes=(*spec.notes, joined))
+    for i, field in enumerate(fields):
+        inside = [at for at in like if field.start <= at < field.start + field.length]
+        if inside:
+            start = max(inside) + 1
+            fields[i] = replace(field, start=start, length=field.start + field.length - start)
+    return _of_lengths(replace(spec, fields=tuple(fields)), shape, crlf)
+
+
+def _columns(known: tuple[Field, ...], found: list[tuple[int, int]], named: bool) -> list[Field]:
+    """A field for each run of occupied columns; where ``named``, for each name the runs at its place."""
+    ends = [field.start + field.length for field in known]
+    groups: list[tuple[str, int, int]] = []
+    for start, end in found:
+        over = [i for i, stop in enumerate(ends) if start < stop and end > (ends[i - 1] if i else 0)]
+        name = "_".join(known[i].name for i in over) if named and over else ""
+        if named and groups and (not name or name == groups[-1][0]):
+            groups[-1] = (groups[-1][0], groups[-1][1], end)
+        else:
+            groups.append((name, start, end))
+    starts = [0, *(end for _, _, end in groups[:-1])]
+    names = [name for name, _, _ in groups] if named else numbered(len(groups))
+    attrs = {field.name: field for field in known}
+    fields = []
+    for name, start, (_, _, end) in zip(names, starts, groups, strict=True):
+        base = attrs.get(name, Field(name)) if named else Field(name)
+        fields.append(replace(base, start=start, length=end - start))
+    return fields
+
+
+def _stated(file: TableFile, spec: TableSpec) -> TableSpec:
+    """The layout of columns that lines above the rows state: the last one of a ruled table is as long as its
+    longest cell.
+    """
+    shape, crlf = _survey(file, [])
+    count, like = sum(shape.lengths.values()), []
+    for field in spec.fields[1:]:
+        places = [at for at in (field.start - 1, field.start) if at < len(shape.occupied)]
+        least = min(places, key=lambda at: int(shape.occupied[at]), default=None)
+        if least is not None and 0 < shape.occupied[least] <= max(count // _FEW, 1):
+            like.append(least)
+    if like:
+        shape, _ = _survey(file, like)
+    fields = list(spec.fields)
+    for i, field in enumerate(fields):
+        if field.start in like:
+            fields[i] = replace(field, start=field.start + 1, length=field.length - 1)
+        elif field.start + field.length - 1 in like and i + 1 < len(fields):
+            fields[i] = replace(field, length=field.length - 1)
+    return _of_lengths(replace(spec, fields=tuple(fields)), shape, crlf)
+
+
+def _of_lengths(spec: TableSpec, shape: Shape, crlf: bool) -> TableSpec:
+    """The layout with the length of its rows: that of the longest where many lines have another one."""
+    lengths = Counter({size: n for size, n in shape.lengths.items() if size <= _LONGEST})
+    usual, most = lengths.most_common(1)[0] if lengths else (spec.width, 0)
+    others = lengths.total() - most
+    end = max(field.start + field.length for field in spec.fields)
+    trimmed = usual < end or others >= max(2, lengths.total() // _SHORT) or (spec.cut == "stated" and others)
+    width = max(*lengths, end) if trimmed else usual
+    if spec.cut == "stated" and spec.last_open:
+        last = spec.fields[-1]
+        spec = replace(spec, fields=(*spec.fields[:-1], replace(last, length=width - last.start)))
+    return replace(
+        spec, surveyed=True, trimmed=bool(trimmed), crlf=crlf, row_bytes=width + 1 + crlf, rows=None
+    )

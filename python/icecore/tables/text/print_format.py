@@ -1,0 +1,172 @@
+"""From a label (or none) and the first block of a file to the print format of its table."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.sources.mapping.table_file import TableFile, TableSpec
+from icecore.tables.text import binary_records, cell_styles, fixed_width
+from icecore.tables.text.closing_line import ending
+from icecore.tables.text.counted_rows import reach
+from icecore.tables.text.sample_rows import ROWS, RUNS
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+
+Format = dict[str, Any]
+
+
+def infer(
+    table: TableFile,
+    text: bytes,
+    trust: str | None,
+    extra: dict[int, list[bytes]],
+    words: Collection[int] = (),
+    fractions: Collection[int] = (),
+) -> tuple[Format, TableSpec]:
+    """The print format of a table, and its label put right where the data are trusted.
+
+    Args:
+        table: with its label, or what was seen of its layout.
+        text: the first block, from the table's first row on.
+        trust: ``data`` where the data's record length counts, not the label's.
+        extra: column → cells that must be taken into account.
+        words: columns that are text, whatever their cells look like.
+        fractions: columns that hold numbers with fractions, be these whole or not.
+
+    Returns:
+        The format, of whose columns those without any value in the block are marked as ``blank``.
+
+    Raises:
+        Error: ``mismatch`` where the label contradicts the data.
+    """
+    assert table.spec is not None
+    hidden = next((field.name for field in table.spec.fields if field.length < 1), None)
+    if hidden is not None and table.spec.layout != "delimited":
+        message = f"{table.spec.label}: field {hidden} has no bytes of its own"
+        raise errors.make("mismatch", message, "correct the label")
+    if table.spec.layout == "binary":
+        return binary_records.infer(table.spec), table.spec
+    if table.spec.layout == "fixed":
+        if table.spec.closing and (end := ending(table.spec.closing).search(text)) is not None:
+            text = text[: end.start()]
+        if table.spec.trimmed:
+            text = fixed_width.padded(table.spec, text)
+        spec = fixed_width.fitted(table, text, trust)
+        template, free, lines = fixed_width.rows(spec, text)
+        samples = [[line[f.start : f.start + f.length] for line in lines] for f in spec.fields]
+        cells = [[f.start, f.length] for f in spec.fields] + free
+        layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
+        if spec.trimmed:
+            layout["fixed"]["trimmed"] = True
+    else:
+        spec = table.spec
+        text = text[: reach(text, spec.rows)]
+        rows = _delimited_rows(table, spec, text)
+        # A quote that its line doesn't close goes on where that makes a row.
+        layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": True}}
+        samples = [[row[i] for row in rows] for i in range(len(spec.fields))]
+    if not spec.label:
+        alone = spec.layout == "fixed" or spec.separator != ","
+        spec = replace(spec, comma=alone and cell_styles.has_commas(samples))
+    columns = _columns(spec, samples, extra, words, fractions)
+    if not spec.label:
+        spec = replace(spec, notes=(*spec.notes, *cell_styles.notes(columns, samples)))
+    return {"layout": layout, "columns": columns}, spec
+
+
+def native(fmt: Format) -> _icecore.TextFormat | binary_records.BinaryFormat:
+    """What parses and prints a format."""
+    from icecore import _icecore
+
+    if "binary" in fmt["layout"]:
+        return binary_records.BinaryFormat(fmt)
+    columns = [{key: value for key, value in c.items() if key != "blank"} for c in fmt["columns"]]
+    return _icecore.TextFormat(json.dumps({**fmt, "columns": columns}))
+
+
+def has_lines(fmt: Format) -> bool:
+    """Whether rows of a format end in line feeds."""
+    fixed_width = fmt["layout"].get("fixed")
+    return "delimited" in fmt["layout"] or bool(fixed_width and fixed_width["template"].endswith("\n"))
+
+
+def _columns(
+    spec: TableSpec,
+    samples: list[list[bytes]],
+    extra: dict[int, list[bytes]],
+    words: Collection[int],
+    fractions: Collection[int],
+) -> list[dict[str, Any]]:
+    from icecore import _icecore
+
+    columns = []
+    for i, cells in enumerate(samples):
+        sample = [*cells, *extra.get(i, [])]
+        column = styled(spec, i, sample, i in words, i in fractions)
+        if not _icecore.valued(sample):
+            column["blank"] = True
+        columns.append(column)
+    return columns
+
+
+def styled(
+    spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = False, fractions: bool = False
+) -> dict[str, Any]:
+    """The column of a print format in which the most of ``cells`` can be printed again.
+
+    ``words``: it is text, whatever they look like. ``fractions``: other rows have numbers with fractions,
+    beside which whole ones of more digits than 64 bits hold are quantities too, and no names.
+    """
+    from icecore import _icecore
+
+    field, fixed_width = spec.fields[column], spec.layout == "fixed"
+    separator = "," if fixed_width else spec.separator
+    kind = "text" if words else field.kind
+    if spec.comma and kind == "any":
+        kind = "text" if cell_styles.are_thousands(cells) else "comma"
+    found = _icecore.infer_column(field.name, list(cells), kind, fixed_width, field.stated, ord(separator))
+    result = {"scale": 0, "size": 0, **json.loads(found)}
+    if not fractions or words or not {"words", "unsigned"} & set(result["style"]):
+        return result
+    beside = styled(spec, column, [*cells, b"0.5"])
+    return result if "words" in beside["style"] or not _icecore.valued(list(cells)) else beside
+
+
+def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes) -> list[list[bytes]]:
+    """Rows from all over the block, those with another number of cells left out.
+
+    Raises:
+        Error: ``mismatch`` where most have another number than the label says.
+    """
+    from icecore import _icecore
+
+    rows, others, at = [], Counter[int](), 0
+    for run in range(RUNS):
+        at = max(at, text.find(b"\n", len(text) * run // RUNS - 1) + 1) if run else 0
+        for _ in range(ROWS):
+            if at >= len(text):
+                break
+            cells, end = _icecore.split_row(text, at, ord(spec.separator), len(spec.fields))
+            if end is None and run:
+                break
+            others[len(cells)] += 1
+            if len(cells) == len(spec.fields):
+                rows.append(cells)
+            if end is None:
+                break
+            at = end
+    usual = others.most_common(1)[0][0] if others else 0
+    if spec.label and usual != len(spec.fields):
+        raise errors.make(
+            "mismatch",
+            f"{spec.label} says that records of {table.name} have {len(spec.fields)} fields, "
+            f"in the file they have {usual}",
+            "correct the label",
+        )
+    return rows

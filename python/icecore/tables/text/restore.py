@@ -1,0 +1,258 @@
+"""A packed text table printed again, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from icecore import errors
+from icecore.filesystem.atomic_output import folder, landing, printing
+from icecore.repository import address
+from icecore.repository.nodes import HIDDEN
+from icecore.tables.text import source_names, stored_format
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.repository.repo import Repo
+
+#: what lends its bytes
+Buffer: TypeAlias = "bytes | _icecore.Text"
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """A file that a table was packed from: its name, its first row and the row behind its last."""
+
+    name: str
+    start: int
+    stop: int
+    nbytes: int | None = None
+    sha256: str | None = None
+
+    @property
+    def rows(self) -> slice:
+        """Of the table."""
+        return slice(self.start, self.stop)
+
+
+def sources(repo: Repo, path: str) -> list[TextSource]:
+    """The files that a table was packed from, in order.
+
+    Raises:
+        Error: ``not-found``; ``invalid`` where ``path`` is no table that was packed from files.
+    """
+    return [
+        TextSource(s["name"], s["rows"][0], s["rows"][1], s.get("bytes"), s.get("sha256"))
+        for s in packed(repo, path)["sources"]
+    ]
+
+
+def restore(
+    repo: Repo,
+    path: str,
+    out: str | os.PathLike[str],
+    source: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Write the file that a table was packed from as it was; of several files the one named ``source``, or
+    all of them into the folder ``out``, in folders of their own where base names come twice. ``-`` is stdout.
+
+    Returns:
+        The paths that were written.
+
+    Raises:
+        Error: ``not-found``, ``invalid`` where the table has no print format, several sources have the base
+            name ``source`` or several would go to stdout, ``mismatch`` where what is printed is not what was
+            packed (the file is removed again): columns were written over since.
+    """
+    table = packed(repo, path)
+    names = [str(item["name"]) for item in table["sources"]]
+    chosen = _chosen(path, names, source)
+    place = os.fspath(out)
+    if place == "-" and len(chosen) > 1:
+        message = f"{path} was packed from {len(chosen)} files, and stdout takes one"
+        raise errors.make("invalid", message, f"name one, {names[chosen[0]]} for instance, or a folder")
+    several, below = len(chosen) > 1 or os.path.isdir(place), source_names.places(names)
+    written = []
+    for i in chosen:
+        target = os.path.join(place, below[i]) if several else place
+        with folder(os.path.dirname(target)) if several else nullcontext():
+            _write(repo, path, table, i, target, progress)
+        written.append(target)
+    return written
+
+
+def _chosen(path: str, names: list[str], source: str | None) -> list[int]:
+    """The numbers of the sources of a name, or of the one of that base name."""
+    exact = [i for i, name in enumerate(names) if source in (None, name)]
+    chosen = exact or [i for i, name in enumerate(names) if os.path.basename(name) == source]
+    if not chosen:
+        raise errors.make("not-found", f"{path} has no source {source}", f"it has {', '.join(names[:5])}")
+    if not exact and len(chosen) > 1:
+        several = ", ".join(names[i] for i in chosen[:5])
+        message = f"{len(chosen)} sources of {path} are called {source}"
+        raise errors.make("invalid", message, f"name one: {several}")
+    return chosen
+
+
+def _write(
+    repo: Repo,
+    path: str,
+    table: dict[str, Any],
+    i: int,
+    target: str,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    done = 0
+    with _opened(target) as file:
+        for block in blocks(repo, path, table, i):
+            file.write(block)
+            done += len(block)
+            if progress is not None:
+                progress(done, table["sources"][i]["bytes"])
+
+
+@contextmanager
+def _opened(target: str) -> Iterator[BinaryIO]:
+    if target == "-":
+        with printing():
+            yield sys.stdout.buffer
+        return
+    with landing(target) as part, open(part, "wb") as file:
+        yield file
+
+
+def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buffer]:
+    """The text of one source, block by block; hashed while the next block is printed.
+
+    Raises:
+        Error: ``mismatch`` where columns were written over since; at the end where only length or hash of
+            the text say so.
+    """
+    source = table["sources"][i]
+    digest, size = _Digest(), 0
+    try:
+        for parts in _printed(repo, path, table, source):
+            for text in parts:
+                digest.update(text)
+                size += len(text)
+                yield text
+    finally:
+        sha256 = digest.end()
+    if size != source["bytes"] or sha256 != source["sha256"]:
+        from icecore.tables.text.overwrite_check import written_over
+
+        raise written_over(
+            path,
+            f"{source['name']} printed again has {size} bytes and SHA-256 {sha256[:16]}…, "
+            f"the original had {source['bytes']} and {source['sha256'][:16]}…",
+            "or are damaged, which icecore verify --deep tells",
+        )
+
+
+class _Digest:
+    """SHA-256 on a thread of its own, two parts behind at most."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._parts: queue.Queue[Buffer | None] = queue.Queue(1)
+        self._thread = threading.Thread(target=self._run, name="icecore-hash", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while (part := self._parts.get()) is not None:
+            self._digest.update(part)
+
+    def update(self, part: Buffer) -> None:
+        """Take the next part, which must not change any more."""
+        self._parts.put(part)
+
+    def end(self) -> str:
+        """The digest of all parts, in hexadecimal."""
+        self._parts.put(None)
+        self._thread.join()
+        return self._digest.hexdigest()
+
+
+def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
+    """The escapes of a source, of all its blocks."""
+    return repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
+
+
+def stretches(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """The rows of each stretch of a source, its escapes and its text."""
+    from icecore import _icecore
+
+    source = table["sources"][i]
+    stored, at = escapes(repo, path, source), 0
+    for parts in _printed(repo, path, table, source, stored):
+        rows, used = _icecore.read_escapes(stored, at)
+        yield rows, stored[at : at + used], b"".join(bytes(part) for part in parts)
+        at += used
+
+
+def _printed(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes | None = None
+) -> Iterator[Sequence[Buffer]]:
+    """A source's text by its escapes, which say how its rows are followed by lines that are none."""
+    try:
+        yield from _by_format(repo, path, table, source, stored)
+    except errors.Error:
+        # what is wrong with columns is looked up only here: it needs NumPy, restoring text doesn't
+        from icecore.tables.text.overwrite_check import columns
+
+        columns(repo, path, table, source["rows"][1])
+        raise
+
+
+def _by_format(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes | None
+) -> Iterator[Sequence[Buffer]]:
+    from icecore import _icecore
+
+    fmt = stored_format.formats(table)[source.get("format", 0)]
+    if "binary" in fmt["layout"]:
+        from icecore.tables.text import restore_binary
+        from icecore.tables.text.overwrite_check import columns
+
+        columns(repo, path, table, source["rows"][1])  # records print any numbers
+        kept = escapes(repo, path, source) if stored is None else stored
+        yield from restore_binary.printed(repo, path, table, source, fmt, kept)
+        return
+    natives = [repo._array(f"{path}/{column['name']}")._native for column in stored_format.columns(table)]
+    kept_apart = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
+    printing = _icecore.Restoring(
+        json.dumps(fmt), natives, tuple(source["rows"]), kept_apart, tuple(source["escapes"])
+    )
+    while (parts := printing.next()) is not None:
+        yield parts
+
+
+def packed(repo: Repo, path: str) -> dict[str, Any]:
+    """What is kept of a table that was packed from text.
+
+    Raises:
+        Error: ``not-found``, ``invalid`` for anything else.
+    """
+    path = address.absolute(path)
+    node = repo._nodes.get(path)
+    if node is None:
+        repo[path]  # says which paths are near
+    kept = node.ours.get("table", {}) if node is not None else {}
+    if not isinstance(kept.get("sources"), list):
+        raise errors.make("invalid", f"{path} was not packed from text", "icecore ls shows the tables")
+    if not isinstance(kept.get("text"), dict) or kept["text"].get("version") != 1:
+        raise errors.make(
+            "invalid",
+            f"{path} was packed without its print format",
+            "its values can be read, its text is gone",
+        )
+    return kept

@@ -1,0 +1,72 @@
+"""The arrays of a table while blocks of rows are added: chunks are encoded as soon as they are full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.writing.array_writer import ArrayWriter
+    from icecore.writing.writer import Writer
+
+#: bytes of stored rows that are read at once where the last shard of an array is written again
+_STORED = 1 << 20
+
+
+class Growing:
+    """The ends of a table's arrays, all of one length.
+
+    Shards that they didn't fill are written again, to new objects: earlier versions keep theirs.
+    """
+
+    def __init__(self, writer: Writer, arrays: Sequence[ArrayWriter]) -> None:
+        from icecore import _icecore
+
+        self._arrays = arrays
+        for array in arrays:
+            array._check()  # which may give it other codecs
+        starts = [array.shape[0] // array.unit[0] * array.unit[0] for array in arrays]
+        self._native = _icecore.TableRows(writer._native, [array.path for array in arrays], starts)
+        for i, (array, start) in enumerate(zip(arrays, starts, strict=True)):
+            self._again(writer, i, array, start)
+        self._native.sums()
+
+    def _again(self, writer: Writer, i: int, array: ArrayWriter, start: int) -> None:
+        """Take the stored rows of an array from its last boundary between shards on."""
+        step = max(_STORED // max(array.dtype.itemsize, 1), 1)
+        for first in range(start, array.shape[0], step):
+            rows = slice(first, min(first + step, array.shape[0]))
+            self.elements(i, writer._pending().array(array.path).read((rows,)))
+
+    def append(self, columns: _icecore.Columns | list[np.ndarray]) -> list[int]:
+        """Add a block of rows, as the parser of text gives them, or those of binary records.
+
+        Returns:
+            The numbers of the columns of integers in which one stands for no value.
+
+        Raises:
+            Error: what encoding and storing the blocks before may bring.
+        """
+        if isinstance(columns, list):
+            for i, values in enumerate(columns):
+                self.elements(i, values)
+            return []
+        blank = self._native.append(columns)
+        return [i for i in blank if self._arrays[i].dtype.kind in "iu"]
+
+    def elements(self, i: int, values: Any) -> None:
+        """Add elements of one array."""
+        self._native.append_elements(i, self._arrays[i].path, values)
+
+    def sums(self) -> list[int]:
+        """The CRC-32C of each column's elements, of the rows that were added since this was asked before."""
+        return self._native.sums()
+
+    def finish(self, rows: int) -> None:
+        """Write what still waits: the arrays have so many rows now."""
+        for array in self._arrays:
+            array.reach((rows,))
+        self._native.finish()

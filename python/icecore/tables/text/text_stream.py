@@ -1,0 +1,131 @@
+"""A table's bytes, read and hashed some blocks ahead of whoever takes them."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import IO
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.files.archives import FAULTS
+from icecore.sources.mapping.table_file import TableFile
+from icecore.sources.tables.preamble import COMMENTS
+
+#: bytes of text in a block: what is made of it is gone again before the nearer caches and the allocator's
+#: own memory are full
+BLOCK = 4 << 20
+#: the longest beginning of a row that is moved from the end of a block to the front of the next one
+_FRONT = 1 << 16
+
+
+class TextStream:
+    """Iterates over a file's blocks (u1), which end behind a line end where one is near; ``size`` and
+    ``sha256`` are those of all its bytes once it is exhausted.
+
+    Args:
+        place: for messages.
+        open: opens the file.
+        hashed: whether to compute ``sha256``.
+        block: bytes of a block.
+    """
+
+    def __init__(
+        self, place: str, open: Callable[[], IO[bytes]], hashed: bool = True, block: int = BLOCK
+    ) -> None:
+        self._place, self._open, self._block = place, open, block
+        self._digest = hashlib.sha256() if hashed else None
+        self._queue: queue.Queue[np.ndarray | BaseException | None] = queue.Queue(2)
+        self._stop = threading.Event()
+        self.size = 0
+
+    @property
+    def sha256(self) -> str:
+        """Of what was read."""
+        return self._digest.hexdigest() if self._digest is not None else ""
+
+    def __iter__(self) -> Generator[np.ndarray]:
+        thread = threading.Thread(target=self._run, name="icecore-table", daemon=True)
+        thread.start()
+        ended = False
+        try:
+            while not ended:
+                item = self._queue.get()
+                ended = not isinstance(item, np.ndarray)  # the last that comes
+                if isinstance(item, BaseException):
+                    raise item
+                if item is not None:
+                    yield item
+        finally:
+            self._stop.set()
+            while not ended:
+                ended = not isinstance(self._queue.get(), np.ndarray)
+            thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._open() as file:
+                begun = np.empty(0, "u1")
+                while not self._stop.is_set():
+                    text, new = self._read(file, begun)
+                    if self._digest is not None:
+                        self._digest.update(new)
+                    self.size += len(new)
+                    last = len(new) < self._block
+                    end = len(text) if last else _line_end(text)
+                    begun = text[end:].copy()
+                    if end:
+                        self._queue.put(text[:end])
+                    if last:
+                        break
+            self._queue.put(None)
+        except FAULTS as error:
+            if isinstance(error, errors.Error):
+                self._queue.put(error)
+            else:
+                hint = "test the archive, or fetch the file again"
+                self._queue.put(
+                    errors.make("corrupt", f"{self._place}: {error or type(error).__name__}", hint)
+                )
+        except BaseException as error:
+            self._queue.put(error)
+
+    def _read(self, file: IO[bytes], begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The next bytes behind those of a row that was ``begun``, all of them together and the new ones."""
+        from icecore import _icecore
+
+        # Blocks that nobody holds any more leave their memory to later ones.
+        room = _icecore.empty_array((_FRONT + self._block,), np.dtype("u1"))
+        start = _FRONT - len(begun)
+        room[start:_FRONT] = begun
+        place, filled = memoryview(room[_FRONT:]), 0
+        while filled < self._block and (count := file.readinto(place[filled:])):  # type: ignore[attr-defined]
+            filled += count
+        return room[start : _FRONT + filled], room[_FRONT : _FRONT + filled]
+
+
+def _line_end(text: np.ndarray) -> int:
+    """Where the last line ends, or all bytes where that is not near."""
+    near = text[-_FRONT:].tobytes()
+    return len(text) - len(near) + near.rfind(b"\n") + 1 if b"\n" in near else len(text)
+
+
+def beginning(file: TableFile) -> np.ndarray:
+    """The first rows of a file."""
+    assert file.spec is not None
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        text = next(blocks, np.empty(0, "u1"))
+        while len(text) <= file.spec.offset and (more := next(blocks, None)) is not None:
+            text = np.concatenate((text, more))
+        return text[file.spec.offset :]
+
+
+def has_comments(file: TableFile) -> bool:
+    """Whether lines near the beginning of a file are comments."""
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        lines = next(blocks, np.empty(0, "u1")).tobytes().split(b"\n")
+    return any(line.startswith(COMMENTS) for line in lines)

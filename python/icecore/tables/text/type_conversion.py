@@ -1,0 +1,83 @@
+"""Stored values of a column as an array of a wider type holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore.sources.tables.encoding import decoded, foreign
+from icecore.tables.text.column_types import dtype
+
+Column = dict[str, Any]
+#: whole numbers below it are exact as doubles
+_EXACT = 2.0**53
+#: of whole numbers that int64 does not hold
+_UNSIGNED = np.dtype("u8")
+
+
+def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | None:
+    """The values in the type of ``new``; what stands for none of them stays that.
+
+    None where one of them is beyond the new type or, with ``printed``, would not be printed again from it.
+    """
+    kind = dtype(new)
+    empty = missing(values)
+    if empty.all():
+        return np.full(values.shape, blank(kind), kind)
+    if values.dtype.kind in "iu" and kind.kind == "f":
+        result = values.astype(kind)
+        result[empty] = np.nan
+    elif values.dtype.kind in "mM":
+        try:
+            result = values.astype(kind)
+        except OverflowError:  # which some versions of NumPy let pass
+            return None
+        if (result.astype(values.dtype)[~empty] != values[~empty]).any():
+            return None
+    elif values.dtype.kind == "S" and kind.kind == "O":
+        texts = values.tolist()
+        if printed and any(foreign(text) for text in texts):
+            return None  # what a string of other characters was printed as
+        result = np.array([decoded(text) for text in texts], "O")
+    else:
+        if kind == _UNSIGNED and (values[~empty] < 0).any():
+            return None
+        result = values.astype(kind)
+        if kind.kind in "iu":
+            result[empty] = blank(kind)
+    if kind.kind == "f":
+        places = _places(new, values.dtype.kind, printed)
+        if places is not None and (np.abs(result[~empty]) * 10.0**places >= _EXACT).any():
+            return None
+    return result
+
+
+def _places(new: Column, kind: str, printed: bool) -> int | None:
+    """The decimals with which all numbers must be exact; None where they need not."""
+    if "number" in new["style"]:
+        return int(new["scale"])
+    return 1 if kind in "iu" and printed else None
+
+
+def missing(values: np.ndarray) -> np.ndarray:
+    """Which of them stand for none."""
+    kind = values.dtype.kind
+    if kind in "i" or values.dtype == _UNSIGNED:
+        return np.asarray(values == blank(values.dtype))
+    if kind == "f":
+        return np.isnan(values)
+    if kind in "mM":
+        return np.isnat(values)
+    return np.asarray(values == blank(values.dtype)) if kind in "SO" else np.zeros(values.shape, "?")
+
+
+def blank(kind: np.dtype[Any]) -> Any:
+    """What stands for a cell without a value."""
+    if kind.kind == "i":
+        return np.iinfo(kind).min
+    if kind == _UNSIGNED:
+        return _UNSIGNED.type(2**64 - 2)
+    if kind.kind in "mM":
+        return np.array("NaT", kind)[()]
+    return {"f": np.nan, "S": b"", "O": ""}.get(kind.kind, 0)

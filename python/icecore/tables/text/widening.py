@@ -1,0 +1,229 @@
+"""The rows that a table has already, for those of its columns whose arrays must hold more from now on.
+
+Numbers, texts and times are taken from the old arrays. Where the new ones hold what those don't say (text
+that was a number, numbers that a double mixes up), the text of each source is printed and parsed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
+from icecore.tables.text import array_kinds, column_codecs, column_types, print_format, restore, stored_format
+from icecore.tables.text.overwrite_check import columns, written_over
+from icecore.tables.text.type_conversion import blank, converted
+
+if TYPE_CHECKING:
+    from icecore.repository.repo import Repo
+
+Column = dict[str, Any]
+#: bytes of a column's rows that are converted at once
+_WINDOW = 16 << 20
+
+
+class Beyond(Exception):
+    """A stored value does not fit: the column (by its number) must hold ``wider``, text where that is None.
+
+    Where it is ``wider`` already the value fits, but does not say how it was printed.
+    """
+
+    def __init__(self, column: int, wider: Column | None) -> None:
+        super().__init__(column)
+        self.column, self.wider = column, wider
+
+
+class Lost(Exception):
+    """Cells of a source that the new array can't hold."""
+
+    def __init__(self, place: str, spec: TableSpec, cells: list[tuple[int, int, int, bytes]]) -> None:
+        super().__init__(place)
+        self.place, self.spec, self.cells = place, spec, cells
+
+
+@dataclass
+class Rows:
+    """Some rows of a source: by number the values of columns, and their escapes."""
+
+    source: int
+    values: dict[int, np.ndarray]
+    escapes: bytes
+
+
+class Stored:
+    """A table as it is in the version that is extended."""
+
+    def __init__(self, repo: Repo, path: str, kept: dict[str, Any]) -> None:
+        """
+        Raises:
+            Error: ``mismatch`` where the columns are no longer those of a table.
+        """
+        self.repo, self.path, self.kept = repo, path, kept
+        self.columns = stored_format.columns(kept)
+        self.names: list[str] = kept["columns"]
+        self.sources: list[dict[str, Any]] = kept.get("sources", [])
+        packed = max((int(source["rows"][1]) for source in self.sources), default=0)
+        lengths = {array.path: array.shape[0] for array in columns(repo, path, kept, packed)}
+        first, self.rows = next(iter(lengths.items()))
+        other = next((array for array, rows in lengths.items() if rows != self.rows), None)
+        if other is not None:
+            raise written_over(path, f"{first} has {self.rows:,} rows, {other} {lengths[other]:,}")
+        self._formats = stored_format.formats(kept)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the text of every source can be printed again."""
+        return "text" in self.kept and all("sha256" in source for source in self.sources)
+
+    @property
+    def short(self) -> list[int]:
+        """The numbers of the columns that were packed as one chunk each, which is none to grow by."""
+        nodes = (self.repo._nodes[f"{self.path}/{name}"] for name in self.names)
+        return [i for i, node in enumerate(nodes) if node.grid[1] is None]
+
+    @property
+    def attributes(self) -> dict[str, Mapping[str, Any]]:
+        """Those of each column."""
+        return {name: self.repo._array(f"{self.path}/{name}").attrs for name in self.names}
+
+    def changed(self, columns: list[Column]) -> list[int]:
+        """The numbers of those that need another array."""
+        both = zip(self.columns, columns, strict=True)
+        return [i for i, (old, new) in enumerate(both) if not array_kinds.same_array(old, new)]
+
+    def by_text(self, columns: list[Column], changed: list[int]) -> bool:
+        """Whether the text must be parsed again for the new columns."""
+        return self.has_text and not all(array_kinds.by_value(self.columns[i], columns[i]) for i in changed)
+
+    def formats(self, columns: list[Column], changed: list[int]) -> list[dict[str, Any]]:
+        """The print formats, with values of these columns."""
+        return [self.refitted(fmt, columns, changed) for fmt in self._formats]
+
+    def format(self, source: int) -> dict[str, Any]:
+        """The print format of a source."""
+        return self._formats[self.sources[source].get("format", 0)]
+
+    def refitted(self, fmt: dict[str, Any], columns: list[Column], changed: list[int]) -> dict[str, Any]:
+        """A print format, with values of these columns."""
+        fitted = list(fmt["columns"])
+        for i in changed:
+            is_blank = "blank" in self.columns[i] and not array_kinds.by_value(self.columns[i], columns[i])
+            fitted[i] = array_kinds.fitted(
+                columns[i], {**fitted[i], "blank": True} if is_blank else fitted[i]
+            )
+            fitted[i].pop("blank", None)
+        return {**fmt, "columns": fitted}
+
+    def values(self, column: int, new: Column) -> Iterator[np.ndarray]:
+        """All rows of a column, in parts, as ``new`` holds them.
+
+        Raises:
+            Beyond: where a value doesn't fit.
+        """
+        array = self.repo._array(f"{self.path}/{self.names[column]}")
+        width = max(column_types.dtype(new).itemsize, array.dtype.itemsize)
+        chunk, _ = column_codecs.lengths(width)
+        step = max(_WINDOW // (width * chunk), 1) * chunk
+        for start in range(0, self.rows, step):
+            yield self._converted(column, array[start : min(start + step, self.rows)], new)
+
+    def _converted(self, i: int, old: np.ndarray, new: Column) -> np.ndarray:
+        if not array_kinds.by_value(self.columns[i], new):  # there never was a value
+            kind = column_types.dtype(new)
+            return np.full(old.shape, blank(kind), kind)
+        made = converted(old, new, self.has_text)
+        if made is None:
+            same = "real" in new["style"] or "words" in new["style"]
+            raise Beyond(
+                i, {**new, **array_kinds.REAL} if "number" in new["style"] else new if same else None
+            )
+        return made
+
+    def texts(self, columns: list[Column], changed: list[int], fresh: list[int]) -> Texts:
+        """All rows of the ``fresh`` columns, of which some changed, out of the text that they print."""
+        return Texts(self, columns, changed, fresh)
+
+
+class Texts:
+    """The sources of a table, printed and parsed again.
+
+    Attributes:
+        columns: by number those that change, widened as the sources' own cells ask for.
+        formats: of each source.
+    """
+
+    def __init__(self, stored: Stored, columns: list[Column], changed: list[int], fresh: list[int]) -> None:
+        self._stored, self._changed, self._fresh = stored, changed, fresh
+        own = [self._own(i, stored.format(i), columns) for i in range(len(stored.sources))]
+        widened = {i: columns[i] for i in changed}
+        for fmt in own:
+            for i in changed:
+                merged = array_kinds.merge(widened[i], fmt["columns"][i])
+                if merged is not None and not array_kinds.same_array(widened[i], merged):
+                    widened[i] = merged
+        self.columns = [widened.get(i, column) for i, column in enumerate(columns)]
+        self.formats = [stored.refitted(fmt, self.columns, changed) for fmt in own]
+
+    def rows(self) -> Iterator[Rows]:
+        """All of them, source by source.
+
+        Raises:
+            Lost: where an array can't hold all cells.
+        """
+        for i, source in enumerate(self._stored.sources):
+            native = print_format.native(self.formats[i])
+            for count, escapes, text in self._stretches(i):
+                if not count:
+                    yield Rows(i, {}, escapes)
+                    continue
+                parsed = native.parse(np.frombuffer(text, "u1"), True, True)
+                if parsed["lost"]:
+                    raise Lost(source["name"], _spec(self.formats[i]), parsed["lost"])
+                if (parsed["rows"], parsed["used"]) != (count, len(text)):
+                    raise errors.make(
+                        "internal",
+                        f"{source['name']} of {self._stored.path} does not come back as the rows that it was",
+                        "please report it; pack all files in one go",
+                    )
+                values = {n: column_types.values(parsed["columns"][n], self.columns[n]) for n in self._fresh}
+                yield Rows(i, values, parsed["escapes"])
+
+    def _stretches(self, i: int) -> Iterator[tuple[int, bytes, bytes]]:
+        return restore.stretches(self._stored.repo, self._stored.path, self._stored.kept, i)
+
+    def _own(self, i: int, fmt: dict[str, Any], columns: list[Column]) -> dict[str, Any]:
+        """A source's print format; what becomes text is looked at for how its cells are written."""
+        stored = self._stored
+        words = {n for n in self._changed if "words" in columns[n]["style"]} - {
+            n for n, column in enumerate(fmt["columns"]) if "words" in column["style"]
+        }
+        text = next((text for rows, _, text in self._stretches(i) if rows), b"") if words else b""
+        if not text:
+            return fmt
+        file = TableFile(stored.sources[i]["name"], stored.path, _never, _spec(fmt))
+        seen, _ = print_format.infer(file, text, "data", {}, words)
+        both = enumerate(zip(fmt["columns"], seen["columns"], strict=True))
+        return {**fmt, "columns": [new if n in words else old for n, (old, new) in both]}
+
+
+def _spec(fmt: dict[str, Any]) -> TableSpec:
+    """What a print format says of its rows."""
+    names = [column["name"] for column in fmt["columns"]]
+    if "fixed" in fmt["layout"]:
+        how = fmt["layout"]["fixed"]
+        fields = tuple(Field(name, *cell) for name, cell in zip(names, how["cells"], strict=False))
+        row, trimmed = how["template"], how.get("trimmed", False)
+        crlf = row.endswith("\r\n")
+        return TableSpec("", "", "fixed", fields, row_bytes=len(row), trimmed=trimmed, crlf=crlf)
+    if "binary" in fmt["layout"]:
+        return TableSpec("", "", "binary", tuple(map(Field, names)))
+    separator = fmt["layout"]["delimited"]["separator"]
+    return TableSpec("", "", "delimited", tuple(map(Field, names)), separator=separator)
+
+
+def _never() -> Any:
+    raise AssertionError

@@ -1,0 +1,1 @@
+"""Writers: groups, arrays, regions and appended rows in one atomic commit."""

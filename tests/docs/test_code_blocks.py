@@ -1,0 +1,81 @@
+"""Every code block of README, tutorials and how-to pages runs as printed, page by page."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import doc_pages
+import icecore
+import pytest
+
+#: blocks that need a network, credentials or a reader's own files; this number may only go down
+MOST_SKIPPED = 9
+#: what the examples use beside the base install
+_NEEDED = (
+    "xarray",
+    "zarr",
+    "dask",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "duckdb",
+    "matplotlib",
+    "shapely",
+    "h5netcdf",
+)
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """An empty current directory, and `icecore` and `python` of this environment as commands."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name, words in (("icecore", "-m icecore"), ("python", "")):
+        command = commands / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        command.chmod(0o755)
+    place = tmp_path / "reader"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    package = str(Path(icecore.__file__).parents[1])
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
+
+
+@pytest.mark.parametrize("page", doc_pages.pages(), ids=lambda page: page.stem)
+def test_code_blocks_run(page: Path, environment: dict[str, str]) -> None:
+    for package in _NEEDED:
+        pytest.importorskip(package)
+    doc_pages.run(page, environment)
+
+
+def test_few_blocks_are_skipped() -> None:
+    skipped = [
+        (page.name, block.line, block.skipped)
+        for page in doc_pages.pages()
+        for block in doc_pages.blocks(page)
+        if block.skipped
+    ]
+    run = sum(block.skipped is None for page in doc_pages.pages() for block in doc_pages.blocks(page))
+    print(f"{run} code blocks run, {len(skipped)} skipped: {skipped}")
+    assert len(skipped) <= MOST_SKIPPED
+    assert run >= 40
+
+
+@pytest.mark.parametrize(
+    "program", sorted((doc_pages.ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
+)
+def test_examples_run(program: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_charts_are_those_of_the_results() -> None:
+    check = [sys.executable, doc_pages.ROOT / "tools" / "docs" / "charts.py", "--check"]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
