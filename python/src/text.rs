@@ -72,6 +72,7 @@ impl TextFormat {
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;
         result.set_item("lost", misfits(py, &parsed.lost)?)?;
         result.set_item("junk", misfits(py, &parsed.junk)?)?;
+        result.set_item("words", parsed.junk.iter().map(|misfits| misfits.words).collect::<Vec<_>>())?;
         result.set_item("columns", Py::new(py, Columns::new(parsed.columns, behind))?)?;
         Ok(result)
     }
@@ -135,13 +136,22 @@ fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>
     PyList::new(py, found.map(|(i, m)| (i, m.count, m.row, PyBytes::new(py, &m.longest))))
 }
 
-/// (rows, the first of them, its bytes) where rows have bytes that belong to no column and are no spaces; else None.
+/// (rows, the first of them, its bytes) where rows have bytes that belong to no column and differ from the template's; else
+/// None. Spaces that differ from spaces say nothing.
 fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(usize, u32, Bound<'py, PyBytes>)> {
-    let Layout::Fixed { cells, .. } = &format.layout else { return None };
+    let Layout::Fixed { cells, template, .. } = &format.layout else { return None };
     let free = format.columns.len()..cells.len();
     let bytes = |text: u32| escapes.texts.get(text as usize).map_or(&[][..], Vec::as_slice);
-    let inked = |text: u32| bytes(text).iter().any(|b| !b.is_ascii_whitespace());
-    let mut found = escapes.cells.iter().filter(|cell| free.contains(&usize::from(cell.1)) && inked(cell.2));
+    let inked = |text: &[u8]| text.iter().any(|b| !b.is_ascii_whitespace());
+    let usual = |cell: usize| {
+        let (start, length) = cells.get(cell).copied().unwrap_or_default();
+        template.get(start as usize..(start + length) as usize).unwrap_or_default()
+    };
+    let differs = |cell: usize, text: u32| inked(bytes(text)) || inked(usual(cell));
+    let mut found = escapes.cells.iter().filter(|cell| {
+        let place = usize::from(cell.1);
+        free.contains(&place) && differs(place, cell.2)
+    });
     let (first, _, text) = found.next()?;
     let mut rows: Vec<u32> = found.map(|cell| cell.0).filter(|row| row != first).collect();
     rows.dedup();

@@ -398,19 +398,21 @@ def test_a_field_that_ends_in_the_next_one_gives_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "row",
+    ("row", "varying"),
     [
-        lambda i: b'%4d,%6.2f,"x%02d"\r\n' % (i, i / 4, i),
-        lambda i: b"%4d%c%6.2f    ;\r\n" % (i, 32 + i % 2, i / 4),
+        (lambda i: b'%4d,%6.2f,"x%02d"\r\n' % (i, i / 4, i), 39),
+        (lambda i: b"%4d%c%6.2f    ;\r\n" % (i, 32 + i % 2, i / 4), 20),
     ],
     ids=["behind", "between"],
 )
-def test_bytes_of_no_field_that_vary(tmp_path: Path, row: Any) -> None:
+def test_bytes_of_no_field_that_vary(tmp_path: Path, row: Any, varying: int) -> None:
     columns = column("A", "ASCII_INTEGER", 1, 4) + column("X", "ASCII_REAL", 6, 6)
     table, report = fixed(tmp_path, [row(i) for i in range(40)], columns)
     assert table["A"][...].tolist() == list(range(40))
     assert table["X"][...].tolist() == [i / 4 for i in range(40)]
-    assert not report.notes
+    assert [note.message.partition(",")[0] for note in report.notes] == [
+        f"bytes in no column vary in {varying} rows"
+    ]
 
 
 def test_prefixes_that_vary(tmp_path: Path) -> None:
@@ -425,7 +427,9 @@ def test_prefixes_that_vary(tmp_path: Path) -> None:
     repo, report, again = round_trip(tmp_path / "t.lbl", tmp_path)
     assert again == text
     assert repo.table("/t")["A"][...].tolist() == list(range(40))
-    assert not report.notes
+    assert [note.message for note in report.notes] == [
+        "bytes in no column vary in 39 rows, from row 0 on: '000'"
+    ]
 
 
 def test_binary_fields_inside_of_others(tmp_path: Path) -> None:

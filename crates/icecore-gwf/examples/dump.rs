@@ -1,4 +1,5 @@
 //! Lists a frame file and writes each channel's elements to a directory, for comparison with other readers.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -67,7 +67,7 @@ fn any_array_is_plain_zarr() {
     assert_eq!(corner.body, bytes_of(wanted));
     let range = server.ask("GET", "/zarr/moon/grid/c/0/0", &[("range", "bytes=4-11")], b"");
     assert_eq!((range.status, range.body), (206, bytes_of(1..3)));
-    assert_eq!(range.head.lines().any(|line| line == "content-range: bytes 4-11/1024"), true);
+    assert!(range.head.lines().any(|line| line == "content-range: bytes 4-11/1024"));
     assert_eq!(server.ask("HEAD", "/zarr/moon/grid/c/0/0", &[], b"").header("content-length"), Some("1024"));
     assert_eq!(server.get("/zarr/moon/none/zarr.json").status, 404);
 }

@@ -39,7 +39,7 @@ pub fn parse_apart(format: &Format, text: &[u8], last: bool, checked: bool) -> R
 
 fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
     match trimmed::plain(format) {
-        Some(plain) => trimmed::parse(&plain, text, last, checked),
+        Some(plain) => trimmed::parse(&plain, text, last, checked, parse_full),
         None => parse_full(format, text, last, checked),
     }
 }

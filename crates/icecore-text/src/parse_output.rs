@@ -2,6 +2,7 @@
 
 use crate::escapes::Escapes;
 use crate::format::Format;
+use crate::infer::valueless;
 use crate::values::Values;
 
 /// A block of text as columns.
@@ -30,6 +31,8 @@ impl Parsed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Misfits {
     pub count: u64,
+    /// How many of them don't say that they have no value (NA, NaN, null).
+    pub words: u64,
     /// The row of the first.
     pub row: u32,
     /// The longest.
@@ -42,6 +45,7 @@ impl Misfits {
             self.row = row;
         }
         self.count += 1;
+        self.words += u64::from(!valueless(cell));
         if cell.len() > self.longest.len() {
             self.longest = cell.to_vec();
         }
@@ -52,6 +56,7 @@ impl Misfits {
             self.row = other.row + rows;
         }
         self.count += other.count;
+        self.words += other.words;
         if other.longest.len() > self.longest.len() {
             self.longest = other.longest;
         }

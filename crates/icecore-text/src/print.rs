@@ -29,7 +29,7 @@ const MANY: usize = 512;
 /// `Corrupt` where columns, escapes and format don't belong together.
 pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
     match trimmed::plain(format) {
-        Some(plain) => trimmed::print(&plain, columns, escapes),
+        Some(plain) => trimmed::print(&plain, columns, escapes, print_full),
         None => print_full(format, columns, escapes),
     }
 }

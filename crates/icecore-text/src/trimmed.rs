@@ -9,10 +9,13 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::escapes::Escapes;
 use crate::format::{Format, Layout};
-use crate::parse::parse_full;
 use crate::parse_output::Parsed;
-use crate::print::print_full;
 use crate::values::{Values, View};
+
+/// How rows that have all their bytes are parsed.
+type Parse = fn(&Format, &[u8], bool, bool) -> Result<(Parsed, Vec<Vec<Values>>)>;
+/// How such rows are printed.
+type Print = fn(&Format, &[View<'_>], &Escapes) -> Result<Vec<Vec<u8>>>;
 
 /// A line without a line feed that is longer than this is no row.
 const LONGEST: usize = 1 << 20;
@@ -90,7 +93,13 @@ pub fn pad_rows(template: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// Parses rows that may lack spaces at their ends. `format`: that of the padded ones.
-pub(crate) fn parse(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
+pub(crate) fn parse(
+    format: &Format,
+    text: &[u8],
+    last: bool,
+    checked: bool,
+    parse_full: Parse,
+) -> Result<(Parsed, Vec<Vec<Values>>)> {
     let Layout::Fixed { template, cells, .. } = &format.layout else { return parse_full(format, text, last, checked) };
     let padded = Padded::of(template, text, last);
     let (mut parsed, behind) = parse_full(format, &padded.text, last, checked)?;
@@ -124,7 +133,12 @@ pub(crate) fn parse(format: &Format, text: &[u8], last: bool, checked: bool) -> 
 }
 
 /// Prints rows without the spaces at their ends. `format`: that of the padded ones.
-pub(crate) fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn print(
+    format: &Format,
+    columns: &[View<'_>],
+    escapes: &Escapes,
+    print_full: Print,
+) -> Result<Vec<Vec<u8>>> {
     let Layout::Fixed { template, cells, .. } = &format.layout else { return print_full(format, columns, escapes) };
     let (ends, inner): (Vec<_>, Vec<_>) = escapes.cells.iter().partition(|cell| usize::from(cell.1) == cells.len());
     let full = Escapes { cells: inner, lines: Vec::new(), ..escapes.clone() };

@@ -54,8 +54,13 @@ pub(super) fn open(bytes: &[u8], kind: u64) -> Result<Cursor<'_>> {
 }
 
 /// A copy whose length and checksum are right, whatever its payload holds: fuzzing would not get beyond them.
-pub(super) fn sealed(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn sealed(bytes: &[u8], header: Option<(usize, u64)>) -> Vec<u8> {
     let mut out = bytes.to_vec();
+    if let Some((at, sum)) = header
+        && let Some(place) = out.get_mut(at..at + 8)
+    {
+        place.copy_from_slice(&sum.to_le_bytes());
+    }
     let len = (out.len() + 8) as u64;
     if let Some((head, _)) = out.split_first_chunk_mut::<8>() {
         let kind = u64::from_le_bytes(*head) & 0xffff;

@@ -140,11 +140,14 @@ impl NTuple {
 
 /// Reads a header, a footer and a page list whose checksums are made right first.
 pub(crate) fn read_envelopes(parts: [&[u8]; 3]) -> Result<()> {
-    let [header, footer, list] = parts.map(envelope::sealed);
+    let header = envelope::sealed(parts[0], None);
     let mut schema = schema::Schema::default();
     let names = read_header(&header, &mut schema)?;
     let sum = envelope::checksum(&header)?;
-    let groups = read_footer(&footer, envelope::checksum(&footer).map(|_| sum)?, &mut schema);
+    // Behind the envelope's head, and in a footer behind its flags, stands the header's checksum.
+    let footer = envelope::sealed(parts[1], Some((16, sum)));
+    let list = envelope::sealed(parts[2], Some((8, sum)));
+    let groups = read_footer(&footer, sum, &mut schema);
     let schema = schema.finish()?;
     let (name, description, writer) = names;
     let mut out = NTuple {

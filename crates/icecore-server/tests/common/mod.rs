@@ -1,5 +1,5 @@
 //! Repositories made by the tests, a server on a free port of this machine, and a client of a few lines.
-#![allow(clippy::unwrap_used, dead_code)] // the helpers of test files
+#![allow(clippy::unwrap_used, clippy::panic, dead_code)] // the helpers of test files
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -67,7 +67,16 @@ def by_spaces(
     inked = {at for start, end in _cells(rows) for at in range(start, end)}
     between = tuple(at for at in range(length) if at not in inked)
     return TableSpec(
-        "", "", "fixed", fields, offset, notes=notes, cut="spaces", width=length, between=between
+        "",
+        "",
+        "fixed",
+        fields,
+        offset,
+        notes=notes,
+        cut="spaces",
+        width=length,
+        between=between,
+        trimmed=padded and len(set(map(len, body))) > 1,
     )
 
 
@@ -105,7 +114,7 @@ def _named(
     sure: bool = False,
     loose: bool = False,
 ) -> tuple[list[str] | None, list[Span]]:
-    """The names that a line has for columns, and those columns: some may be blank in all of the first rows."""
+    """The names that a line has for columns, and those columns: some may be blank in all first rows."""
     names = _names(line, rows, cells, header, sure, loose)
     if names is None:
         wider = _cells([*rows, line[: len(rows[0])].ljust(len(rows[0]))])

@@ -18,6 +18,10 @@ def told(state: FileState) -> Iterator[tuple[str, str]]:
         yield name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
     if state.foreign:
         yield name, f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"
+    if state.outside is not None:
+        count, row, cell = state.outside
+        shown = decoded(cell).strip()[:_SHOWN]
+        yield name, f"bytes in no column vary in {plural(count, 'row')}, from row {row} on: {shown!r}"
     for column, (count, cell) in [*state.junk.items(), *state.lost.items()]:
         title, shown = state.columns[column]["name"], decoded(cell).strip()[:_SHOWN]
         yield name, f"{plural(count, 'cell')} of column {title} kept as text, no values: {shown!r}"

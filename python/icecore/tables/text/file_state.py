@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from icecore.tables.text.text_stream import BLOCK
 
 #: bytes of columns that a block of text may become at once
 _MOST = 1 << 26
+#: of so many rows one may have a word where a column holds numbers or times
+_WORDS = 5
 
 
 class FileState:
@@ -32,6 +35,10 @@ class FileState:
         self.most = BLOCK
         self.escaped = self.lines = self.odd = 0
         self.shown = ""
+        #: column → how many of its cells are words where it holds numbers or times
+        self.words: Counter[int] = Counter()
+        #: rows with bytes in no column, the first of them, and those bytes
+        self.outside: tuple[int, int, bytes] | None = None
         self._counted: Counted | None = None
         self._behind = b""
         #: column → how many cells, and the first of them
@@ -95,6 +102,22 @@ class FileState:
             self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
         for column, count, _, cell in parsed["junk"]:
             more(self.junk, column, count, cell)
+        self.words.update(dict(enumerate(parsed.get("words", ()))))
+        if (found := parsed.get("outside")) is not None:
+            count, row, cell = found
+            before, first, shown = self.outside or (0, start + row, cell)
+            self.outside = before + count, first, shown
+
+    def of_words(self) -> list[int]:
+        """The columns of numbers and times of which too many cells of the whole file are words."""
+        if self.spec is None or self.spec.label:
+            return []
+        rows = self.source["rows"][1] - self.source["rows"][0]
+        return [
+            column
+            for column, count in self.words.items()
+            if self.spec.fields[column].kind == "any" and count * _WORDS > rows
+        ]
 
 
 def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: bytes) -> None:

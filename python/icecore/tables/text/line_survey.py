@@ -159,7 +159,11 @@ def _of_lengths(spec: TableSpec, shape: Shape, crlf: bool) -> TableSpec:
     usual, most = lengths.most_common(1)[0] if lengths else (spec.width, 0)
     others = lengths.total() - most
     end = max(field.start + field.length for field in spec.fields)
-    trimmed = usual < end or others >= max(2, lengths.total() // _SHORT) or (spec.cut == "stated" and others)
+    trimmed = (
+        usual < end
+        or others >= max(2, lengths.total() // _SHORT)
+        or ((spec.cut == "stated" or spec.trimmed) and others)
+    )
     width = max(*lengths, end) if trimmed else usual
     if spec.cut == "stated" and spec.last_open:
         last = spec.fields[-1]

@@ -213,6 +213,12 @@ class _TablePack:
         if state.spec is not None:
             check_length(state.spec, file.place, stream.size)
         source["rows"][1], source["escapes"][1] = self._rows, self._at
+        if words := state.of_words():
+            for column in words:
+                self._columns.become(column, None, file.place)
+            raise _Again
+        if state.outside is not None:
+            source["outside"] = state.outside[0]
         if self._growing is not None:
             self._proofs[-1].columns = self._growing.sums()
         source.update({"bytes": stream.size, "sha256": stream.sha256} if self._options.keep else {})
