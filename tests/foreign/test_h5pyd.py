@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 h5pyd = pytest.importorskip("h5pyd")
+pytestmark = pytest.mark.integration
 
 NUMBERS = "i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16 >i2 >i4 >u8 >f4 >f8".split()
 RECORD = np.dtype(
