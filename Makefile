@@ -10,10 +10,10 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python lint bench fuzz docs docs-rust build clean
+.PHONY: help demo test test-rust test-python test-integration integration-deps coverage lint bench fuzz docs docs-rust build wheel clean
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 20
 
 demo: build  ## build everything and run the main job on sample data that it makes itself
 	$(BIN)/icecore demo
@@ -25,12 +25,13 @@ build: $(VENV)/.built  ## the Python environment with icecore in it
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "icecore needs Python >= 3.11: make PYTHON=/path/to/python3.12"; exit 2; }
 	@command -v cargo >/dev/null || { echo "icecore needs Rust >= 1.95 (cargo was not found)"; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check uv 'maturin>=1.9,<2'
+	@echo "creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv 'maturin>=1.9,<2'
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.python pyproject.toml $(SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --uv --release --extras all,test -q
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/python tools/build.py --uv --release --extras all,test
 	@touch $@
 
 test-rust: $(VENV)/.python  ## the engine's tests
@@ -39,7 +40,30 @@ test-rust: $(VENV)/.python  ## the engine's tests
 
 # A file's tests stay together: they share what they set up.
 test-python: build  ## the package's tests
-	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile
+	$(BIN)/python -m pytest -m "not integration" -n logical --maxprocesses 8 --dist loadfile
+
+integration-deps: build  ## install servers and peers for test-integration into .integration/; each may be missing
+	$(BIN)/python tools/integration_deps.py $(TOOLS)
+
+# Servers listen on 127.0.0.1; a tool that is missing is a skipped test, listed at the end.
+test-integration: build  ## tests that need servers or peers (see integration-deps)
+	$(BIN)/python -m pytest -m integration
+
+coverage: build  ## line coverage of Python in coverage/python, and of Rust where cargo-llvm-cov is installed
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group coverage
+	$(BIN)/python -m pytest -m "not integration" -n logical --maxprocesses 8 --dist loadfile --cov=icecore --cov-report=html:coverage/python --cov-report=term:skip-covered
+	@if cargo llvm-cov --version >/dev/null 2>&1; then \
+		cargo llvm-cov --release --workspace --exclude icecore-python --html --output-dir coverage/rust; \
+	else echo "Rust coverage skipped: cargo install cargo-llvm-cov"; fi
+
+# zig links against an old glibc, so that the wheel runs on every Linux since 2014; macOS needs no such thing.
+WHEEL_FLAGS := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux2014)
+
+wheel: $(VENV)/.python  ## a wheel for every Python ≥ 3.11 in dist/, run in clean environments without Rust
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group wheel
+	rm -rf dist
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile dist --out dist $(WHEEL_FLAGS)
+	tools/check_wheel.sh dist/icecore-*.whl $(CURDIR)/$(BIN)/python
 
 lint: build  ## formatters, linters, types, module cycles
 	cargo fmt --all --check
@@ -50,6 +74,7 @@ lint: build  ## formatters, linters, types, module cycles
 	$(BIN)/python tools/cycles.py
 	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/docs/charts.py --check
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else echo "cargo-deny is not installed: licences and advisories are not checked"; fi
 
 bench: build  ## every measured claim beside its peers, as a table in bench/RESULTS.md
 	$(BIN)/python bench/run.py all

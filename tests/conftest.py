@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -43,9 +44,26 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell's background job ignores Ctrl-C, and so would the children that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than ten seconds (leave out with -m 'not slow')")
+    config.addinivalue_line("markers", "integration: needs a server or a peer of `make integration-deps`")
     unsettled = ("The data type .* does not have a Zarr V3", "Numcodecs codecs are not in the Zarr version 3")
     for text in unsettled:
         config.addinivalue_line("filterwarnings", f"ignore:{text}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the skipped tests by reason, the most frequent reason first."""
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if not reasons:
+        return
+    terminalreporter.section(f"{reasons.total()} skipped, by reason")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:5}  {reason}")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    place = report.longrepr
+    text = place[2] if isinstance(place, tuple) else str(place)
+    return text.removeprefix("Skipped: ").splitlines()[0]
 
 
 @pytest.fixture(autouse=True)

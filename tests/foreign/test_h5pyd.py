@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 h5pyd = pytest.importorskip("h5pyd")
+pytestmark = pytest.mark.integration
 
 NUMBERS = [
     "i1",

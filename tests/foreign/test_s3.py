@@ -1,4 +1,4 @@
-"""Repositories and links on S3, against moto (`pip install "moto[server]"`, too heavy to be asked for)."""
+"""Repositories and links on S3, against moto (`make integration-deps`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from icecore.errors import Error
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("moto.server")
+pytestmark = pytest.mark.integration
 DATA = np.arange(20_000.0).reshape(200, 100)
 #: requests that moto answers before it looks at credentials: as many as the fixture makes
 FREE = 5

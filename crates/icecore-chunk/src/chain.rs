@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::codecs::{ArrayCodec, BitRound, ByteStep, BytesCodec, Delta, Pco, Planes, Swap, Transpose};
 use crate::dtype::DType;
-use crate::foreign::Foreign;
 
 /// The largest decoded chunk that is taken for meant, in bytes (1 TiB): a limit against hostile metadata.
 pub(crate) const MAX_CHUNK: u64 = 1 << 40;
@@ -44,8 +43,6 @@ pub(crate) enum Serializer {
     Vlen {
         utf8: bool,
     },
-    /// A codec of `zarrs`, together with the array→array codecs before it.
-    Foreign(Foreign),
 }
 
 /// Two chains are equal when they were parsed from the same list for the same type.

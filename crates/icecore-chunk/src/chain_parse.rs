@@ -10,10 +10,12 @@ use crate::codecs::{
 use crate::dtype::DType;
 use crate::errors::bad_config;
 use crate::extension::{Extension, config_str, unsupported};
-use crate::foreign::Foreign;
 
 /// More codecs than any sane chain has.
 const MAX_CODECS: usize = 16;
+
+/// The name of `bitround` in files of older versions of zarrs.
+const ZARRS_BITROUND: &str = "https://codec.zarrs.dev/array_to_array/bitround";
 
 /// Codecs inside of codecs. Those of `icecore.predict` are parsed for two kinds of residuals, so that each one inside of
 /// another doubles the work.
@@ -22,7 +24,7 @@ const MAX_DEPTH: usize = 8;
 impl Chain {
     /// Parses a `codecs` list. `fill` is the fill value of the array, one element in native order.
     ///
-    /// Errors: `Unsupported` names a codec that neither this crate nor zarrs knows, `Format` a malformed list.
+    /// Errors: `Unsupported` names a codec that this crate does not know, `Format` a malformed list.
     pub fn parse(codecs: &Value, dtype: &DType, fill: &[u8]) -> Result<Chain> {
         let list = codecs.as_array().filter(|l| !l.is_empty() && l.len() <= MAX_CODECS).ok_or_else(|| {
             Error::new(ErrorKind::Format, format!("`codecs` is not a list of 1 to {MAX_CODECS} codecs"))
@@ -47,7 +49,7 @@ impl Chain {
             names.push(ext.name.to_string());
             match step {
                 Some(step) => bytes.push(step),
-                None if bytes.is_empty() => front.push((value, ext)),
+                None if bytes.is_empty() => front.push(ext),
                 None => return Err(misplaced(&ext)),
             }
         }
@@ -88,7 +90,7 @@ fn known(name: &str) -> bool {
 }
 
 fn array_codec(name: &str) -> bool {
-    matches!(name, "transpose" | "bitround" | "numcodecs.bitround" | "numcodecs.delta")
+    matches!(name, "transpose" | "bitround" | "numcodecs.bitround" | ZARRS_BITROUND | "numcodecs.delta")
 }
 
 fn serializer_codec(name: &str) -> bool {
@@ -97,25 +99,22 @@ fn serializer_codec(name: &str) -> bool {
 }
 
 fn misplaced(ext: &Extension) -> Error {
-    if known(ext.name) || ext.name == "sharding_indexed" {
+    if known(ext.name) {
         return Error::new(ErrorKind::Format, format!("codec {:?} stands behind a bytes-to-bytes codec", ext.name));
     }
     unsupported("codec", ext.name)
 }
 
 /// Everything up to the array→bytes codec.
-fn parse_front(front: &[(&Value, Extension)], dtype: &DType, fill: &[u8]) -> Result<(Vec<ArrayStep>, Serializer)> {
-    if front.iter().any(|(_, ext)| !known(ext.name)) {
-        let codecs: Vec<Value> = front.iter().map(|(value, _)| (*value).clone()).collect();
-        let strange = front.iter().find(|(_, ext)| !known(ext.name)).map_or("", |(_, ext)| ext.name);
-        return Ok((Vec::new(), Serializer::Foreign(Foreign::parse(codecs, strange, dtype, fill)?)));
+fn parse_front(front: &[Extension], dtype: &DType, fill: &[u8]) -> Result<(Vec<ArrayStep>, Serializer)> {
+    if let Some(strange) = front.iter().find(|ext| !known(ext.name)) {
+        return Err(unsupported("codec", strange.name));
     }
-    let Some(((_, last), before)) = front.split_last() else {
+    let Some((last, before)) = front.split_last() else {
         return Err(Error::new(ErrorKind::Format, "`codecs` has no array-to-bytes codec")
             .hint("`bytes` must stand before the compressors"));
     };
-    let before: Vec<Extension> = before.iter().map(|(_, ext)| *ext).collect();
-    Ok((parse_array_steps(&before, dtype)?, parse_serializer(last, dtype, fill)?))
+    Ok((parse_array_steps(before, dtype)?, parse_serializer(last, dtype, fill)?))
 }
 
 fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArrayStep>> {
@@ -131,7 +130,7 @@ fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArraySte
 fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {
     match ext.name {
         "transpose" => Ok(ArrayStep::Transpose(Transpose::parse(ext)?)),
-        "bitround" | "numcodecs.bitround" => Ok(ArrayStep::BitRound(BitRound::parse(ext, dtype)?)),
+        "bitround" | "numcodecs.bitround" | ZARRS_BITROUND => Ok(ArrayStep::BitRound(BitRound::parse(ext, dtype)?)),
         "numcodecs.delta" => Ok(ArrayStep::Delta(Delta::parse(ext, dtype)?)),
         other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} stands before another array codec"))),
     }

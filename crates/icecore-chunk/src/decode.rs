@@ -184,11 +184,6 @@ impl Chain {
                 codec.decode_top(held.bytes(), planes, shape, wanted, out, scratch)?;
                 held.release(scratch);
             }
-            Serializer::Foreign(foreign) => {
-                let held = self.unpack(stored, None, out.len(), 0, scratch)?;
-                foreign.decode(held.bytes(), shape, out)?;
-                held.release(scratch);
-            }
             Serializer::Vlen { .. } => {
                 return Err(Error::new(ErrorKind::Mismatch, "a chunk of strings read as numbers"));
             }

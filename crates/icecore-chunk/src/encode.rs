@@ -72,10 +72,6 @@ impl Chain {
                 let shapes = self.shapes(shape)?;
                 codec.encode(data, shapes.last().map_or(shape, Vec::as_slice), out, scratch)
             }
-            Serializer::Foreign(foreign) => {
-                out.extend(foreign.encode(data, shape)?);
-                Ok(())
-            }
             Serializer::Bytes(_) | Serializer::Vlen { .. } => put(out, data),
         }
     }

@@ -24,7 +24,6 @@ mod encode;
 mod errors;
 mod extension;
 mod fill_value;
-mod foreign;
 mod grid_meta;
 mod inflate;
 mod intervals;

@@ -161,9 +161,9 @@ fn array_codecs() {
     }
 }
 
-/// zarrs' codecs, alone and with ours behind them.
+/// Codecs that see a whole chunk, with codecs of bytes behind them.
 #[test]
-fn fallback_codecs() {
+fn packed_and_nested_codecs() {
     let mut scratch = Scratch::new();
     let raw = sample(&DType::Bool, 37);
     check(

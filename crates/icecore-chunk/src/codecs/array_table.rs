@@ -1,10 +1,12 @@
-//! The table of our own array→bytes codecs. A new one is a file and a row here.
+//! The table of array→bytes codecs. A new one is a file and a row here.
 
 use std::sync::Arc;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::array_codec::ArrayCodec;
+use crate::codecs::array::nested_shard::NestedShard;
+use crate::codecs::array::packed_bits::PackedBits;
 use crate::codecs::own::byteplanes::BytePlanes;
 use crate::codecs::own::choice::Choice;
 use crate::codecs::own::fpc::Fpc;
@@ -17,7 +19,7 @@ use crate::extension::Extension;
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
     matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
-        || matches!(name, "icecore.root_basket" | "icecore.root_page")
+        || matches!(name, "icecore.root_basket" | "icecore.root_page" | "packbits" | "sharding_indexed")
 }
 
 /// The codec of this name for elements of `dtype` in an array of this fill value (one element, native order); `None` for a
@@ -34,6 +36,8 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
         "icecore.root_basket" => Arc::new(RootBasket::parse(ext, dtype)?),
         "icecore.root_page" => Arc::new(RootPage::parse(ext, dtype)?),
+        "packbits" => Arc::new(PackedBits::parse(ext, dtype)?),
+        "sharding_indexed" => Arc::new(NestedShard::parse(ext, dtype, fill)?),
         _ => return Ok(None),
     };
     Ok(Some(codec))

@@ -1,4 +1,5 @@
-//! The table of array→array codecs that change values or their type, so that they hold the rest of their chain.
+//! The table of array→array codecs that change values, their type or the chunk's shape, so that they hold the rest of
+//! their chain.
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::array_codec::ArrayCodec;
 use crate::codecs::array::conversion::Converted;
 use crate::codecs::array::packbits::PackBits;
+use crate::codecs::array::reshape::Reshape;
 use crate::codecs::array::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
 use crate::codecs::own::decimal::Decimal;
 use crate::dtype::DType;
@@ -27,6 +29,8 @@ pub(crate) fn is_converting(name: &str) -> bool {
             | "numcodecs.fixedscaleoffset"
             | "numcodecs.quantize"
             | "numcodecs.packbits"
+            | "reshape"
+            | "zarrs.squeeze"
     )
 }
 
@@ -45,6 +49,11 @@ pub(crate) fn convert_table(ext: &Extension, dtype: &DType, fill: &[u8], rest: &
         }
         "numcodecs.packbits" => {
             let codec = PackBits::parse(ext, dtype, rest)?;
+            let names = codec.names();
+            (Arc::new(codec), names)
+        }
+        "reshape" | "zarrs.squeeze" => {
+            let codec = Reshape::parse(ext, dtype, fill, rest)?;
             let names = codec.names();
             (Arc::new(codec), names)
         }

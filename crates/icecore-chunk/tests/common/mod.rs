@@ -130,6 +130,11 @@ pub fn golden_own() -> Vec<Golden> {
     golden_in("own/")
 }
 
+/// Chunks that the zarrs crate 0.23.14 stored: codecs that zarr-python does not have.
+pub fn golden_zarrs() -> Vec<Golden> {
+    golden_in("zarrs/")
+}
+
 fn golden_in(below: &str) -> Vec<Golden> {
     let case = |value: &Value| {
         let name = value["name"].as_str().unwrap().to_string();

@@ -7,14 +7,17 @@ pub(super) mod cast_value;
 pub(super) mod conversion;
 mod delta;
 pub(super) mod fixed_scale_offset;
+pub(super) mod nested_shard;
 pub(super) mod numpy_cast;
 pub(super) mod packbits;
+pub(super) mod packed_bits;
 pub(super) mod pco;
 #[cfg(target_arch = "x86_64")]
 mod pco_page;
 #[cfg(target_arch = "x86_64")]
 mod pco_table;
 mod real;
+pub(super) mod reshape;
 pub(super) mod scale_offset;
 mod transpose;
 

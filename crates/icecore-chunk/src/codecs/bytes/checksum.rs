@@ -18,6 +18,9 @@ pub fn crc32(before: u32, data: &[u8]) -> u32 {
     unsafe { libdeflate_sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
 }
 
+/// The name of `fletcher32` in files of older versions of zarrs.
+const ZARRS_FLETCHER32: &str = "https://codec.zarrs.dev/bytes_to_bytes/fletcher32";
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Crc32c,
@@ -39,7 +42,7 @@ impl Checksum {
             "crc32c" | "numcodecs.crc32c" => (Kind::Crc32c, false),
             "crc32" | "numcodecs.crc32" => (Kind::Crc32, true),
             "adler32" | "numcodecs.adler32" => (Kind::Adler32, true),
-            "fletcher32" | "numcodecs.fletcher32" => (Kind::Fletcher32, false),
+            "fletcher32" | "numcodecs.fletcher32" | ZARRS_FLETCHER32 => (Kind::Fletcher32, false),
             _ => return Ok(None),
         };
         let at_start = match ext.get("location").map(|_| config_str(ext, "location")).transpose()? {

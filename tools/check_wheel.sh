@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# tools/check_wheel.sh WHEEL PYTHON: install the wheel without Rust on the path and run it with the base install and each extra.
+set -euo pipefail
+wheel=$(realpath "$1")
+python=$2
+most=$((20 * 1024 * 1024))
+size=$(stat -c %s "$wheel" 2>/dev/null || stat -f %z "$wheel")
+echo "$(basename "$wheel"): $((size / 1024)) KiB"
+if [ "$size" -gt "$most" ]; then
+    echo "the wheel has $size bytes, at most $most are allowed" >&2
+    exit 1
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+uv=$(command -v uv || dirname "$python" | sed 's|$|/uv|')
+# A PATH with the system's tools but without cargo, rustc and compilers of the user's own.
+export PATH=/usr/bin:/bin
+for tool in cargo rustc; do
+    if command -v $tool >/dev/null; then echo "$tool is still on the PATH" >&2; exit 1; fi
+done
+install() {  # install NAME [EXTRA]
+    "$uv" venv -q --python "$python" "$work/$1"
+    "$uv" pip install -q --python "$work/$1/bin/python" "$wheel${2:+[$2]}"
+}
+cd "$work"
+install base
+"$work/base/bin/icecore" --version
+"$work/base/bin/icecore" demo "$work/demo" >"$work/demo.log" 2>&1 || { cat "$work/demo.log"; echo "icecore demo failed" >&2; exit 1; }
+echo "base: icecore demo ran"
+extras=$("$work/base/bin/python" -c '
+from importlib.metadata import metadata
+print(*[e for e in metadata("icecore").get_all("Provides-Extra") if e != "test"])')
+for extra in $extras; do
+    install "$extra" "$extra"
+    "$work/$extra/bin/python" - "$extra" <<'PY'
+import importlib.metadata as m, re, sys
+import icecore  # noqa: F401
+extra = sys.argv[1]
+missing = []
+for line in m.requires("icecore"):
+    name, _, marker = line.partition(";")
+    if f"extra == '{extra}'" in marker.replace('"', "'"):
+        package = re.match(r"[\w.-]+", name)[0]
+        try:
+            m.version(package)
+        except m.PackageNotFoundError:
+            missing.append(package)
+print(f"{extra}: installed" + (f", not for this Python: {missing}" if missing else ""))
+PY
+    rm -rf "${work:?}/$extra"
+done

@@ -1,0 +1,113 @@
+"""Install what `make test-integration` needs beyond `make test`, each tool by itself.
+
+python tools/integration_deps.py [NAME...]   all tools, or those named
+
+A tool that cannot be installed is reported and skipped; the others are installed all the same. Tools go into
+.integration/, Python packages that the tests import into the development environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / ".integration"
+SECONDS = 900
+UV = str(Path(sys.executable).with_name("uv"))
+
+
+class Unavailable(Exception):
+    """Why a tool cannot be installed here."""
+
+
+def run(*command: str, **environment: str) -> None:
+    if shutil.which(command[0]) is None:
+        raise Unavailable(f"{command[0]} is not installed")
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{command[0]} took more than {SECONDS} s") from None
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        raise Unavailable(lines[-1][:300])
+
+
+def python_packages() -> None:
+    """moto (S3), boto3 and h5pyd: tests/foreign imports them."""
+    run(
+        UV,
+        "pip",
+        "install",
+        "-q",
+        "--python",
+        sys.executable,
+        "--group",
+        f"{ROOT}/pyproject.toml:integration",
+    )
+
+
+def versitygw() -> None:
+    """An S3 server over a directory, with real signatures and multipart uploads."""
+    run("go", "install", "github.com/versity/versitygw/cmd/versitygw@latest", GOBIN=str(HOME / "bin"))
+
+
+def fake_gcs_server() -> None:
+    """A Google Cloud Storage server."""
+    run("go", "install", "github.com/fsouza/fake-gcs-server@latest", GOBIN=str(HOME / "bin"))
+
+
+def azurite() -> None:
+    """An Azure Blob Storage server."""
+    run("npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(HOME / "azurite"), "azurite")
+
+
+def peers() -> None:
+    """uproot and awkward: `tools/compare_root.py` compares with them."""
+    venv("peers", "uproot>=5.7", "awkward>=2", "numpy")
+
+
+def root() -> None:
+    """C++ ROOT."""
+    venv("root", "root", "--prerelease=allow")
+
+
+def venv(name: str, *packages: str) -> None:
+    place = HOME / name
+    run(UV, "venv", "-q", "--allow-existing", "--python", sys.executable, str(place))
+    run(UV, "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
+
+
+STEPS: dict[str, Callable[[], None]] = {
+    "python": python_packages,
+    "versitygw": versitygw,
+    "fake-gcs-server": fake_gcs_server,
+    "azurite": azurite,
+    "peers": peers,
+    "root": root,
+}
+
+
+def main(names: list[str]) -> int:
+    if unknown := [name for name in names if name not in STEPS]:
+        print(f"unknown: {', '.join(unknown)}; one of {', '.join(STEPS)}", file=sys.stderr)
+        return 2
+    HOME.mkdir(exist_ok=True)
+    for name in names or STEPS:
+        print(f"{name:16} ", end="", flush=True)
+        try:
+            STEPS[name]()
+            print("installed")
+        except Unavailable as error:
+            print(f"skipped: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
