@@ -338,7 +338,7 @@ def test_a_longer_array_leaves_its_last_chunks_as_they_are(repo_path: str) -> No
     with repo.writer() as w:
         w["/a"].resize((50, 9))
     now = repo.at("main")
-    assert now.diff(repo.snapshot_id)["chunks"] == {}
+    assert now.diff(repo.snapshot_id).chunks == {}
     assert np.isnan(now["/a"][5:]).all()
     assert (now["/a"][:5, :3] == 1).all()
 

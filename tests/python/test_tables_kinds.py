@@ -513,6 +513,6 @@ def test_a_table_packed_into_another_repository_says_what_stays_behind(tmp_path:
     table, _ = packed(tmp_path, b"a,b\n1,x\n2,y\n")
     report = icecore.pack(tmp_path / "r", into=tmp_path / "other")
     assert [(note.name, note.kind) for note in report.notes] == [(f"{tmp_path / 'r'}:/t", "unsupported")]
-    assert "icecore restore works where" in report.notes[0].message
+    assert "icecore restore needs the first repository" in report.notes[0].message
     other = icecore.open(tmp_path / "other").table("/t")
     assert list(other["a"][:]) == list(table["a"][:])
