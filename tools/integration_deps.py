@@ -36,7 +36,7 @@ def run(*command: str, **environment: str) -> None:
         raise Unavailable(f"{command[0]} took more than {SECONDS} s") from None
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise Unavailable(lines[-1][:300])
+        raise Unavailable(next((line for line in lines if "error" in line.lower()), lines[-1])[:300])
 
 
 def python_packages() -> None:
@@ -65,7 +65,10 @@ def fake_gcs_server() -> None:
 
 def azurite() -> None:
     """An Azure Blob Storage server."""
-    run("npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(HOME / "azurite"), "azurite")
+    place = HOME / "azurite"
+    place.mkdir(exist_ok=True)
+    (place / "package.json").write_text('{"private": true}\n')
+    run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), "azurite")
 
 
 def peers() -> None:
