@@ -76,12 +76,14 @@ def parts(stream: IO[bytes]) -> Iterator[str]:
 def follow(stream: IO[bytes], progress: Progress) -> deque[str]:
     """Show what the build does; return the last lines that are not progress."""
     kept: deque[str] = deque(maxlen=400)
+    count = ""
     for line in parts(stream):
         if counted := COUNTER.search(line):
             done, total, names = counted.groups()
-            progress.show(f"compiling: {done} of {total} crates" + (f" ({names.strip()})" if names else ""))
+            count = f"{done} of {total} crates"
+            progress.show(f"compiling: {count}" + (f" ({names.strip()})" if names else ""))
         elif crate := CRATE.match(line):
-            progress.show(f"compiling: {crate[1]}")
+            progress.show(f"compiling: {count} ({crate[1]})" if count else f"compiling: {crate[1]}")
         elif DOWNLOAD.match(line):
             progress.show("downloading the crates")
         elif line.strip() and not QUIET.match(line):
