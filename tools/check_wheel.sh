@@ -27,6 +27,32 @@ install base
 "$work/base/bin/icecore" --version
 "$work/base/bin/icecore" demo "$work/demo" >"$work/demo.log" 2>&1 || { cat "$work/demo.log"; echo "icecore demo failed" >&2; exit 1; }
 echo "base: icecore demo ran"
+"$work/base/bin/python" - <<'PY'
+import icecore
+with icecore.create("extras.icecore").writer("x") as writer:
+    writer.array("/x", dtype="f4", shape=(4,))[...] = range(4)
+repo = icecore.open("extras.icecore")
+with open("table.csv", "w") as file:
+    file.write("a,b\n" + "".join(f"{n},{2 * n}\n" for n in range(50)))
+icecore.pack("table.csv", into="table.icecore")
+with open("label.lbl", "w") as file:
+    file.write("PDS_VERSION_ID = PDS3\nRECORD_TYPE = FIXED_LENGTH\nEND\n")
+table = icecore.table("table.icecore", "/t") if hasattr(icecore, "table") else icecore.open("table.icecore").table("/t")
+lacking = {
+    "dask": lambda: repo["/x"].to_dask(),
+    "zarr": repo.store,
+    "pds": lambda: icecore.pack("label.lbl", into="label.icecore"),
+    "table": table.to_pandas,
+}
+for extra, use in lacking.items():
+    try:
+        use()
+    except icecore.errors.Error as error:
+        assert f"pip install 'icecore[{extra}]'" in str(error), f"{extra}: {error}"
+    else:
+        raise SystemExit(f"{extra}: works without its extra")
+print("base: errors name the extra that is missing")
+PY
 extras=$("$work/base/bin/python" -c '
 from importlib.metadata import metadata
 print(*[e for e in metadata("icecore").get_all("Provides-Extra") if e != "test"])')
