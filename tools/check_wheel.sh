@@ -37,7 +37,7 @@ with open("table.csv", "w") as file:
 icecore.pack("table.csv", into="table.icecore")
 with open("label.lbl", "w") as file:
     file.write("PDS_VERSION_ID = PDS3\nRECORD_TYPE = FIXED_LENGTH\nEND\n")
-table = icecore.table("table.icecore", "/t") if hasattr(icecore, "table") else icecore.open("table.icecore").table("/t")
+table = icecore.open("table.icecore").table("/table")
 lacking = {
     "dask": lambda: repo["/x"].to_dask(),
     "zarr": repo.store,
