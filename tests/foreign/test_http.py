@@ -156,7 +156,7 @@ def test_an_object_that_changed_on_the_server(folder: Path, repo_path: str, serv
         icecore.open(repo_path)["/x/gt1r/h"].read()
     assert caught.value.kind == ("source-missing" if how == "removed" else "source-changed")
     problems = icecore.open(repo_path).verify()
-    assert {item["kind"] for item in problems} == {caught.value.kind}
+    assert {item.kind for item in problems} == {caught.value.kind}
 
 
 def test_nothing_there(serve: Serve, tmp_path: Path, repo_path: str) -> None:

@@ -192,7 +192,7 @@ def test_every_byte_is_written(tmp_path_factory: pytest.TempPathFactory, data: s
             box = tuple(slice(data.draw(st.integers(0, n)), data.draw(st.integers(0, n))) for n in shape)
             target[box] = expected[box] = np.float32(data.draw(st.integers(1, 9)))
     array = icecore.open(path)["/x"]
-    for options in ({}, {"bytes": 2}):
+    for options in ({}, {"leading_bytes": 2}):
         sel = data.draw(numpy_selections(shape))
         want = np.asarray(expected[sel])
         out = np.full(want.shape, np.frombuffer(b"\xa5" * 4, "f4")[0])
