@@ -193,7 +193,7 @@ def test_folders_and_missing_domains(served: tuple[str, Path]) -> None:
     assert list(folder) == ["all.repo"]
     with pytest.raises(FileNotFoundError, match="no domain /none"):
         h5pyd.File("/none", "r", endpoint=served[0])
-    with pytest.raises(OSError, match=r".+"):
+    with pytest.raises(OSError, match="no append permission"):
         h5pyd.File("/all.repo", "a", endpoint=served[0])
 
 
@@ -214,5 +214,5 @@ def test_a_signal_ends_it(served: tuple[str, Path], number: signal.Signals) -> N
     with urllib.request.urlopen(f"{endpoint}/health") as answer:
         assert json.load(answer)["status"] == "ok"
     process.send_signal(number)
-    assert process.wait(10) in (0, 130, 143)
+    assert process.wait(10) == 0
     assert "Traceback" not in process.stderr.read()

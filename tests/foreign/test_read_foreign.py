@@ -319,7 +319,7 @@ def test_what_zarr_python_cut_off_does_not_come_back(
     """It leaves the chunks that a shortened array ends in as they were, and those behind them in places."""
     values = np.arange(100.0).reshape(10, 10)
     with icecore.create(repo_path).writer() as w:
-        a = w.array("/a", "f8", (10, 10), chunks=(3, 2), shards=shards, codec="zstd", fill=fill)
+        a = w.array("/a", "f8", (10, 10), chunks=(3, 2), shards=shards, codec="zstd", fill_value=fill)
         a[...] = values
     with Peer(repo_path).writing() as root:
         root["a"].resize((5, 3))
@@ -333,7 +333,7 @@ def test_what_zarr_python_cut_off_does_not_come_back(
 
 def test_a_longer_array_leaves_its_last_chunks_as_they_are(repo_path: str) -> None:
     with icecore.create(repo_path).writer() as w:
-        w.array("/a", "f4", (5, 3), chunks=(3, 2), codec="zstd", fill=np.nan)[...] = 1
+        w.array("/a", "f4", (5, 3), chunks=(3, 2), codec="zstd", fill_value=np.nan)[...] = 1
     repo = icecore.open(repo_path)
     with repo.writer() as w:
         w["/a"].resize((50, 9))

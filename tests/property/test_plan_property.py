@@ -117,7 +117,7 @@ def test_a_plan_for_many_is_no_worse_than_many_plans(data: st.DataObject) -> Non
 def test_missing_chunks_cost_nothing(repo_path: str) -> None:
     with icecore.create(repo_path).writer() as writer:
         array = writer.array(
-            "/x", dtype="f4", shape=(100, 100), chunks=(10, 100), shards=(10, 100), codec="none", fill=7
+            "/x", dtype="f4", shape=(100, 100), chunks=(10, 100), shards=(10, 100), codec="none", fill_value=7
         )
         array[0:10] = np.ones((10, 100))
     array = icecore.open(repo_path)["/x"]

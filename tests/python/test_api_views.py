@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import icecore
@@ -76,3 +77,16 @@ def test_xarray_with_coordinates(array: icecore.Array) -> None:
     assert array.repo.to_xarray("/g/x").identical(found)
     with pytest.raises(KeyError):
         array.repo.to_xarray("/nothing")
+
+
+@pytest.mark.parametrize(("package", "verb"), [("xarray", "to_xarray"), ("dask", "to_dask")])
+def test_a_missing_extra_is_named(
+    array: icecore.Array, monkeypatch: pytest.MonkeyPatch, package: str, verb: str
+) -> None:
+    monkeypatch.delitem(sys.modules, f"icecore.integrations.{package}", raising=False)
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(Error, match=f"{verb} needs {package}") as caught:
+        getattr(array, verb)()
+    assert caught.value.hint == f"pip install 'icecore[{package}]'"

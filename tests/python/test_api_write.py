@@ -72,10 +72,14 @@ def test_structures(tmp_path: Path) -> None:
 def test_fill_and_attributes(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "d.icecore").writer() as w:
         w.array(
-            "/x", "f4", (4,), fill=np.nan, attrs={"scale": np.float32(0.1), "flags": np.array([1, 2], "i2")}
+            "/x",
+            "f4",
+            (4,),
+            fill_value=np.nan,
+            attrs={"scale": np.float32(0.1), "flags": np.array([1, 2], "i2")},
         )
-        w.array("/s", str, (2,), fill="none")
-        w.array("/t", "M8[s]", (2,), fill=np.datetime64("2020-01-01", "s"))
+        w.array("/s", str, (2,), fill_value="none")
+        w.array("/t", "M8[s]", (2,), fill_value=np.datetime64("2020-01-01", "s"))
     repo = icecore.open(tmp_path / "d.icecore")
     assert np.isnan(repo["/x"][...]).all()
     assert np.isnan(repo["/x"].fill_value)
@@ -244,11 +248,11 @@ def test_values_that_the_dtype_can_hold_are_converted(
 def test_masked_elements_become_the_fill_value(tmp_path: Path) -> None:
     data = np.ma.masked_array([1.0, 1e20, 3.0], [False, True, False])
     with icecore.create(tmp_path / "a.icecore").writer() as w:
-        w.array("/short", "i2", (0,), fill=-9).append(data)
-        w.array("/double", "f8", (3,), fill=np.nan)[...] = data
+        w.array("/short", "i2", (0,), fill_value=-9).append(data)
+        w.array("/double", "f8", (3,), fill_value=np.nan)[...] = data
         attrs = {"_FillValue": icecore.repository.json_attributes.fill_attribute(-1.0, np.dtype("f4"))}
         w.array("/attribute", "f4", (0,), attrs=attrs).append(data)
-        w.array("/text", "S1", (0,), fill=b"-").append(np.ma.masked_array([b"a", b"b"], [0, 1]))
+        w.array("/text", "S1", (0,), fill_value=b"-").append(np.ma.masked_array([b"a", b"b"], [0, 1]))
         none = w.array("/none", "i2", (0,))
         none.append(np.ma.masked_array([1, 2]))
         with pytest.raises(icecore.Error, match="/none has no fill value for 1 masked") as caught:
@@ -271,7 +275,7 @@ def test_regions_are_numpys(data: st.DataObject) -> None:
     expected = np.full(shape, 7, "i4")
     repo = icecore.create(f"memory://regions{RNG.integers(1 << 60)}")
     with repo.writer() as w:
-        a = w.array("/x", "i4", shape, chunks=chunk, shards=shard, fill=7)
+        a = w.array("/x", "i4", shape, chunks=chunk, shards=shard, fill_value=7)
         for value in range(data.draw(st.integers(1, 4))):
             bounds = [sorted(data.draw(st.tuples(st.integers(0, n), st.integers(0, n)))) for n in shape]
             sel = tuple(slice(*pair) for pair in bounds)

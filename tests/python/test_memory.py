@@ -187,7 +187,7 @@ def test_every_byte_is_written(tmp_path_factory: pytest.TempPathFactory, data: s
     expected = np.full(shape, 7.5, "f4")
     with icecore.create(path).writer() as w:
         layout = {"chunks": chunks, **({"shards": tuple(2 * n for n in chunks)} if sharded else {})}
-        target = w.array("/x", "f4", shape, fill=7.5, codec=codec or [{"name": "bytes"}], **layout)
+        target = w.array("/x", "f4", shape, fill_value=7.5, codec=codec or [{"name": "bytes"}], **layout)
         for _ in range(data.draw(st.integers(0, 2))):
             box = tuple(slice(data.draw(st.integers(0, n)), data.draw(st.integers(0, n))) for n in shape)
             target[box] = expected[box] = np.float32(data.draw(st.integers(1, 9)))
@@ -207,7 +207,7 @@ def test_large_results_in_used_memory(pool: None, tmp_path: Path) -> None:
     """Missing chunks, edges and turned axes, in blocks that held other numbers before."""
     values = np.full(SHAPE, -3.5, "f4")
     with icecore.create(tmp_path / "r.icecore").writer() as w:
-        target = w.array("/x", "f4", SHAPE, chunks=(5, 64, 64), fill=-3.5)
+        target = w.array("/x", "f4", SHAPE, chunks=(5, 64, 64), fill_value=-3.5)
         box = (slice(2, 9), slice(70, 200), slice(0, 90))
         target[box] = values[box] = np.random.default_rng(3).random(values[box].shape, "f4")
     array = icecore.open(tmp_path / "r.icecore")["/x"]

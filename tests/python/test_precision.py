@@ -322,7 +322,7 @@ def test_fill_values_are_exact(fill: float, writer: str, tmp_path: Path) -> None
     data = SMOOTH[0].copy()  # about 280: one of the fill values has many neighbours
     data[::3, ::2] = fill
     data[100:150] = fill
-    options = {"codec": planes(2, 1, 1), "chunks": (50, 200), "fill": fill}
+    options = {"codec": planes(2, 1, 1), "chunks": (50, 200), "fill_value": fill}
     with icecore.create(tmp_path / "r").writer() as w:
         array = w.array("/t", "f4", data.shape, ("y", "x"), **options)
         if writer == "icecore":
@@ -366,7 +366,8 @@ def test_xarray_masks_what_is_missing(fill: str, missing: float) -> None:
     attrs = {"_FillValue": missing, "missing_value": missing}
     with repo.writer() as w:
         w.array("/t", "f4", data.shape, ("y", "x"), codec=codec, attrs=attrs)[...] = data
-        w.array("/own", "f4", data.shape, ("y", "x"), codec=codec, attrs=attrs, fill=missing)[...] = data
+        own = w.array("/own", "f4", data.shape, ("y", "x"), codec=codec, attrs=attrs, fill_value=missing)
+        own[...] = data
     for rtol in (0.01, 1e-4):
         with xr.open_dataset(repo.url, engine="icecore", rtol=rtol) as ds:
             for variable in (ds.t, ds.own):
@@ -391,7 +392,8 @@ def test_xarray_masks_nothing_else(dtype: str, how: str, mark: float) -> None:
             codec[0]["configuration"]["fill"] = fill
             attrs = {} if how == "fill" else {"missing_value": mark}
             own = None if how == "missing_value" else mark
-            w.array(f"/{fill}", dtype, data.shape, ("x",), codec=codec, attrs=attrs, fill=own)[...] = data
+            x = w.array(f"/{fill}", dtype, data.shape, ("x",), codec=codec, attrs=attrs, fill_value=own)
+            x[...] = data
     for rtol in (0.01, 1e-4, 1e-7):
         with (
             xr.open_dataset(repo.url, engine="icecore") as exact,

@@ -31,7 +31,7 @@ def test_any_mixture(data: st.DataObject) -> None:
     expected = RNG.integers(10, 99, shape, "i4")
     repo = icecore.create(f"memory://resize{RNG.integers(1 << 60)}")
     w = repo.writer()
-    a = w.array("/x", "i4", shape, chunks=chunk, shards=shard, codec="zstd", fill=FILL)
+    a = w.array("/x", "i4", shape, chunks=chunk, shards=shard, codec="zstd", fill_value=FILL)
     a[...] = expected
     for _ in range(data.draw(st.integers(1, 10))):
         match data.draw(st.sampled_from(["resize", "resize", "rows", "region", "commit"])):
@@ -59,7 +59,7 @@ def test_what_is_on_its_way_stays_in_its_place() -> None:
     """Chunks have other numbers in a grid with other axes."""
     repo = icecore.create("memory://")
     with repo.writer() as w:
-        a = w.array("/x", "i4", (4, 4), chunks=(2, 2), shards=(2, 2), fill=FILL)
+        a = w.array("/x", "i4", (4, 4), chunks=(2, 2), shards=(2, 2), fill_value=FILL)
         a[...] = expected = np.arange(16).reshape(4, 4)
         a.resize((4, 6))
     np.testing.assert_array_equal(repo.at("main")["/x"].read(), resized(expected, (4, 6)))
@@ -69,7 +69,7 @@ def test_what_is_on_its_way_stays_in_its_place() -> None:
 def test_text(commits: bool) -> None:
     repo = icecore.create("memory://")
     with repo.writer() as w:
-        a = w.array("/x", str, (5,), chunks=(2,), shards=(4,), fill="none")
+        a = w.array("/x", str, (5,), chunks=(2,), shards=(4,), fill_value="none")
         a[...] = np.array(list("abcde"), "O")
         for length in (3, 5):
             a.resize((length,))
@@ -83,8 +83,8 @@ def test_what_was_cut_off_stays_gone_where_something_is_written_in_between(less:
     """Chunks behind the edge of what is compared with are not what they come out as: nothing."""
     repo = icecore.create("memory://")
     with repo.writer() as w:
-        w.array("/x", "i4", (6, 6), chunks=(2, 2), shards=(2, 2), fill=FILL)[...] = expected = RNG.integers(
-            10, 99, (6, 6), "i4"
+        w.array("/x", "i4", (6, 6), chunks=(2, 2), shards=(2, 2), fill_value=FILL)[...] = expected = (
+            RNG.integers(10, 99, (6, 6), "i4")
         )
     with repo.at("main").writer() as w:
         a = w["/x"]

@@ -452,3 +452,17 @@ def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.Monkey
             use()
         assert caught.value.kind == "unsupported"
     assert table.to_numpy(["c"], "lon < 1")["c"].size > 0  # needs none of them
+
+
+def test_scans_and_reductions_are_arrow_streams(repo: icecore.Repo, data: dict[str, np.ndarray]) -> None:
+    duckdb, pa, pl = (pytest.importorskip(name) for name in ("duckdb", "pyarrow", "polars"))
+    table, wanted = repo.table("/t"), int((data["lon"] < 100).sum())
+    scan = table.scan(["lon"], "lon < 100")  # noqa: F841 (DuckDB finds it by its name)
+    assert duckdb.sql("select count(*) from scan").fetchall() == [(wanted,)]
+    assert pa.table(table.scan(["lon"], "lon < 100")).num_rows == wanted
+    assert sum(batch.num_rows for batch in table.scan(["lon"], "lon < 100")) == wanted
+    counted = table.reduce("count by c")
+    assert duckdb.sql("select sum(count) from counted").fetchall() == [(len(data["lon"]),)]
+    assert pl.DataFrame(counted).height == len(counted) == len(list(counted))
+    assert counted == counted[:]
+    assert counted[0] == counted.rows[0]

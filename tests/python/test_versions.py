@@ -477,3 +477,58 @@ def test_versions_that_are_no_text(repo_path: str) -> None:
         assert caught.value.kind == "invalid"
         assert hint in (caught.value.hint or "")
     assert repo.at(noon.isoformat()).snapshot_id == repo.snapshot_id
+
+
+def test_a_changed_shape_is_reported(repo_path: str) -> None:
+    grid(repo_path)
+    first = icecore.open(repo_path)
+    with first.writer() as w:
+        w["/x"].resize((30, 40))
+    found = icecore.open(repo_path).diff(first.snapshot_id)
+    assert found.shapes == {"/x": ((60, 40), (30, 40))}
+    assert found
+    done = CliRunner().invoke(table(), ["diff", repo_path, first.snapshot_id])
+    assert "~ /x: shape (60, 40) → (30, 40)" in done.output
+    assert not icecore.open(repo_path).diff("main")
+
+
+def test_nodes_that_icechunk_moved_are_new_and_deleted(tmp_path: Path) -> None:
+    icechunk, zarr = pytest.importorskip("icechunk"), pytest.importorskip("zarr")
+    repo = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "r")), spec_version=2)
+    session = repo.writable_session("main")
+    zarr.group(session.store).create_array("old/a", shape=(4,), chunks=(2,), dtype="i4")[...] = 1
+    one = session.commit("one")
+    session = repo.rearrange_session("main")
+    session.move("/old", "/new")
+    two = session.commit("moved")
+    ours = icecore.open(tmp_path / "r")
+    for before, after, new, old in ((one, two, "/new", "/old"), (two, one, "/old", "/new")):
+        found = ours.diff(before, after)
+        assert (found.new_groups, found.new_arrays) == ([new], [f"{new}/a"])
+        assert (found.deleted_groups, found.deleted_arrays) == ([old], [f"{old}/a"])
+
+
+def test_gc_says_what_it_spares(repo_path: str) -> None:
+    grid(repo_path)
+    repo = icecore.open(repo_path)
+    noon = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
+    report = repo.gc(noon, dry_run=True)
+    assert report.spared_after == noon
+    assert "objects younger than 2026-05-01T12:00:00Z are spared" in str(report)
+    assert json.loads(json.dumps(report.to_dict()))["spared_after"] == "2026-05-01T12:00:00+00:00"
+    for wrong in (noon.replace(tzinfo=None), 12):
+        with pytest.raises(Error, match="timedelta, or a datetime with a time zone") as caught:
+            repo.gc(wrong)  # type: ignore[arg-type]
+        assert caught.value.kind == "invalid"
+
+
+def test_info_says_who_can_read_an_array(repo_path: str) -> None:
+    with icecore.create(repo_path).writer() as w:
+        for name, codec in (("plain", "zstd"), ("ours", "planes")):
+            w.array(f"/{name}", "f4", (8,), codec=codec)[...] = RNG.random(8)
+    said = [
+        json.loads(CliRunner().invoke(table(), ["info", repo_path, path, "--json"]).output)["readable_by"]
+        for path in ("/plain", "/ours")
+    ]
+    assert said[0] == "any Zarr v3 reader"
+    assert "installed icecore (icecore.byteplanes)" in said[1]

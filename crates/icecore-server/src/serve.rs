@@ -1,4 +1,4 @@
-//! The server: listens, routes, and ends when it is told to, after the answers in flight.
+//! The server: listens and routes until a signal stops it, then finishes the answers in flight.
 
 use std::future::Future;
 use std::net::SocketAddr;

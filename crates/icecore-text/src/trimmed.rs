@@ -17,7 +17,7 @@ type Parse = fn(&Format, &[u8], bool, bool) -> Result<(Parsed, Vec<Vec<Values>>)
 /// How such rows are printed.
 type Print = fn(&Format, &[View<'_>], &Escapes) -> Result<Vec<Vec<u8>>>;
 
-/// A line without a line feed that is longer than this is no row.
+/// Longest row: a longer stretch without a line feed is kept as text.
 const LONGEST: usize = 1 << 20;
 
 /// The format of the padded rows; `None` where rows have all their bytes anyway.

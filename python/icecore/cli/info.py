@@ -36,6 +36,8 @@ def info(
 
 
 def _array(array: Array) -> dict[str, Any]:
+    from icecore.codecs.readers import readers
+
     stored = array.storage
     return {
         "path": array.path,
@@ -43,17 +45,16 @@ def _array(array: Array) -> dict[str, Any]:
         "shape": array.shape,
         "dims": array.dims,
         "dtype": array._node.dtype_label,
-        "fill": array.fill_value,
+        "fill_value": array.fill_value,
         "chunks": array.chunks if array.chunks is not None else array._native.chunks,
         "shards": array.shards,
         "codecs": array.codecs,
+        "readable_by": readers(array.codecs),
         "measured": array._node.ours.get("codec", {}),
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
         "summary": _summary(array),
-        "references": {
-            name: getattr(stored, name) for name in ("cells", "native", "linked", "inline", "missing")
-        },
+        "references": {name: getattr(stored, name) for name in _KINDS},
         "linked_files": [
             {"url": url, "chunks": chunks, "bytes": nbytes} for url, (chunks, nbytes) in stored.urls.items()
         ],

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from icecore import errors
+
 #: method → module and name of what does the work
 PROVIDERS = {
     "store": ("icecore.integrations.zarr_store", "store"),
@@ -21,6 +23,18 @@ PROVIDERS = {
 
 
 def provider(method: str) -> Any:
-    """Import and return what does the work of a method."""
+    """Import and return what does the work of a method.
+
+    Raises:
+        Error: ``unsupported`` if a package of an extra is missing.
+    """
     module, name = PROVIDERS[method]
-    return getattr(import_module(module), name)
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "icecore"):
+            raise
+        raise errors.make(
+            "unsupported", f"{method} needs {missing}", f"pip install 'icecore[{missing}]'"
+        ) from None

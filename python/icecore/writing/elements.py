@@ -53,7 +53,7 @@ def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[]
         raise errors.make(
             "dtype",
             f"{path} has no fill value for {int(mask.sum())} masked elements",
-            "make it with fill=…, or write data.filled(…)",
+            "make it with fill_value=…, or write data.filled(…)",
         )
     # What lies below the mask need not fit.
     plain = elements(np.where(mask, np.zeros((), values.dtype), values.data), dtype, path, missing).copy()

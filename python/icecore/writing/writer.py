@@ -127,7 +127,7 @@ class Writer:
         chunks: Sequence[int] | None = None,
         shards: Sequence[int] | None = None,
         codec: codecspec.Spec = "auto",
-        fill: Any = None,
+        fill_value: Any = None,
         attrs: Mapping[str, Any] | None = None,
         portable: bool = False,
         access: Access | None = None,
@@ -146,7 +146,7 @@ class Writer:
                 the writer's ``memory``.
             codec: ``auto`` measures on the first shard that is written and chooses for the goal; else see
                 :func:`icecore.codecs.spec.resolve`.
-            fill: the value of elements that are never written; zero (or empty) where None.
+            fill_value: of elements that are never written; zero (or an empty string) by default.
             attrs: attributes; see :meth:`attrs`.
             portable: choose only codecs that other Zarr readers have.
             access: how it will be read, to plan chunks for it; see :func:`icecore.pack`.
@@ -189,9 +189,9 @@ class Writer:
         codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
         codecspec.fit(codecs, kind, numpy_dtype, path, len(shape))
         ours = adaptive_codec.wish(wished, portable) if codec == "auto" else None
-        fill = fill_json(fill, numpy_dtype)
+        stored_fill = fill_json(fill_value, numpy_dtype)
         attrs = encoded(storable(attrs or {}, path), numpy_dtype)
-        node = Node(path, True, layout.document(shape, kind, fill, where, codecs, dims, attrs, ours))
+        node = Node(path, True, layout.document(shape, kind, stored_fill, where, codecs, dims, attrs, ours))
         self._parents(path)
         self._native.add_array(path, node.zarr_json)
         grows = bool(shape) and shape[0] == 0

@@ -1,4 +1,4 @@
-//! Ids of objects, by the rule of `docs/design/0007-object-ids.md`: a function of the domain's name and the object's path.
+//! Ids of objects, by the rule of `docs/design/0039-object-ids.md`: a function of the domain's name and the object's path.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! A byte-plane chunk of which only a prefix is read.
+//! Reads of the prefix of a byte-plane chunk.
 
 use icecore_chunk::Planes;
 use icecore_grid::{Error, Result};

@@ -38,7 +38,7 @@ def column_array(
         chunks=(chunk,),
         shards=(shard,),
         codec=choices.of(column, values, is_whole),
-        fill=column_codecs.constant(values),
+        fill_value=column_codecs.constant(values),
         attrs=attrs,
     )
 
