@@ -88,7 +88,7 @@ def test_chunks_of_nothing_but_fill(repo_path: str, fill: float | None) -> None:
     expected = np.full((40, 6), 0.0 if fill is None else fill, "f8")
     expected[10:12, 1] = [1.0, 2.0]
     with icecore.create(repo_path).writer() as writer:
-        options = {"dtype": "f8", "shape": (40, 6), "fill": fill, "portable": True}
+        options = {"dtype": "f8", "shape": (40, 6), "fill_value": fill, "portable": True}
         writer.array("/never", chunks=(5, 6), shards=(5, 6), **options)
         writer.array("/partly", chunks=(5, 6), shards=(5, 6), **options)[10:12, 1] = [1.0, 2.0]
         writer.array("/sharded", chunks=(5, 6), shards=(20, 6), **options)[...] = expected
