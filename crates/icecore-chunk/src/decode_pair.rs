@@ -43,6 +43,9 @@ pub fn decode_pair(jobs: [Job<'_>; 2], scratch: &mut Scratch) -> [Result<()>; 2]
 impl Chain {
     /// Whether two chunks of this chain take less time at once.
     pub fn goes_in_pairs(&self) -> bool {
+        if cfg!(not(feature = "own-deflate")) {
+            return false;
+        }
         let last = self.bytes.iter().rev().find_map(|step| match step {
             ByteStep::Codec(codec) => Some(codec),
             ByteStep::Checksum(_) => None,

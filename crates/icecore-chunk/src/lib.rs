@@ -25,7 +25,11 @@ mod errors;
 mod extension;
 mod fill_value;
 mod grid_meta;
+// Without `own-deflate` zstd frames and pairs of chunks still use parts of it.
+#[cfg_attr(not(feature = "own-deflate"), allow(dead_code))]
 mod inflate;
+#[cfg(not(feature = "own-deflate"))]
+mod inflate_by_library;
 mod intervals;
 mod measure;
 mod measurement;
@@ -50,7 +54,10 @@ pub use decode_pair::{Job, decode_pair};
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};
 pub use fill_value::parse_fill;
+#[cfg(feature = "own-deflate")]
 pub use inflate::Inflate;
+#[cfg(not(feature = "own-deflate"))]
+pub use inflate_by_library::Inflate;
 pub use intervals::INTERVALS;
 pub use measure::{Options, measure};
 pub use measurement::{Figure, Measurement, State};

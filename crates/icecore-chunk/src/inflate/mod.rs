@@ -16,4 +16,5 @@ mod table;
 
 pub(crate) use copy::exactly as repeat_exactly;
 pub(crate) use pair::Pair;
+#[cfg(feature = "own-deflate")]
 pub use stream::Inflate;

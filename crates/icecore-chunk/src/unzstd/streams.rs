@@ -25,8 +25,15 @@ impl<'a> Stream<'a> {
         ((self.bits.at / 8).saturating_sub(BEFORE) / INPUT).min((self.out.len() - self.done) / TURN)
     }
 
-    /// Symbol by symbol to the end; whether both ends are met at once.
-    pub fn finish(mut self, table: &Huffman) -> bool {
+    /// Decodes symbol by symbol to the end. True if input and output end together, which RFC 8878 (4.2.2) requires.
+    pub fn finish(self, table: &Huffman) -> bool {
+        let ends_together = self.decode_rest(table);
+        #[cfg(test)]
+        tests::note_end(ends_together);
+        ends_together
+    }
+
+    fn decode_rest(mut self, table: &Huffman) -> bool {
         for byte in &mut self.out[self.done..] {
             let entry = table.first(self.bits.peek());
             *byte = (entry >> 8) as u8;
@@ -91,4 +98,22 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
 unsafe fn load(from: *const u8) -> u64 {
     // SAFETY: as the caller says.
     u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() })
+}
+
+/// Which check rejected a frame, for the differential tests.
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::Cell;
+
+    thread_local!(static UNEVEN: Cell<bool> = const { Cell::new(false) });
+
+    pub fn note_end(ends_together: bool) {
+        UNEVEN.set(UNEVEN.get() || !ends_together);
+    }
+
+    /// Runs `decode`; returns its result, and whether a Huffman stream ended before or behind its last symbol.
+    pub fn noting_uneven_ends<T>(decode: impl FnOnce() -> T) -> (T, bool) {
+        UNEVEN.set(false);
+        (decode(), UNEVEN.get())
+    }
 }
