@@ -65,6 +65,12 @@ impl Inflater {
         Ok((2 + used + 4, written))
     }
 
+    /// Decodes a stream without head and sum, for differential tests.
+    #[cfg(test)]
+    pub fn inflate_bare(&mut self, input: &[u8], out: &mut [u8]) -> std::result::Result<(usize, usize), InflateError> {
+        self.run(sys::libdeflate_deflate_decompress_ex, input, out)
+    }
+
     fn run(
         &mut self,
         call: Decompress,

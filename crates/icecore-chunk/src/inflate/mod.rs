@@ -18,3 +18,6 @@ pub(crate) use copy::exactly as repeat_exactly;
 pub(crate) use pair::Pair;
 #[cfg(feature = "own-deflate")]
 pub use stream::Inflate;
+
+#[cfg(test)]
+mod libdeflate_tests;
