@@ -10,7 +10,7 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python test-integration integration-deps coverage lint bench fuzz docs docs-rust build wheel clean
+.PHONY: help demo test test-rust test-python test-integration integration-deps coverage lint bench fuzz miri docs docs-rust build wheel clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 20
@@ -82,6 +82,12 @@ bench: build  ## every measured claim beside its peers, as a table in bench/RESU
 # Tables that are in one program twice (libdeflate's) are no violation.
 fuzz:  ## libFuzzer on everything that parses untrusted bytes (needs a nightly toolchain and cargo-fuzz)
 	export ASAN_OPTIONS=detect_odr_violation=0; cd fuzz && for t in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; done
+
+# Only what is Rust all through: Miri can't call C libraries. Its findings are errors.
+miri:  ## undefined behaviour in the portable code of our codecs and decoders (rustup toolchain install nightly --component miri)
+	export ICECORE_PORTABLE=1 MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks"; \
+	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --test portable && \
+	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --lib -- unzstd::portable_tests inflate::pair
 
 docs: build  ## the documentation site in site/, strictly: a warning is an error
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group docs

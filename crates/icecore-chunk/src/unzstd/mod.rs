@@ -20,4 +20,6 @@ mod weights;
 pub(crate) use frame::Desk;
 
 #[cfg(test)]
+mod portable_tests;
+#[cfg(test)]
 mod tests;
