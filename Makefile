@@ -85,7 +85,7 @@ fuzz:  ## libFuzzer on everything that parses untrusted bytes (needs a nightly t
 
 # Only what is Rust all through: Miri can't call C libraries. Its findings are errors.
 miri:  ## undefined behaviour in the portable code of our codecs and decoders (rustup toolchain install nightly --component miri)
-	export ICECORE_PORTABLE=1 MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks"; \
+	export ICECORE_PORTABLE=1 MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-tree-borrows"; \
 	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --test portable && \
 	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --lib -- unzstd::portable_tests inflate::pair
 
