@@ -47,8 +47,9 @@ impl TextFormat {
         self.format.to_json()
     }
 
-    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "outside", "lost", "junk"}` of a block of text (u1); `checked`: all of it
-    /// is printed again and compared.
+    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "outside", "lost", "junk", "strays"}` of a block of text (u1);
+    /// `checked`: all of it is printed again and compared. `strays`: for each line that is no row the row behind it, where
+    /// something is in `outside`, `lost` or `junk`.
     #[pyo3(signature = (text, last, checked=false))]
     fn parse<'py>(
         &self,
@@ -66,7 +67,11 @@ impl TextFormat {
         result.set_item("used", parsed.used)?;
         result.set_item("escaped", parsed.escapes.cells.len())?;
         result.set_item("lines", parsed.escapes.lines.len())?;
-        result.set_item("outside", outside(py, &self.format, &parsed.escapes))?;
+        let outside = outside(py, &self.format, &parsed.escapes);
+        let odd = outside.is_some() || parsed.lost.iter().chain(&parsed.junk).any(|misfits| misfits.count > 0);
+        let strays = parsed.escapes.lines.iter().filter(|_| odd).map(|(row, _)| *row).collect::<Vec<_>>();
+        result.set_item("strays", strays)?;
+        result.set_item("outside", outside)?;
         let first = parsed.escapes.lines.first().map(|(row, line)| (*row, PyBytes::new(py, line)));
         result.set_item("line", first)?;
         result.set_item("escapes", PyBytes::new(py, &py.detach(|| parsed.escapes.encode())))?;

@@ -10,6 +10,13 @@ use crate::lock;
 
 /// Icechunk's folders into which the first version goes, before the root object that names it.
 const FIRST: [&str; 2] = ["snapshots", "transactions"];
+/// The root object under the name that it has until it is complete: a number follows.
+const UNNAMED_ROOT: &str = "repo#";
+
+/// Does this folder hold the beginning of a repository, the lock of its creator at least, and nothing else?
+pub(crate) fn is_begun(folder: &Path) -> bool {
+    is_incomplete_repo(folder) && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
 
 /// Does this folder hold the beginning of a repository and nothing else? It may be made anew there, by who holds the lock.
 pub(crate) fn is_incomplete_repo(folder: &Path) -> bool {
@@ -17,7 +24,9 @@ pub(crate) fn is_incomplete_repo(folder: &Path) -> bool {
     let is_of_first = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(&first);
     all(folder, &|entry| {
         let name = entry.file_name();
-        name == lock::FILE || (FIRST.iter().any(|part| name == *part) && all(&entry.path(), &is_of_first))
+        name == lock::FILE
+            || name.to_string_lossy().starts_with(UNNAMED_ROOT)
+            || (FIRST.iter().any(|part| name == *part) && all(&entry.path(), &is_of_first))
     })
 }
 
@@ -42,6 +51,28 @@ mod tests {
         std::fs::write(half, "ha").unwrap();
         let none = Repo::open(&storage).err().unwrap();
         assert_eq!(none.kind, ErrorKind::NotFound, "{none:?}");
+        Repo::create(&storage).unwrap();
+        Repo::open(&storage).unwrap();
+    }
+
+    #[test]
+    fn each_state_of_a_creation_is_reported_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::new(dir.path().display().to_string());
+        let first = SnapshotId::to_string(&Snapshot::INITIAL_SNAPSHOT_ID);
+        let empty = Repo::open(&storage).err().unwrap();
+        assert!(empty.message.contains("the folder is empty"), "{empty:?}");
+        for part in [lock::FILE, "snapshots/", &format!("snapshots/{first}"), "transactions/", "repo#1"] {
+            let place = dir.path().join(part);
+            if part.ends_with('/') {
+                std::fs::create_dir(place).unwrap()
+            } else {
+                std::fs::write(place, "ha").unwrap()
+            }
+            let begun = Repo::open(&storage).err().unwrap();
+            assert_eq!(begun.kind, ErrorKind::NotFound, "{part}: {begun:?}");
+            assert!(begun.message.contains("is being created"), "{part}: {begun:?}");
+        }
         Repo::create(&storage).unwrap();
         Repo::open(&storage).unwrap();
     }

@@ -191,15 +191,19 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         }
         Ok(_) => {}
     }
+    // Before the listing: creation ends with the root object, which a listing that comes later has.
+    let is_begun = incomplete_repo::is_begun(path);
     let found = contents(path)?;
-    if found.is_empty() {
-        return Err(none_at(&url, "the folder is empty"));
-    }
     if found.iter().any(|name| is_root(name)) {
         return Ok(());
     }
-    if incomplete_repo::is_incomplete_repo(path) {
-        return Err(none_at(&url, "the folder holds a repository that was never finished, or is being made right now"));
+    if is_begun {
+        let message = format!("{url}: the repository is being created, or its creation was interrupted");
+        return Err(Error::new(ErrorKind::NotFound, message)
+            .hint("open it again in a moment; if no process is creating it, create it again at the same place"));
+    }
+    if found.is_empty() {
+        return Err(none_at(&url, "the folder is empty"));
     }
     // One of them alone is a name that folders of data have, too.
     if ["snapshots", "transactions"].iter().all(|part| found.iter().any(|name| name == part)) {

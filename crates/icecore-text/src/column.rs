@@ -273,7 +273,10 @@ impl Column {
         let quoted = self.frame.lead.contains(&b'"');
         match self.frame.body(cell) {
             Some(body) if quoted && body.contains(&b'"') => single_quotes(body, bytes),
-            Some(body) if separator == b' ' => style.read(body.trim_ascii(), bytes),
+            // Padding on either side is no part of a text.
+            Some(body) if separator == b' ' || (self.frame.width > 0 && !quoted) => {
+                style.read(body.trim_ascii(), bytes)
+            }
             Some(body) => style.read(body, bytes),
             None if quoted => {
                 WordStyle { quote: Quote::Needed }.read(cell.trim_ascii(), bytes); // quotes are no part of the text

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: kinds of references that are counted
 _KINDS = ("cells", "native", "linked", "inline", "missing")
+#: files of a table that are listed
+_SHOWN = 5
 
 
 def info(
@@ -85,8 +87,15 @@ def _group(group: Group) -> dict[str, Any]:
         "bytes_raw": sum(array.nbytes for array in arrays),
         "bytes_stored": sum(array.nbytes_stored for array in arrays),
         "linked_arrays": sum(array.linked for array in arrays),
+        "sources": _sources(group),
         "attributes": group.attrs,
     }
+
+
+def _sources(group: Group) -> list[dict[str, Any]]:
+    """The files that a table was packed from, and what of them is in no value."""
+    kept = group.repo._nodes[group.path].ours.get("table", {}).get("sources", [])
+    return [{"name": s["name"], "rows": s["rows"], "notes": s.get("notes", [])} for s in kept]
 
 
 def _text(facts: dict[str, Any]) -> str:
@@ -112,6 +121,9 @@ def _text(facts: dict[str, Any]) -> str:
             if len(value) > 10:
                 rows.append(("", f"and {len(value) - 10:,} more"))
             continue
+        elif name == "sources":
+            rows += _files(value)
+            continue
         elif name.startswith("bytes"):
             value = f"{text.size(value)} ({value:,} bytes)"
         rows.append((name.replace("_", " "), value))
@@ -120,6 +132,17 @@ def _text(facts: dict[str, Any]) -> str:
     attributes = [(f"  {name}", text.shorten(str(value), 100)) for name, value in facts["attributes"].items()]
     head = text.pairs(rows)
     return f"{head}\nattributes\n{text.pairs(attributes)}" if attributes else head
+
+
+def _files(sources: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    """The first files of a table, and all that have notes."""
+    rows: list[tuple[str, Any]] = []
+    for i, source in enumerate(sources):
+        if i < _SHOWN or source["notes"]:
+            first, end = source["rows"]
+            rows.append(("packed from", f"{source['name']} (rows {first:,} to {end:,})"))
+            rows += [("  note", note) for note in source["notes"]]
+    return rows
 
 
 def _measured(record: Any) -> list[tuple[str, Any]]:

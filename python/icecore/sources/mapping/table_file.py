@@ -24,6 +24,7 @@ class Field:
         attrs: ``units``, ``long_name``, ``description``, ``missing_value`` and the like.
         longest: the most bytes that a cell may have, where rows have no fixed length.
         binary: how a binary value is stored, see :mod:`icecore.sources.tables.binary`.
+        lead: bytes at the beginning of a cell that are spaces in all rows.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Field:
     attrs: dict[str, Any] = field(default_factory=dict)
     longest: int | None = None
     binary: str = ""
+    lead: int = 0
 
     @property
     def stated(self) -> int | None:

@@ -27,6 +27,7 @@ from icecore.sources.tables import pds3, pds4
 from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
 from icecore.sources.tables.preamble import COMMENTS, unique
+from icecore.sources.tables.xml_kind import refusal, root_element
 
 _START = 1 << 16
 _LABEL = 1 << 26
@@ -48,6 +49,8 @@ def matches(source: ByteSource, start: bytes) -> bool:
         block = source.read_at(0, min(2 * len(block), source.identity.size))
     if pds3.is_label(block) or pds4.is_label(block):
         return True
+    if root_element(block) is not None:
+        return False
     lines = _closed(block) if len(block) == source.identity.size else block[: block.rfind(b"\n") + 1] or block
     if is_text(lines, path):
         return True
@@ -74,7 +77,7 @@ def open(source: str) -> ArrayMap:
     failed: list[errors.Error] = []
     for member in found:
         try:
-            tables += _tables(member, found, source, arrays, failed if len(found) > 1 else None)
+            tables += _tables(member, found, source, arrays, failed)
         except FAULTS as error:
             if isinstance(error, errors.Error):
                 raise
@@ -142,10 +145,10 @@ def _tables(
     siblings: Sequence[Member],
     source: str,
     arrays: dict[str, tuple[str, str]],
-    failed: list[errors.Error] | None = None,
+    failed: list[errors.Error],
 ) -> list[TableFile]:
     """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place.
-    Tables whose data aren't there are among what ``failed``, where that is given: the others do without them.
+    Tables whose data aren't there are among what ``failed``: the others do without them.
     """
     start = _start(member)
     is_label = pds3.is_label(start) or pds4.is_label(start)
@@ -174,7 +177,7 @@ def _tables(
         try:
             tables.append(_described(spec, find, member))
         except errors.Error as error:
-            if failed is None or error.kind != "source-missing":
+            if error.kind != "source-missing":
                 raise
             failed.append(error)
     return tables
@@ -212,7 +215,7 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
     """The layout of a table without a label.
 
     Raises:
-        Error: ``unsupported`` for tar archives, UTF-16, JSON, and lines that are too long or end in CR.
+        Error: ``unsupported`` for tar archives, UTF-16, JSON, XML, and lines that are too long or end in CR.
     """
     if is_tar(start):
         hint = "unpack it first: tar -xf"
@@ -221,6 +224,8 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
         raise errors.make("unsupported", f"{member.place} is text in UTF-16", TO_UTF8)
     if not is_printable(start):
         return None
+    if (root := root_element(start)) is not None:
+        raise refusal(member.place, root)
     if is_json(start):
         hint = "write its rows as CSV, or its arrays as Zarr or NetCDF"
         raise errors.make("unsupported", f"{member.place} is JSON, no table of text", hint)
@@ -258,9 +263,12 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
         if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
         beside = Member(os.path.basename(label), label, partial(plain, label))
-        tables = [t for t in _tables(beside, [beside, member], label, {}) if t.place == member.place]
-        if tables:
+        failed: list[errors.Error] = []
+        described = _tables(beside, [beside, member], label, {}, failed)
+        if tables := [table for table in described if table.place == member.place]:
             return tables
+        if failed:
+            raise failed[0]
     return None
 
 

@@ -159,7 +159,35 @@ def _of_blank_cells(
         i for i, line in enumerate(body) if _count(line, b" ") == usual or has_values(cells_of(line, b" "))
     )
     spec = by_spaces(body[next(begins, 0) :], lines, whole, header, padded=True)
-    return spec if spec is not None and len(spec.fields) >= usual else None
+    if spec is None or len(spec.fields) < usual:
+        return None
+    full = [line for line in body[named:] if _count(line, b" ") == usual]
+    apart = sum(sum(map(bool, _cut(line, spec))) == usual for line in full)
+    return spec if apart * 100 >= len(full) * _ALIKE else None
+
+
+def _cut(line: bytes, spec: TableSpec) -> list[bytes]:
+    """The cells of a line in a layout of fixed fields, without the spaces around them."""
+    return [line[field.start : field.start + field.length].strip() for field in spec.fields]
+
+
+def with_blank_cells(start: bytes, odd: bytes, names: list[str]) -> TableSpec | None:
+    """The layout of rows of fixed cells where runs of blanks seemed to separate them, but for a line further
+    below with a blank cell; None where it would have other columns.
+
+    Args:
+        start: the first bytes of the file.
+        odd: that line.
+        names: of the columns.
+    """
+    mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
+    lines = _rows(_sampled(start[mark:]))
+    lines = [*lines[:-1], odd, b""]
+    whole = _flat(lines)
+    spec = _of_blank_cells(_body(whole), lines, whole, None)
+    if spec is None or [field.name for field in spec.fields] != names:
+        return None
+    return replace(spec, offset=mark + spec.offset)
 
 
 def _sampled(start: bytes) -> list[bytes]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from icecore import errors
 from icecore.sources.tables.encoding import decoded
+from icecore.sources.tables.odl_repair import without_malformed
 
 #: what may stand above a label, a name of its archive's wrapping, which is no statement
 _SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")
@@ -18,6 +19,8 @@ _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 _INSIDE = re.compile(rb'"[^"]*(?:"|\Z)|/\*.*?(?:\*/|\Z)|' + _END.pattern, re.MULTILINE | re.DOTALL)
 #: tokens that pvl may look at for each character of a label; it looks at one several times, but not so often
 _LOOKS = 20
+#: a keyword that no label has
+_NEXT = "ICECORE_NEXT_STATEMENT"
 
 
 def parse(name: str, text: bytes) -> Any:
@@ -26,6 +29,57 @@ def parse(name: str, text: bytes) -> Any:
     Raises:
         Error: ``format``; ``unsupported`` without pvl.
     """
+    label = _statements(text)
+    try:
+        return _loaded(name, label)
+    except _Invalid as error:
+        raise _refused(name, error) from error
+
+
+def parse_rest(name: str, text: bytes) -> tuple[Any, list[str]]:
+    """The statements of a label but for malformed ones that no table depends on, and a sentence on each of
+    those.
+
+    Raises:
+        Error: ``format``; ``unsupported`` without pvl.
+    """
+    label = _statements(text)
+    try:
+        return _loaded(name, label), []
+    except _Invalid as error:
+        rest, notes = without_malformed(label, partial(_is_statement, name))
+        if not notes:
+            raise _refused(name, error) from error
+        try:
+            return _loaded(name, rest), [f"{name}: {note}" for note in notes]
+        except _Invalid:
+            raise _refused(name, error) from error
+
+
+class _Invalid(Exception):
+    """A text that pvl can't parse."""
+
+
+def _refused(name: str, error: _Invalid) -> errors.Error:
+    return errors.make("format", f"{name} is no valid PDS3 label: {error}", "repair the label")
+
+
+def _is_statement(name: str, text: str) -> bool:
+    """Whether a text is one statement: another one behind it is no part of it."""
+    try:
+        return list(_loaded(name, f"{text}\n{_NEXT} = 1").keys())[1:] == [_NEXT]
+    except _Invalid:
+        return False
+
+
+def _statements(text: bytes) -> str:
+    """The text of a label up to its ``END``."""
+    outside = (found for found in _INSIDE.finditer(text) if not found.group().startswith((b'"', b"/*")))
+    end = next(outside, None) or _END.search(text)
+    return decoded(_SFDU.sub(b"", (text[: end.end()] if end else text).removeprefix(BOM_UTF8), count=1))
+
+
+def _loaded(name: str, label: str) -> Any:
     try:
         import pvl
     except ModuleNotFoundError:
@@ -34,16 +88,11 @@ def parse(name: str, text: bytes) -> Any:
             f"{name} is a PDS3 label, which needs the package pvl",
             "pip install 'icecore[pds]'",
         ) from None
-    outside = (found for found in _INSIDE.finditer(text) if not found.group().startswith((b'"', b"/*")))
-    end = next(outside, None) or _END.search(text)
-    label = _SFDU.sub(b"", (text[: end.end()] if end else text).removeprefix(BOM_UTF8), count=1)
     try:
-        return pvl.loads(decoded(label), lexer_fn=_Tokens, decoder=_decoder())
+        return pvl.loads(label, lexer_fn=_Tokens, decoder=_decoder())
     except Exception as error:  # pvl lets all kinds of them through
         first = str(error).strip().splitlines() or [type(error).__name__]
-        raise errors.make(
-            "format", f"{name} is no valid PDS3 label: {first[0]}", "repair the label"
-        ) from error
+        raise _Invalid(first[0]) from error
 
 
 class Based(int):

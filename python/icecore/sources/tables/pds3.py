@@ -55,8 +55,8 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
         Error: ``format`` for a label that can't be parsed or leaves something out, ``source-missing`` for a
             structure that is not there, ``unsupported`` without pvl.
     """
-    module = odl.parse(name, start)
-    return list(_tables(name, module, module, find))
+    module, notes = odl.parse_rest(name, start)
+    return [replace(spec, notes=tuple(notes)) for spec in _tables(name, module, module, find)]
 
 
 def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableSpec]:

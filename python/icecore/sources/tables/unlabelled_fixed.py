@@ -61,7 +61,8 @@ def by_spaces(
     starts = [0, *(end for _, end in cells[:-1])]
     titles = names or numbered(len(cells))
     fields = tuple(
-        Field(title, start, end - start) for title, start, (_, end) in zip(titles, starts, cells, strict=True)
+        Field(title, start, end - start, lead=first - start)
+        for title, start, (first, end) in zip(titles, starts, cells, strict=True)
     )
     offset = sum(len(line) + 1 for line in lines[:first])
     inked = {at for start, end in _cells(rows) for at in range(start, end)}

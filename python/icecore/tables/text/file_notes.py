@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from icecore.display.text import plural
@@ -9,35 +10,55 @@ from icecore.sources.tables.encoding import decoded
 from icecore.tables.text.file_state import FileState
 
 _SHOWN = 40
+#: bytes between fields that are no separators, quotes or padding
+_INK = re.compile(r"[^\s,;|\"'\0]+")
 
 
-def told(state: FileState) -> Iterator[tuple[str, str]]:
-    """What a reader should know of a file that was packed: its name, and a sentence each."""
-    source, name = state.source, state.file.name
+def kept(state: FileState) -> Iterator[str]:
+    """A sentence on what is in no value between the first row and the last: how much, and where."""
     if state.odd:
-        yield name, f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
-    if state.foreign:
-        yield name, f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"
+        yield f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
     if state.outside is not None:
         count, row, cell = state.outside
         shown = decoded(cell).strip()[:_SHOWN]
-        yield name, f"bytes in no column vary in {plural(count, 'row')}, from row {row} on: {shown!r}"
+        rows = f"{plural(count, 'row')}, from row {row} on"
+        yield f"bytes in no column vary in {rows}: {shown!r}{state.outside_at}"
+    if constant := _constant(state):
+        yield f"bytes in no column are the same in all rows: {', '.join(constant)}"
     for column, (count, cell) in [*state.junk.items(), *state.lost.items()]:
         title, shown = state.columns[column]["name"], decoded(cell).strip()[:_SHOWN]
-        yield name, f"{plural(count, 'cell')} of column {title} kept as text, no values: {shown!r}"
-    spec = state.spec
-    for note in spec.notes if spec is not None else ():
-        yield name, note
+        at = state.cells_at.get(column, "")
+        yield f"{plural(count, 'cell')} of column {title} kept as text, no values: {shown!r}{at}"
+
+
+def _constant(state: FileState) -> list[str]:
+    """What all rows have in no column."""
+    layout = state.format["layout"].get("fixed") if state.format is not None else None
+    if layout is None:
+        return []
+    between = list(layout["template"])
+    for start, length in layout["cells"]:
+        between[start : start + length] = " " * length
+    found = _INK.finditer("".join(between))
+    return [f"{match[0][:_SHOWN]!r} at byte {match.start() + 1}" for match in found]
+
+
+def doubtful(state: FileState) -> Iterator[str]:
+    """A sentence on everything of a file that may be otherwise than it was taken."""
+    source, spec = state.source, state.spec
+    if state.foreign:
+        yield f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"
+    yield from spec.notes if spec is not None else ()
     cut = _cut(state)
     if cut:
         many = f"{plural(len(cut), 'field')} of {len(state.columns)} end in the middle of the next one"
-        yield name, f"{many}, and are taken without what they share with it: {few(cut)}"
+        yield f"{many}, and are taken without what they share with it: {few(cut)}"
     found = source["rows"][1] - source["rows"][0]
     if spec is not None and spec.label and spec.rows is not None and spec.rows != found:
-        yield name, f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
+        yield f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
     if spec is not None and (line := state.beyond):
         said = f"{spec.label} says {spec.rows:,} rows"
-        yield name, f"{said}; what follows looks like more of them, and is none: {decoded(line)[:60]!r}"
+        yield f"{said}; what follows looks like more of them, and is none: {decoded(line)[:60]!r}"
 
 
 def _cut(state: FileState) -> list[str]:

@@ -12,6 +12,7 @@ from icecore.tables.text import column_types, print_format
 from icecore.tables.text.closing_line import Closed
 from icecore.tables.text.counted_rows import BEHIND, Counted
 from icecore.tables.text.encoding_check import Encoded
+from icecore.tables.text.line_numbers import LineNumbers
 from icecore.tables.text.long_lines import Endless
 from icecore.tables.text.text_stream import BLOCK
 
@@ -39,6 +40,10 @@ class FileState:
         self.words: Counter[int] = Counter()
         #: rows with bytes in no column, the first of them, and those bytes
         self.outside: tuple[int, int, bytes] | None = None
+        self.numbers = LineNumbers()
+        #: where in the file those bytes are, and the first cell of each column that has no value
+        self.outside_at = ""
+        self.cells_at: dict[int, str] = {}
         self._counted: Counted | None = None
         self._behind = b""
         #: column → how many cells, and the first of them
@@ -92,19 +97,25 @@ class FileState:
         is_row = parsed["rows"] == 1 and not (parsed["lines"] or parsed["junk"] or parsed["lost"])
         return line.rstrip() if is_row else b""
 
-    def count(self, parsed: dict[str, Any], start: int) -> None:
-        """Add up what is kept as text."""
+    def count(self, parsed: dict[str, Any], start: int, text: np.ndarray) -> None:
+        """Add up what is kept as text of the rows of ``text``, which begin with row ``start``."""
+        self.numbers.take(text)
         self.escaped += parsed["escaped"]
         self.lines += parsed["lines"]
         if parsed["line"] is not None:
             row, line = parsed["line"]
             self.odd += parsed["lines"]
-            self.shown = self.shown or f"{line[:60]!r} before row {start + row}"
+            if not self.shown:
+                self.shown = f"{line[:60]!r} before row {start + row}{self.numbers.of_line(line)}"
         for column, count, _, cell in parsed["junk"]:
             more(self.junk, column, count, cell)
+        for column, _, row, _ in (*parsed["junk"], *parsed["lost"]):
+            self.cells_at.setdefault(column, self.numbers.of_row(parsed, row))
         self.words.update(dict(enumerate(parsed.get("words", ()))))
         if (found := parsed.get("outside")) is not None:
             count, row, cell = found
+            if self.outside is None:
+                self.outside_at = self.numbers.of_row(parsed, row)
             before, first, shown = self.outside or (0, start + row, cell)
             self.outside = before + count, first, shown
 

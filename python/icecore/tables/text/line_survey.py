@@ -16,6 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
+from icecore.sources.tables.delimited import with_blank_cells
+from icecore.sources.tables.preamble import COMMENTS
 from icecore.sources.tables.unlabelled_fixed import numbered, runs
 from icecore.tables.text.closing_line import ending
 from icecore.tables.text.text_stream import TextStream
@@ -26,6 +28,8 @@ _FEW = 5
 _LONGEST = 1 << 16
 #: of so many rows one of another length shows that rows lack spaces at their ends
 _SHORT = 100
+#: bytes at the beginning of a file that tell its columns
+_START = 1 << 18
 
 
 class Shape:
@@ -64,6 +68,27 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
     if not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
         return None
     return _spaced(file, spec) if spec.cut == "spaces" else _stated(file, spec)
+
+
+def respaced(file: TableFile, text: np.ndarray) -> TableSpec | None:
+    """The layout of fixed cells of a file in which runs of blanks seem to separate cells, where a line of
+    ``text`` has less of them than there are columns: some of its cells are blank. None where it has another.
+    """
+    spec = file.spec
+    assert spec is not None
+    stated = spec.label or any(field.kind != "any" for field in spec.fields)
+    if stated or spec.layout != "delimited" or spec.separator != " ":
+        return None
+    count = len(spec.fields)
+    lines = (line.rstrip(b"\r") for line in text.tobytes().split(b"\n"))
+    odd = next(
+        (line for line in lines if 0 < len(line.split()) < count and not line.startswith(COMMENTS)), None
+    )
+    if odd is None:
+        return None
+    with file.open() as stream:
+        start = stream.read(_START)
+    return with_blank_cells(start, odd, [field.name for field in spec.fields])
 
 
 def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
@@ -106,7 +131,8 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
         inside = [at for at in like if field.start <= at < field.start + field.length]
         if inside:
             start = max(inside) + 1
-            fields[i] = replace(field, start=start, length=field.start + field.length - start)
+            end, lead = field.start + field.length, max(field.start + field.lead - start, 0)
+            fields[i] = replace(field, start=start, length=end - start, lead=lead)
     return _of_lengths(replace(spec, fields=tuple(fields)), shape, crlf)
 
 
@@ -125,9 +151,9 @@ def _columns(known: tuple[Field, ...], found: list[tuple[int, int]], named: bool
     names = [name for name, _, _ in groups] if named else numbered(len(groups))
     attrs = {field.name: field for field in known}
     fields = []
-    for name, start, (_, _, end) in zip(names, starts, groups, strict=True):
+    for name, start, (_, first, end) in zip(names, starts, groups, strict=True):
         base = attrs.get(name, Field(name)) if named else Field(name)
-        fields.append(replace(base, start=start, length=end - start))
+        fields.append(replace(base, start=start, length=end - start, lead=first - start))
     return fields
 
 

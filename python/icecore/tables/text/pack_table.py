@@ -184,6 +184,7 @@ class _TablePack:
                     block = following
                     continue
                 self._keep(_raw(rest[:head]))
+                state.numbers.skip(rest[:head])
                 rest, head = rest[head:], 0
             if state.format is None and len(rest):
                 self._survey(number, rest)
@@ -217,21 +218,24 @@ class _TablePack:
             for column in words:
                 self._columns.become(column, None, file.place)
             raise _Again
-        if state.outside is not None:
-            source["outside"] = state.outside[0]
         if self._growing is not None:
             self._proofs[-1].columns = self._growing.sums()
         source.update({"bytes": stream.size, "sha256": stream.sha256} if self._options.keep else {})
         self._done.text += stream.size
         source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
-        self._done.notes += file_notes.told(state)
+        if kept := list(file_notes.kept(state)):
+            source["notes"] = kept
+        self._done.notes += [(file.name, note) for note in [*kept, *file_notes.doubtful(state)]]
         self._sources.append(source)
 
     def _survey(self, number: int, text: np.ndarray) -> None:
         """Begin anew where lines of a file have bytes that its layout has no place for."""
         spec = line_survey.widened(self._files[number], text)
-        if spec is None:
-            return
+        if spec is not None:
+            self._anew(number, spec)
+
+    def _anew(self, number: int, spec: TableSpec) -> None:
+        """Begin anew with another layout of a file."""
         self._files[number] = replace(self._files[number], spec=spec)
         if self._stored is None:
             self._columns = Held(self._job.path, None)
@@ -308,6 +312,11 @@ class _TablePack:
             raise _Again
         if self._columns.fill(state.spec, parsed, f"a row from {self._rows} on of {state.file.place}"):
             raise _Again
+        if parsed["lines"]:
+            number = next(i for i, file in enumerate(self._files) if file is state.file)
+            spec = line_survey.respaced(state.file, text[: parsed["used"]])
+            if spec is not None:
+                self._anew(number, spec)
         if parsed["used"]:
             if self._growing is None:
                 self._growing = self._create(state, parsed["columns"])
@@ -316,7 +325,7 @@ class _TablePack:
             if parsed["escaped"]:
                 self._blank.update(empty)
             self._blank.update(parsed.get("blank", ()))  # of records
-            state.count(parsed, self._rows)
+            state.count(parsed, self._rows, text[: parsed["used"]])
             self._rows += parsed["rows"]
             self._done.rows += parsed["rows"]
         return int(parsed["used"])

@@ -132,6 +132,11 @@ def styled(
         kind = "text" if cell_styles.are_thousands(cells) else "comma"
     found = _icecore.infer_column(field.name, list(cells), kind, fixed_width, field.stated, ord(separator))
     result = {"scale": 0, "size": 0, **json.loads(found)}
+    if "words" in result["style"] and field.lead and not result["frame"].get("lead"):
+        bare = [cell[field.lead :] for cell in cells if not cell[: field.lead].strip(b" ")]
+        spec = replace(spec, fields=(replace(field, lead=0, kind="words"),))
+        inner = styled(spec, 0, bare, True) if bare else result
+        return inner if inner is result else {**inner, "frame": {**inner["frame"], "lead": " " * field.lead}}
     if not fractions or words or not {"words", "unsigned"} & set(result["style"]):
         return result
     beside = styled(spec, column, [*cells, b"0.5"])

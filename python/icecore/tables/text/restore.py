@@ -64,6 +64,7 @@ def restore(
 ) -> list[str]:
     """Write the file that a table was packed from as it was; of several files the one named ``source``, or
     all of them into the folder ``out``, in folders of their own where base names come twice. ``-`` is stdout.
+    ``path`` may also be the group of all tables of one file.
 
     Returns:
         The paths that were written.
@@ -73,6 +74,7 @@ def restore(
             name ``source`` or several would go to stdout, ``mismatch`` where what is printed is not what was
             packed (the file is removed again): columns were written over since.
     """
+    path = table_of(repo, path)
     table = packed(repo, path)
     names = [str(item["name"]) for item in table["sources"]]
     chosen = _chosen(path, names, source)
@@ -88,6 +90,29 @@ def restore(
             _write(repo, path, table, i, target, progress)
         written.append(target)
     return written
+
+
+def table_of(repo: Repo, path: str) -> str:
+    """A table whose text is the one that ``path`` stands for: itself, or the first of the tables below a
+    group where all were packed from the same file.
+
+    Raises:
+        Error: ``invalid`` where they were packed from several.
+    """
+    path = address.absolute(path)
+    if path not in repo._nodes or "table" in repo._nodes[path].ours:
+        return path
+    below = [
+        p for p, node in repo._nodes.items() if p.startswith(path.rstrip("/") + "/") and "table" in node.ours
+    ]
+    texts = {
+        tuple((s.get("name"), s.get("sha256")) for s in repo._nodes[p].ours["table"].get("sources", []))
+        for p in below
+    }
+    if not below or (len(texts) == 1 and len(next(iter(texts))) == 1):
+        return below[0] if below else path
+    message = f"{path} was not packed from text: it holds {len(below)} tables of several files"
+    raise errors.make("invalid", message, f"name one: {', '.join(sorted(below)[:5])}")
 
 
 def _chosen(path: str, names: list[str], source: str | None) -> list[int]:
