@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use icecore::chunk::{
     Block, Candidate, Choice, CostClass, DType, Elements, Goal, Measurement, Options, State, candidates, choose,
-    frontier, measure, parse_fill, rivals,
+    frontier, leave_out_slower, measure, measure_in_turn, parse_fill, rivals,
 };
 use icecore::write::Data;
 use pyo3::prelude::*;
@@ -44,7 +44,8 @@ fn sample_chunks(counts: Vec<u64>, chunk_bytes: u64, whole: u64, most: u64) -> V
 ///
 /// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`),
 /// `portable`, `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of
-/// {label, codecs} instead of the candidates.
+/// {label, codecs, class} instead of the candidates; `in_turn`: measure these round after round, and keep the medians; `bases`
+/// (numbers of them) and `bandwidth`: leave out what reads more slowly than what `balanced` would choose of those.
 /// Ctrl-C ends it at once. Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
 #[pyfunction]
 fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>, options: &str) -> PyResult<String> {
@@ -59,7 +60,11 @@ fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>,
         let blocks: Vec<Block> = held.iter().map(|(shape, data)| block(shape, data)).collect();
         let list = offered(&wanted, &dtype, rank);
         let fill = vec![0; if dtype.is_vlen() { 0 } else { dtype.size() }];
-        let measured = measure(&list, &blocks, &dtype, &fill, &options)?;
+        let in_turn = wanted["in_turn"].as_bool().unwrap_or(false);
+        let measuring = if in_turn { measure_in_turn } else { measure };
+        let mut measured = measuring(&list, &blocks, &dtype, &fill, &options)?;
+        let bases: Vec<usize> = wanted["bases"].as_array().into_iter().flatten().filter_map(index).collect();
+        leave_out_slower(&mut measured, &bases, wanted["bandwidth"].as_f64().unwrap_or(f64::INFINITY));
         let adaptive = wanted["adaptive"].as_bool().unwrap_or(false);
         let choice = |goal: &Goal| {
             let rivals = rivals(&measured, *goal);
@@ -105,7 +110,7 @@ fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
         let named = |item: &Value| Candidate {
             label: item["label"].as_str().unwrap_or_default().to_owned(),
             codecs: item["codecs"].clone(),
-            class: CostClass::Usual,
+            class: class(&item["class"]),
             short: true,
             kin: None,
         };
@@ -119,6 +124,15 @@ fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
         _ => {}
     }
     list
+}
+
+fn index(value: &Value) -> Option<usize> {
+    value.as_u64().map(|index| index as usize)
+}
+
+fn class(name: &Value) -> CostClass {
+    let all = [CostClass::Fast, CostClass::Usual, CostClass::Slow];
+    all.into_iter().find(|class| name == class.name()).unwrap_or(CostClass::Usual)
 }
 
 fn figures(measured: &Measurement) -> Value {

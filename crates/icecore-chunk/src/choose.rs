@@ -59,22 +59,43 @@ pub fn choose(measured: &[Measurement], goal: Goal, adaptive: bool) -> Option<Ch
     let whole = complete(measured);
     let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-    let time = |m: &Measurement| m.decode() + m.encode() / READS;
     let near = whole.iter().zip(&costs).filter(|(_, cost)| **cost <= least * close(goal)).map(|(i, _)| *i);
-    // Bytes are what they are whatever else the machine does, and times to write are far apart.
-    let first = near.min_by(|a, b| {
-        let (a, b) = (&measured[*a], &measured[*b]);
-        match goal {
-            Goal::Archive => time(a).total_cmp(&time(b)),
-            Goal::Balanced { .. } => a.stored().cmp(&b.stored()),
-            Goal::Speed => a.encode().total_cmp(&b.encode()),
-        }
-    })?;
+    let first = settle(measured, near.collect(), goal)?;
     let picks = match (adaptive, goal) {
         (false, _) | (_, Goal::Speed) => vec![first],
         _ => grow(measured, &whole, first, goal),
     };
     Some(describe(measured, picks, goal))
+}
+
+/// The one of several whose costs count as one. Times that are near count as one too, then bytes decide, which are what they
+/// are whatever else the machine does; at last the cost class and the name.
+fn settle(measured: &[Measurement], near: Vec<usize>, goal: Goal) -> Option<usize> {
+    let time = |i: &usize| match goal {
+        Goal::Archive => measured[*i].decode() + measured[*i].encode() / READS,
+        Goal::Balanced { .. } => 0.0,
+        Goal::Speed => measured[*i].encode(),
+    };
+    let least = near.iter().map(time).fold(f64::INFINITY, f64::min);
+    let quick = near.into_iter().filter(|i| time(i) <= least * NEAR);
+    quick.min_by_key(|i| {
+        let m = &measured[*i];
+        (m.stored(), m.candidate.class, m.candidate.label.clone())
+    })
+}
+
+/// Leaves out what reads more slowly than what `balanced` would choose of `bases` (indexes), or as fast within the noise: of
+/// what reads alike that choice stays. So `speed`, chosen from the rest, never reads more slowly than `balanced`.
+pub fn leave_out_slower(measured: &mut [Measurement], bases: &[usize], bandwidth: f64) {
+    let others: Vec<Measurement> = bases.iter().filter_map(|i| measured.get(*i).cloned()).collect();
+    let Some(base) = choose(&others, Goal::Balanced { bandwidth }, false) else { return };
+    let kept = bases[base.picks[0]];
+    let limit = measured[kept].decode() / close(Goal::Speed);
+    for (index, m) in measured.iter_mut().enumerate() {
+        if index != kept && m.state == State::Measured && m.decode() > limit {
+            m.state = State::Pruned;
+        }
+    }
 }
 
 /// Indexes of the cheapest measurements, cheapest first, and of the shortest that is near them: between these the clock may have

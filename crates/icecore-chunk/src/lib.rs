@@ -24,6 +24,7 @@ mod encode;
 mod errors;
 mod extension;
 mod fill_value;
+mod finals;
 mod grid_meta;
 // Without `own-deflate` zstd frames and pairs of chunks still use parts of it.
 #[cfg_attr(not(feature = "own-deflate"), allow(dead_code))]
@@ -47,7 +48,8 @@ mod vlen;
 pub use block::{Block, Elements};
 pub use candidates::{Candidate, candidates};
 pub use chain::Chain;
-pub use choose::{Choice, Goal, choose, frontier, rivals};
+pub use choose::{Choice, Goal, choose, frontier, leave_out_slower, rivals};
+pub use finals::measure_in_turn;
 pub use codecs::{Planes, crc32, crc32c};
 pub use cost_class::CostClass;
 pub use decode_pair::{Job, decode_pair};

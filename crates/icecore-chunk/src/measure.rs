@@ -53,6 +53,13 @@ impl Options {
     fn cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
+
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        match self.cancelled() {
+            true => Err(Error::new(ErrorKind::Interrupted, "measuring was interrupted")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Runs the candidates over the blocks, one block after another, `threads` candidates at a time; several blocks at once
@@ -92,9 +99,7 @@ pub fn measure(
         } else {
             on_blocks(&mut runs, now, &mut workers, options, |_| true);
         }
-        if options.cancelled() {
-            return Err(Error::new(ErrorKind::Interrupted, "measuring was interrupted"));
-        }
+        options.check_cancelled()?;
         prune(&mut runs, options);
         rest = later;
     }
@@ -208,17 +213,29 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     let Worker { scratch, decoded, alone } = worker;
     let encode = repeated(first, ONCE_ENCODED, ENCODINGS, || block.encode(chain, scratch).map(drop))?;
     // The first decoding also brings the output's memory in: it is not timed.
-    block.decode(chain, &stored, decoded, scratch)?;
-    if !block.equals(decoded) {
-        let message = format!("{} does not give back what it was given", chain.names().join(" → "));
-        return Err(icecore_grid::Error::new(icecore_grid::ErrorKind::Codec, message));
-    }
+    gives_back(chain, block, &stored, decoded, scratch)?;
     let (first, result) = timed(|| block.decode(chain, &stored, decoded, scratch));
     result?;
     let decodings = if *alone { DECODINGS_ALONE } else { DECODINGS };
     let decode = repeated(first, ONCE_DECODED, decodings, || block.decode(chain, &stored, decoded, scratch))?;
     let first = stored.first().copied().unwrap_or_default();
     Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode, first })
+}
+
+/// Decodes a block and compares it with what was encoded, bit for bit.
+pub(crate) fn gives_back(
+    chain: &Chain,
+    block: &Block<'_>,
+    stored: &[u8],
+    decoded: &mut Decoded,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    block.decode(chain, stored, decoded, scratch)?;
+    if block.equals(decoded) {
+        return Ok(());
+    }
+    let message = format!("{} does not give back what it was given", chain.names().join(" → "));
+    Err(Error::new(ErrorKind::Codec, message))
 }
 
 /// The least of `first` and others, so many times in all, unless it takes longer than `once`.

@@ -96,7 +96,11 @@ def chosen(
     alone: bool = False,
     held: Held | None = None,
 ) -> Chosen:
-    """What :func:`plan` measures and chooses; an assay takes its choices from here too."""
+    """What :func:`plan` measures and chooses; an assay takes its choices from here too.
+
+    Where time counts, the best of a first measurement are measured once more in turn: choice and figures are
+    those of this last measurement.
+    """
     nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
     quick, archive = goal.name == "speed", goal.name == "archive"
     if small := not archive and (quick or nbytes < _SMALL):
@@ -110,13 +114,25 @@ def chosen(
         kind, sample, [goal], effort=effort, portable=portable, seconds=seconds, alone=alone and not small
     )
     choice = found.choices.get(goal.name)
-    if choice is not None and nbytes >= KEPT:
-        if small:
-            least = min(nbytes, _SMALL) if quick else nbytes
-            sample = chunks(kind, shape, chunk, read, least, archive, held)
-            choice = replace(choice, blocks=0)
-        choice = confirmed(kind, sample, choice, seconds)
-    return Chosen(choice, found, sample)
+    if choice is None or nbytes < KEPT or archive:
+        return Chosen(choice, found, sample)
+    if small:
+        least = min(nbytes, _SMALL) if quick else nbytes
+        sample = chunks(kind, shape, chunk, read, least, archive, held)
+    base = None
+    if quick:
+        base = chosen(kind, shape, chunk, read, Goal("balanced"), portable, alone, held).choice
+    again = confirmed(kind, sample, choice, seconds, base)
+    found = _with_finals(found, again)
+    return Chosen(again.choices.get(goal.name, choice), found, sample)
+
+
+def _with_finals(first: Measurement, finals: Measurement) -> Measurement:
+    """The figures and choices of the last measurement, and those of what took part in the first alone."""
+    seen = [candidate.codecs for candidate in finals.candidates if candidate.state != "failed"]
+    others = [replace(c, chosen_for=()) for c in first.candidates if c.codecs not in seen]
+    candidates = sorted([*finals.candidates, *others], key=lambda candidate: -candidate.ratio)
+    return Measurement(candidates, {**first.choices, **finals.choices})
 
 
 def chunks(
@@ -138,7 +154,9 @@ def _record(chosen: Chosen) -> dict[str, Any]:
     choice, sample = chosen.choice, chosen.sample
     assert choice is not None
     goal = choice.goal
-    losers = [c for c in chosen.found.candidates if goal.name not in c.chosen_for and c.state != "failed"]
+    winners = choice.label.split(" | ")
+    losers = [c for c in chosen.found.candidates if c.codecs and c.state != "failed"]
+    losers = [c for c in losers if c.codecs != choice.codecs and c.label not in winners]
     kept: dict[str, Any] = {"goal": goal.name, "chosen": choice.label}
     if goal.name == "balanced":
         kept["bandwidth"] = goal.bandwidth

@@ -15,6 +15,8 @@ from icecore.codecs.spec import Codec
 from icecore.display import text
 
 GOALS = ("archive", "balanced", "speed")
+#: of codecs, the cheapest first
+CLASSES = ("fast", "usual", "slow")
 #: bytes a second that ``balanced`` assumes between the store and the reader
 BANDWIDTH = 200e6
 #: bytes of a chunk's entry in a shard's index
@@ -37,9 +39,10 @@ class Goal:
     2.5 GB/s or more and encodes at 200 MB/s; below either half the speed must save a fifth of the bytes.
     ``balanced``: the least time to data, bytes / ``bandwidth`` (bytes a second) + decoding time + a hundredth
     of the encoding time of one core (a write is taken to be good for a hundred reads); below 20 MB/s half the
-    speed of writing must save a fifth of that. What is within 5 % of the least (``speed``: 3 %) is as good,
-    for a clock sees what else the machine does: the least bytes of those (``speed``: what is written
-    fastest).
+    speed of writing must save a fifth of that. Costs within 5 % of the least (``speed``: 3 %) are equal,
+    because times vary with what else the machine does: the least bytes of those win (``speed``: among those
+    that are written within 15 % of the fastest), then the faster cost class, then the name. ``speed`` takes
+    nothing that reads more slowly than the choice of ``balanced``, which is one of its candidates.
     """
 
     name: str = "balanced"
@@ -91,6 +94,7 @@ class Candidate:
         blocks: number of blocks it was measured on.
         frontier: whether no other is better in both ratio and read speed.
         chosen_for: goals that choose it.
+        cost_class: ``fast``, ``usual`` or ``slow``: by the kind of its codecs.
     """
 
     label: str
@@ -103,13 +107,14 @@ class Candidate:
     blocks: int
     frontier: bool = False
     chosen_for: tuple[str, ...] = ()
+    cost_class: str = "usual"
 
 
 @dataclass(frozen=True)
 class Choice:
     """The codecs that a goal chooses: one chain, or ``icecore.choice`` of several. Figures as for a
-    candidate; ``cost`` is what the goal weighs, for a byte of data; ``rivals``: label and codecs of what is
-    so near that the clock may have decided.
+    candidate; ``cost`` is what the goal weighs, for a byte of data; ``finalists``: what it is and what costs
+    nearly as much, as :func:`measure` takes them, so that :func:`confirmed` can measure them in turn.
     """
 
     goal: Goal
@@ -120,7 +125,7 @@ class Choice:
     read: float
     blocks: int
     cost: float = 0.0
-    rivals: tuple[tuple[str, list[Codec]], ...] = ()
+    finalists: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ def measure(
     seconds: float = 3600.0,
     report: bool = False,
     only: Sequence[Mapping[str, Any]] | None = None,
+    in_turn: bool = False,
+    bases: Sequence[int] = (),
     threads: int | None = None,
     alone: bool = False,
 ) -> Measurement:
@@ -159,7 +166,10 @@ def measure(
         adaptive: allow ``icecore.choice`` where the blocks disagree.
         seconds: begin no further block after this time (three at least are measured).
         report: leave out only slow candidates early, so that the others have figures from every block.
-        only: measure these ({label, codecs}) instead.
+        only: measure these ({label, codecs, class}) instead.
+        in_turn: measure these round after round by themselves, and keep the medians.
+        bases: numbers of those of them between which ``balanced`` would choose: what reads more slowly than
+            that choice is left out.
         threads: measured side by side; by default one per core, two at most, so that memory isn't what is
             measured.
         alone: the sample is all of an array that is one chunk, in no shard, and stays so.
@@ -180,7 +190,7 @@ def measure(
         "threads": threads,
     }
     if only is not None:
-        options["only"] = list(only)
+        options |= {"only": list(only), "in_turn": in_turn, "bases": list(bases), "bandwidth": BANDWIDTH}
     found = json.loads(_icecore.assay_blocks(json.dumps(kind.data_type), sample.blocks, json.dumps(options)))
     chosen = [(goal, choice) for goal, choice in zip(goals, found["choices"], strict=True) if choice]
     entry = 0 if alone else _ENTRY
@@ -190,17 +200,27 @@ def measure(
     return Measurement(_candidates(found, chosen, sample, entry), choices)
 
 
-def confirmed(kind: Kind, sample: Sample, choice: Choice, seconds: float = 3600.0) -> Choice:
-    """The best of the choice and its rivals on all blocks of the sample: it may hold what the one they were
-    measured on didn't show, and they have the machine to themselves.
+def confirmed(
+    kind: Kind, sample: Sample, choice: Choice, seconds: float, base: Choice | None = None
+) -> Measurement:
+    """The choice made again among its finalists, measured in turn and alone on all blocks of the sample.
+
+    Args:
+        kind: of the elements.
+        sample: the blocks.
+        choice: of a first measurement.
+        seconds: begin no further round after this time.
+        base: the choice of ``balanced``, for ``speed``: its finalists are candidates too.
     """
-    if choice.blocks >= len(sample.blocks):
-        return choice
-    named = {choice.label: choice.codecs, **dict(choice.rivals)}
-    only = [{"label": label, "codecs": codecs} for label, codecs in named.items()]
-    found = measure(kind, sample, [choice.goal], only=only, seconds=seconds, adaptive=False, threads=1)
-    again = found.choices.get(choice.goal.name)
-    return again if again is not None and again.blocks > choice.blocks else choice
+    own = list(choice.finalists)
+    codecs = [item["codecs"] for item in own]
+    # What balanced chooses is fast enough for speed, whatever its class.
+    bases = [{**item, "class": "fast"} for item in base.finalists] if base is not None else []
+    only = [*own, *(item for item in bases if item["codecs"] not in codecs)]
+    places = [i for i, item in enumerate(only) if item["codecs"] in [b["codecs"] for b in bases]]
+    return measure(
+        kind, sample, [choice.goal], only=only, in_turn=True, bases=places, seconds=seconds, adaptive=False
+    )
 
 
 def _bare(choice: Choice, sample: Sample) -> Choice:
@@ -234,11 +254,18 @@ def _choices(
         blocks = max(len(m["stored"]) for m in found["measured"])
         write, read = item["raw"] / item["encode"] / 1e6, item["raw"] / item["decode"] / 1e6
         ratio = _ratio(sample, item["stored"], blocks, entry)
-        rivals = tuple((m["label"], m["codecs"]) for m in (found["measured"][i] for i in item["rivals"]))
         result[goal.name] = Choice(
-            goal, item["label"], item["codecs"], ratio, write, read, blocks, item["cost"], rivals
+            goal, item["label"], item["codecs"], ratio, write, read, blocks, item["cost"], _finalists(found, item)
         )
     return result
+
+
+def _finalists(found: dict[str, Any], item: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """A choice and its rivals, as :func:`measure` takes them."""
+    classes = [found["measured"][i]["class"] for i in item["picks"]]
+    own = {"label": item["label"], "codecs": item["codecs"], "class": max(classes, key=CLASSES.index)}
+    rivals = [{k: found["measured"][i][k] for k in ("label", "codecs", "class")} for i in item["rivals"]]
+    return (own, *(rival for rival in rivals if rival["codecs"] != item["codecs"]))
 
 
 def _candidates(
@@ -260,7 +287,9 @@ def _candidates(
         goals = tuple(goal.name for goal, choice in chosen if index in choice["picks"])
         on = index in found["frontier"]
         result.append(
-            Candidate(m["label"], m["codecs"], m["state"], m["why"], ratio, write, read, blocks, on, goals)
+            Candidate(
+                m["label"], m["codecs"], m["state"], m["why"], ratio, write, read, blocks, on, goals, m["class"]
+            )
         )
     return sorted(result, key=lambda candidate: -candidate.ratio)
 
