@@ -14,6 +14,7 @@ mod plan;
 mod read;
 mod repo;
 mod restore;
+mod root;
 mod rows;
 mod scan;
 mod serve;
@@ -34,6 +35,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
     restore::register(module)?;
+    root::register(module)?;
     rows::register(module)?;
     serve::register(module)?;
     module.add_class::<table::Table>()?;

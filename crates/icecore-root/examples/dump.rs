@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use icecore_grid::Result;
 use icecore_root::ntuple::NTuple;
-use icecore_root::{Branch, Expander, File, Interpretation, LocalFile, Tree};
+use icecore_root::{Branch, File, Interpretation, LocalFile, Tree};
 use serde_json::{Value, json};
 
 fn main() {
@@ -121,78 +121,18 @@ fn describe(branch: &Branch) -> Value {
 
 /// Content, and counts where the entries are of different lengths.
 fn values(file: &File<LocalFile>, tree: &Tree, branch: &Branch) -> Result<Vec<Vec<u8>>> {
-    let mut expander = Expander::default();
-    let number = branch.baskets.len() + branch.embedded.len();
-    let mut baskets = Vec::new();
-    if !matches!(branch.interpretation, Interpretation::Group | Interpretation::Unsupported(_)) {
-        for n in 0..number {
-            baskets.push(file.basket(branch, n, &mut expander)?);
-        }
+    let members = match &branch.interpretation {
+        Interpretation::Group | Interpretation::Unsupported(_) => return Ok(Vec::new()),
+        Interpretation::Record { fields, .. } => fields.len(),
+        _ => 1,
+    };
+    let mut parts = Vec::new();
+    for member in 0..members {
+        let read = file.values(tree, branch, member)?;
+        parts.push(read.content);
+        parts.extend(read.counts.map(|counts| counts.iter().flat_map(|n| n.to_le_bytes()).collect()));
     }
-    match &branch.interpretation {
-        Interpretation::Flat { dtype, shape } => {
-            let size = dtype.size() * shape.iter().product::<u64>() as usize;
-            let mut out = Vec::new();
-            for basket in &baskets {
-                let start = out.len();
-                out.resize(start + basket.entries * size, 0);
-                basket.numbers(*dtype, &mut out[start..])?;
-            }
-            Ok(vec![out])
-        }
-        Interpretation::Record { fields, size } => fields
-            .iter()
-            .map(|field| {
-                let len = field.dtype.size() * field.shape.iter().product::<u64>() as usize;
-                let mut out = Vec::new();
-                for basket in &baskets {
-                    let start = out.len();
-                    out.resize(start + basket.entries * len, 0);
-                    basket.member(field.dtype, *size, field.start, len, &mut out[start..])?;
-                }
-                Ok(out)
-            })
-            .collect(),
-        Interpretation::Jagged { dtype, inner_shape, skip, counter } => {
-            let element = dtype.size() * inner_shape.iter().product::<u64>() as usize;
-            let (mut content, mut counts) = (Vec::new(), Vec::new());
-            let mut seen = 0;
-            for basket in &baskets {
-                basket.elements(*dtype, *skip, element, &mut content)?;
-                let counted = match counter {
-                    Some(counter) if !basket.has_offsets() => {
-                        let all = counter_values(file, tree, counter)?;
-                        basket.counts_from(all.get(seen..seen + basket.entries).unwrap_or_default(), element)?
-                    }
-                    _ => basket.counts(*skip, element)?,
-                };
-                seen += basket.entries;
-                counts.extend(counted);
-            }
-            Ok(vec![content, bytes(&counts)])
-        }
-        Interpretation::String { skip } => {
-            let (mut text, mut lengths) = (Vec::new(), Vec::new());
-            for basket in &baskets {
-                basket.strings(*skip, &mut text, &mut lengths)?;
-            }
-            Ok(vec![text, bytes(&lengths)])
-        }
-        _ => Ok(Vec::new()),
-    }
-}
-
-fn bytes(counts: &[u32]) -> Vec<u8> {
-    counts.iter().flat_map(|n| n.to_le_bytes()).collect()
-}
-
-fn counter_values(file: &File<LocalFile>, tree: &Tree, path: &str) -> Result<Vec<u32>> {
-    let Some(branch) = tree.branches.iter().find(|b| b.path == path) else { return Ok(Vec::new()) };
-    let Interpretation::Flat { dtype, .. } = &branch.interpretation else { return Ok(Vec::new()) };
-    let parts = values(file, tree, branch)?;
-    let raw = parts.first().map(Vec::as_slice).unwrap_or_default();
-    let integer = |b: &[u8]| b.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b)) as u32;
-    Ok(raw.chunks_exact(dtype.size()).map(integer).collect())
+    Ok(parts)
 }
 
 fn ntuple_values(file: &File<LocalFile>, ntuple: &NTuple, key: &str, folder: &Path, written: &mut usize) -> Value {

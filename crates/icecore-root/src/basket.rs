@@ -19,6 +19,51 @@ pub struct Basket {
     offsets: Option<Vec<u32>>,
 }
 
+/// What a basket's key says about its values.
+pub(crate) struct Bounds {
+    pub entries: u64,
+    /// Bytes of values, without offsets.
+    pub bytes: u64,
+}
+
+/// The lengths at the beginning of a basket's key.
+struct KeyHead {
+    stored_len: usize,
+    object_len: usize,
+    key_len: usize,
+}
+
+impl KeyHead {
+    /// `len` is the length of the basket, of which `start` has the first bytes.
+    fn read(start: &[u8], len: usize) -> Result<Self> {
+        let mut cursor = Cursor::new(start);
+        let (stored_len, _version, object_len) = (cursor.i32()?, cursor.i16()?, cursor.i32()?);
+        cursor.take(4)?;
+        let key_len = cursor.i16()?;
+        let lengths = (usize::try_from(stored_len), usize::try_from(object_len), usize::try_from(key_len));
+        let (Ok(stored_len), Ok(object_len), Ok(key_len)) = lengths else {
+            return Err(corrupt(format!("basket lengths {stored_len}, {object_len}, {key_len} must not be negative")));
+        };
+        if stored_len > len || key_len > stored_len || key_len < HEADER + 18 {
+            return Err(corrupt(format!("basket of {stored_len} bytes with a key of {key_len}; {len} bytes are there")));
+        }
+        Ok(Self { stored_len, object_len, key_len })
+    }
+
+    fn bounds(&self, start: &[u8]) -> Result<Bounds> {
+        let mut cursor = Cursor::at(start, self.key_len - HEADER + 10);
+        let (entries, last) = (cursor.i32()?, cursor.i32()?);
+        let border = usize::try_from(last).ok().and_then(|last| last.checked_sub(self.key_len));
+        match (u64::try_from(entries), border.filter(|b| *b <= self.object_len)) {
+            (Ok(entries), Some(border)) => Ok(Bounds { entries, bytes: border as u64 }),
+            _ => Err(corrupt(format!(
+                "basket of {entries} entries whose values end at byte {last} (key {}, data {})",
+                self.key_len, self.object_len
+            ))),
+        }
+    }
+}
+
 /// How many elements each entry of a jagged branch has.
 pub type Counts = Vec<u32>;
 
@@ -27,33 +72,24 @@ impl Basket {
     ///
     /// Errors are `Corrupt` where the key contradicts itself or the bytes, `Codec` for an unknown compression.
     pub fn read(stored: &[u8], expander: &mut Expander) -> Result<Self> {
-        let mut cursor = Cursor::new(stored);
-        let (stored_len, _version, object_len) = (cursor.i32()?, cursor.i16()?, cursor.i32()?);
-        cursor.take(4)?;
-        let key_len = cursor.i16()?;
-        let lengths = (usize::try_from(stored_len), usize::try_from(object_len), usize::try_from(key_len));
-        let (Ok(stored_len), Ok(object_len), Ok(key_len)) = lengths else {
-            return Err(corrupt(format!("basket lengths {stored_len}, {object_len}, {key_len} must not be negative")));
-        };
-        if stored_len > stored.len() || key_len > stored_len || key_len < HEADER + 18 {
-            return Err(corrupt(format!(
-                "basket of {stored_len} bytes with a key of {key_len}; {} bytes are there",
-                stored.len()
-            )));
-        }
-        cursor.seek(key_len - HEADER + 10)?;
-        let (entries, last) = (cursor.i32()?, cursor.i32()?);
-        let border = usize::try_from(last).ok().and_then(|last| last.checked_sub(key_len));
-        let (Ok(entries), Some(border)) = (usize::try_from(entries), border.filter(|b| *b <= object_len)) else {
-            return Err(corrupt(format!(
-                "basket of {entries} entries whose values end at byte {last} (key {key_len}, data {object_len})"
-            )));
-        };
+        let head = KeyHead::read(stored, stored.len())?;
+        let bounds = head.bounds(stored)?;
+        let (entries, border) = (bounds.entries as usize, bounds.bytes as usize);
         let mut content = Vec::new();
-        expander.expand(stored.get(key_len..stored_len).unwrap_or_default(), object_len, &mut content)?;
-        let offsets = if border == object_len { None } else { read_offsets(&content, entries, key_len, border)? };
+        let payload = stored.get(head.key_len..head.stored_len).unwrap_or_default();
+        expander.expand(payload, head.object_len, &mut content)?;
+        let offsets =
+            if border == head.object_len { None } else { read_offsets(&content, entries, head.key_len, border)? };
         content.truncate(border);
         Ok(Self { entries, content, offsets })
+    }
+
+    /// Entries and bytes of values from the first bytes of a basket of `len` bytes; `None` where its key is longer, with
+    /// the key's length.
+    pub(crate) fn bounds(start: &[u8], len: u64) -> Result<(Option<Bounds>, u64)> {
+        let head = KeyHead::read(start, usize::try_from(len).unwrap_or(usize::MAX))?;
+        let known = if head.key_len <= start.len() { Some(head.bounds(start)?) } else { None };
+        Ok((known, head.key_len as u64))
     }
 
     /// A basket that lies in the tree's object.

@@ -22,7 +22,7 @@ const BIG_FILE: i32 = 1_000_000;
 
 /// An open ROOT file.
 pub struct File<S: ByteSource> {
-    source: S,
+    pub(crate) source: S,
     keys: Vec<Key>,
     classes_at: (u64, u64),
     classes: OnceLock<Streamers>,

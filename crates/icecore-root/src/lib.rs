@@ -19,6 +19,7 @@ mod object;
 mod source;
 mod streamer;
 mod tree;
+mod values;
 
 pub mod ntuple;
 
@@ -37,3 +38,4 @@ pub use leaf::Leaf;
 pub use source::{ByteSource, LocalFile};
 pub use streamer::{Streamer, StreamerElement};
 pub use tree::Tree;
+pub use values::Values;
