@@ -359,7 +359,7 @@ def test_odd_arguments_are_errors_that_say_so(tmp_path: Path) -> None:
         (lambda: t.scan("lon"), "invalid", "columns=['lon']"),
         (lambda: t.scan([3]), "invalid", "columns=['3']"),  # type: ignore[list-item]
         (lambda: repo.table("/t", "lon"), "invalid", "columns=['lon']"),
-        (lambda: t.scan(where=3), "invalid", "write it as one"),  # type: ignore[arg-type]
+        (lambda: t.scan(where=3), "invalid", "for example"),  # type: ignore[arg-type]
         (lambda: t.scan(memory=-1), "invalid", "0 or more"),
         (lambda: t["height"], "not-found", "there are lat, lon"),
         (lambda: t[None], "invalid", "columns="),  # type: ignore[index]

@@ -329,8 +329,7 @@ class Array:
             >>> import icecore
             >>> repo = icecore.create("memory://")
             >>> with repo.writer() as w:
-            ...     planes = [{"name": "icecore.byteplanes", "configuration": {"planes": [1, 1, 1, 1]}}]
-            ...     w.array("/t2m", "f4", (3,), codecs=planes)[...] = [1, 2, 3]
+            ...     w.array("/t2m", "f4", (3,), codec="planes")[...] = [1, 2, 3]
             >>> repo.at("main")["/t2m"].bound(rtol=0.01) <= 0.01
             True
         """
