@@ -12,11 +12,11 @@ def main() -> None:
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from icecore.cli import main
-    from icecore.cli.process import heed
+    from icecore.cli.process import handle_signals
 
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    heed()
+    handle_signals()
     main()
 
 
