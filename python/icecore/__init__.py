@@ -1,4 +1,4 @@
-"""Cut exactly the part you need out of an archive of any size.
+"""Read only the bytes you need from HDF5, NetCDF, Zarr, ROOT, PDS and gravitational-wave frame files.
 
     import icecore
 
@@ -6,8 +6,7 @@
     a = repo["/wrf/t2m"]
     a[0:10, :, ::4]
 
-Nothing heavy is imported here: xarray, h5py, zarr, matplotlib and the command line come in when
-they are used.
+`import icecore` is fast: xarray, h5py, zarr, matplotlib and the command line are imported on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from importlib import import_module
 
 from icecore.errors import Error
 
-# As type checkers know it: to import typing would double the time until the command line minds Ctrl-C.
+# Type checkers treat this name as true. Importing typing would double the start-up time of the command line.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
+    """Import a public name on first use."""
     if name == "__version__":
         from icecore import _icecore
 

@@ -6,17 +6,17 @@ import signal
 
 
 def main() -> None:
-    """Run the command line and leave."""
-    # Imports take a while in which nothing is to be undone: Ctrl-C ends the process as it ends any other.
+    """Run the command line and exit."""
+    # Until the imports are done there is nothing to clean up, so Ctrl-C ends the process by default.
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from icecore.cli import main
-    from icecore.cli.process import heed
+    from icecore.cli.process import handle_signals
 
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    heed()
+    handle_signals()
     main()
 
 

@@ -1,4 +1,4 @@
-"""The native module: no logic, one function per verb. Use it through :mod:`icecore`."""
+"""Types of the native module. It has no public interface: use :mod:`icecore`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, final

@@ -1,19 +1,27 @@
-"""The one family of exceptions: a kind, the facts, and what to try next.
+"""Exceptions: each has a kind, a message and a hint.
 
-The native module, the sources and the command line all raise through :func:`make`, so that an error has the
-same ``kind`` in Rust, in Python and on the command line (``icecore: error[KIND]: …``).
+The native module, the sources and the command line all raise through :func:`make`. An error therefore has
+the same ``kind`` in Rust, in Python and on the command line (``icecore: error[KIND]: …``).
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Base of everything icecore raises on purpose.
+    """Base class of all errors that icecore raises on purpose.
 
     Attributes:
-        kind: one of :data:`KINDS`, stable between releases; programs test this, not the message.
-        message: what is wrong, with both sides of a mismatch and the name of the thing.
-        hint: what to try next; may be empty.
+        kind: one of :data:`KINDS`, stable between releases; programs should test it, not the message.
+        message: the object, what is wrong, and for a mismatch both sides.
+        hint: what to do next; may be empty.
+
+    Example:
+        >>> import icecore
+        >>> try:
+        ...     icecore.create("memory://")["/t2m"]
+        ... except icecore.Error as error:
+        ...     print(error.kind)
+        not-found
     """
 
     kind: str = "internal"
@@ -27,7 +35,7 @@ class Error(Exception):
             self.kind = kind
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument and OSError shows errno: neither helps a reader.
+        # KeyError would print the repr of the message, and OSError its errno.
         return f"{self.message}\n  try: {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -39,7 +47,7 @@ class NotFound(Error, KeyError):
 
 
 class FileMissing(Error, FileNotFoundError):
-    """A file, folder or repository does not exist."""
+    """A file, directory or repository does not exist."""
 
 
 class SelectionError(Error, IndexError):
@@ -47,30 +55,30 @@ class SelectionError(Error, IndexError):
 
 
 class InvalidValue(Error, ValueError):
-    """An argument, a document or data does not make sense."""
+    """An argument, a metadata document or a value is not valid."""
 
 
 class UnsupportedError(Error, NotImplementedError, ValueError):
-    """Well-formed, but icecore can't do it."""
+    """The input is valid, but icecore does not support it."""
 
 
 class PermissionDenied(Error, PermissionError):
-    """Not allowed: by the system, or by the prefixes that linked files may come from."""
+    """The operating system denies access, or a linked file is outside the allowed URL prefixes."""
 
 
 class StorageError(Error, OSError):
-    """Reading or writing bytes failed, or the bytes are not what they should be."""
+    """Reading or writing failed, or the stored bytes are damaged or have changed."""
 
 
 class MemoryLimit(Error, MemoryError):
-    """The answer would not fit the memory budget."""
+    """The result would not fit the memory budget."""
 
 
 class Interrupted(Error, KeyboardInterrupt):
-    """The user stopped it."""
+    """The user interrupted the operation."""
 
 
-#: kind → the exception class that carries it.
+#: kind → exception class
 KINDS: dict[str, type[Error]] = {
     "not-found": NotFound,
     "exists": InvalidValue,
@@ -97,18 +105,19 @@ KINDS: dict[str, type[Error]] = {
 
 
 def make(kind: str, message: str, hint: str = "") -> Error:
-    """The exception for ``kind`` (unknown kinds become a plain :class:`Error`), ready to raise."""
+    """Return the exception for ``kind``; a kind that is not in :data:`KINDS` gives a plain :class:`Error`."""
     return KINDS.get(kind, Error)(message, hint, kind=kind)
 
 
 def or_rest(error: Error) -> Error:
-    """An error about one thing of several, with the way to do without it."""
-    hint = f"{error.hint}, or take the rest: --keep-going" if error.hint else "take the rest: --keep-going"
+    """Return ``error`` with a hint that ``--keep-going`` skips the object that failed."""
+    skip = "skip it and continue: --keep-going"
+    hint = f"{error.hint}, or {skip}" if error.hint else skip
     return make(error.kind, error.message, hint)
 
 
 def no_file(message: str, hint: str = "") -> Error:
-    """A ``not-found`` error about a file or a repository, which users catch as ``FileNotFoundError``."""
+    """Return a ``not-found`` error about a file or a repository; it is a ``FileNotFoundError``."""
     return FileMissing(message, hint, kind="not-found")
 
 

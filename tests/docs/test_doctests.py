@@ -14,7 +14,7 @@ import pytest
 from icecore.writing.array_writer import ArrayWriter
 
 #: public functions and methods without an example; this number may only go down
-MOST_WITHOUT = 48
+MOST_WITHOUT = 0
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

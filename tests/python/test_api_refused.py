@@ -88,11 +88,11 @@ def test_ctrl_c_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.mark.parametrize("place", [np.zeros(3), [np.zeros(3)], b"x", [b"x"], 3, [3], None])
 def test_what_names_no_file_is_said(place: Any) -> None:
     for use in (lambda: icecore.pack(place, "memory://"), lambda: icecore.link(place, "memory://")):
-        with pytest.raises(icecore.Error, match="named by a text or a Path, not by") as caught:
+        with pytest.raises(icecore.Error, match="must be a string or a Path") as caught:
             use()
         assert caught.value.kind == "invalid"
     for one in (icecore.open, icecore.create, icecore.assay):
-        with pytest.raises(icecore.Error, match="named by a text or a Path, not by"):
+        with pytest.raises(icecore.Error, match="must be a string or a Path"):
             one(place)
 
 

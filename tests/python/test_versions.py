@@ -472,7 +472,7 @@ def test_versions_that_are_no_text(repo_path: str) -> None:
         (lambda: repo.tag("v1", 1), "main"),  # type: ignore[arg-type]
         (lambda: repo.branch(b"x"), "main"),  # type: ignore[arg-type]
     ):
-        with pytest.raises(Error, match="is named by a string") as caught:
+        with pytest.raises(Error, match="must be a string") as caught:
             call()
         assert caught.value.kind == "invalid"
         assert hint in (caught.value.hint or "")
@@ -517,7 +517,7 @@ def test_gc_says_what_it_spares(repo_path: str) -> None:
     assert "objects younger than 2026-05-01T12:00:00Z are spared" in str(report)
     assert json.loads(json.dumps(report.to_dict()))["spared_after"] == "2026-05-01T12:00:00+00:00"
     for wrong in (noon.replace(tzinfo=None), 12):
-        with pytest.raises(Error, match="timedelta, or a datetime with a time zone") as caught:
+        with pytest.raises(Error, match="a timedelta or a datetime with a time zone") as caught:
             repo.gc(wrong)  # type: ignore[arg-type]
         assert caught.value.kind == "invalid"
 

@@ -72,10 +72,15 @@ class FileAssay:
 
 @dataclass(frozen=True, repr=False)
 class Assay:
-    """What :func:`icecore.assay` found: ``arrays``, or one of ``files`` where the source holds none;
-    ``failures`` are the sources of a folder that could not be read.
+    """Result of :func:`icecore.assay`; ``str()`` returns the table that the command prints.
 
-    ``str()`` of it is the table that the command prints; ``write(path)`` makes a .html, .png, .csv or .json.
+    Attributes:
+        source: name of the source.
+        arrays: measurements of arrays.
+        files: measurement of the file, if it has no arrays.
+        notes: remarks for the reader.
+        seconds: wall time of the measurement.
+        failures: files of a directory that could not be read.
     """
 
     source: str
@@ -94,18 +99,32 @@ class Assay:
     __repr__ = __str__
 
     def write(self, path: str) -> None:
-        """Write a report: ``.html`` (one file, figures inside), ``.png`` (ratio against speed), ``.csv`` or
-        ``.json``.
+        """Write a report.
+
+        Args:
+            path: an ``.html`` (with figures), ``.png`` (ratio against speed), ``.csv`` or ``.json`` file.
 
         Raises:
-            Error: ``unsupported`` for another suffix, or a picture without matplotlib.
+            Error: ``unsupported`` for another suffix, and for a picture if matplotlib is not installed.
+
+        Example:
+            >>> import icecore, numpy as np
+            >>> np.save("t2m.npy", np.arange(100_000, dtype="f4"))
+            >>> icecore.assay("t2m.npy", seconds=1).write("codecs.csv")
         """
         from icecore.analyzer.write_report import write
 
         write(self, path)
 
     def facts(self) -> dict[str, Any]:
-        """All of it as JSON-able values."""
+        """Return the result as a dictionary for JSON.
+
+        Example:
+            >>> import icecore, numpy as np
+            >>> np.save("t2m.npy", np.arange(100_000, dtype="f4"))
+            >>> icecore.assay("t2m.npy", seconds=1).facts()["arrays"][0]["shape"]
+            (100000,)
+        """
         from dataclasses import asdict
 
         return asdict(self)

@@ -1,4 +1,4 @@
-"""The command line: one file a verb. ``main`` runs it, ``table`` makes the table of verbs."""
+"""The command line: one module per command. ``main`` runs it, ``table`` builds the Typer application."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import NoReturn
 import typer
 
 from icecore.cli.failure import describe
-from icecore.cli.process import leave, settle
+from icecore.cli.process import configure, leave
 
-#: in the order of the list that ``icecore --help`` prints; each has a module of its name
+#: commands in the order of ``icecore --help``; each has a module of its name
 VERBS = (
     "demo",
     "link",
@@ -41,10 +41,10 @@ _SELECTING = ("read", "explain", "plot")
 
 
 def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """The table of some verbs."""
+    """Build the Typer application with some commands."""
     app = typer.Typer(
         name="icecore",
-        help="Cut exactly the part you need out of an archive of any size.",
+        help="Read only the bytes you need from HDF5, NetCDF, Zarr, ROOT, PDS and frame files.",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,
@@ -57,7 +57,7 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
 
 
 def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
     debug: bool = typer.Option(False, "--debug", help="Show tracebacks of errors."),
 ) -> None:
     if version:
@@ -68,24 +68,24 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and leave: 0 done, 1 a check failed or nothing was found, 2 an error."""
-    settle()
-    if "_ICECORE_COMPLETE" in os.environ:  # a shell asks what could come next; this leaves
+    """Run the command line and exit: status 0 success, 1 a failed check or no result, 2 an error."""
+    configure()
+    if "_ICECORE_COMPLETE" in os.environ:  # shell completion; this call exits
         table()(prog_name="icecore")
     leave(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; the exit status."""
+    """Run one command and return the exit status."""
     debug = "--debug" in arguments or bool(os.environ.get("ICECORE_DEBUG"))
     arguments = [item for item in arguments if item != "--debug"]
     if arguments and arguments[0] in _SELECTING:
-        # "-1" and "-5:" are selections, not options.
+        # "-1" and "-5:" are selections: a leading space keeps them from being parsed as options.
         arguments = [" " + item if re.match(r"-\d", item) else item for item in arguments]
-    # A command needs no other verb's options, which take their time to read.
+    # Import only the module of the given command; importing all of them is slow.
     verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
     try:
-        # Not by calling the table: it keeps what was raised to itself where that is Ctrl-C.
+        # Calling the application directly would swallow KeyboardInterrupt.
         command = typer.main.get_command(table(verbs))
         with command.make_context("icecore", list(arguments)) as context:
             command.invoke(context)
@@ -93,13 +93,13 @@ def run(arguments: list[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        # The reader of our output left (as `head` does): no error, but Python must not try to flush again.
+        # The reader of stdout has exited (as `head` does). Python must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             raise
         text, status = describe(error, arguments)
-        with suppress(OSError):  # the status tells of it too
+        with suppress(OSError):  # the exit status still reports it
             print(text, file=sys.stderr, flush=True)
         return status

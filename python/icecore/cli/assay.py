@@ -1,4 +1,4 @@
-"""``icecore assay``: what each codec makes of a source."""
+"""``icecore assay``: measure codecs on a source."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, settings, talk
+from icecore.cli.console import Json, Progress, StorageOption, emit, examples, print_stderr, settings
 
 
 def assay(
     source: Annotated[
-        str, typer.Argument(metavar="SRC", help="A file, a Zarr folder, a URL, REPO or REPO:/path.")
+        str, typer.Argument(metavar="SRC", help="A file, a Zarr directory, a URL, REPO or REPO:/path.")
     ],
     array: Annotated[
         list[str] | None,
         typer.Option(
-            "--array", metavar="/P", help="An array of it; may be repeated. By default the largest."
+            "--array", metavar="/P", help="An array to measure; may be repeated. Default: the largest."
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Also a report: .html, .png, .csv or .json."),
+        typer.Option("-o", "--output", metavar="FILE", help="Also write .html, .png, .csv or .json."),
     ] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(metavar="SPEED", help="Of the store, for balanced; 200MB/s by default.")
+        str | None, typer.Option(metavar="SPEED", help="Speed of the store, for balanced; default 200MB/s.")
     ] = None,
     portable: Annotated[
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
@@ -34,19 +34,19 @@ def assay(
         typer.Option(
             metavar="S",
             min=0,
-            help="That measuring may take, about; the less, the fewer arrays by themselves.",
+            help="Approximate time limit; with less time, fewer arrays are measured separately.",
         ),
     ] = 12.0,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Measure what each codec makes of a source's arrays.
+    """Measure codecs on the arrays of a source.
 
-    Ratio, speeds, which codecs no other beats, and the choice for each goal of `icecore pack --for`.
-    A file without arrays is packed by the programs that the machine has.
+    Prints compression ratio, speeds, the codecs that no other codec beats in both, and the choice for each
+    goal of `icecore pack --for`. A file without arrays is compressed with the programs installed here.
     """
     from icecore.analyzer.write_report import check
-    from icecore.cli.batch import say_failures
+    from icecore.cli.batch import print_failures
     from icecore.ingest.assay import assay
 
     if output is not None:
@@ -63,15 +63,15 @@ def assay(
         )
     if output is not None:
         found.write(output)
-        talk(f"written: {output}")
-    say_failures(found.failures)
+        print_stderr(f"written: {output}")
+    print_failures(found.failures)
     emit(found.facts(), json, str(found))
     if found.failures:
         raise typer.Exit(2)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore assay icecore-demo/grid.nc -o assay.html",

@@ -1,4 +1,4 @@
-"""Options and output that ``link`` and ``pack`` have in common."""
+"""Options and output shared by ``link`` and ``pack``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icecore import errors
-from icecore.cli.console import emit, lasting, talk
+from icecore.cli.console import emit, persistent, print_stderr
 from icecore.display import text
 
 if TYPE_CHECKING:
@@ -21,24 +21,24 @@ SOURCES = typer.Argument(
 Sources = Annotated[list[str], SOURCES]
 Into = Annotated[
     str,
-    typer.Option("--into", metavar="REPO", help="The repository; created if missing.", callback=lasting),
+    typer.Option("--into", metavar="REPO", help="The repository; created if missing.", callback=persistent),
 ]
 Group = Annotated[
-    str | None, typer.Option(metavar="/P", help="Group for the source's root; /<file stem> by default.")
+    str | None, typer.Option(metavar="/P", help="Group for the source's root; default: /<file stem>.")
 ]
 Concat = Annotated[
     str | None, typer.Option(metavar="DIM", help="Join the sources along this dimension, in the order given.")
 ]
-Append = Annotated[bool, typer.Option("--append", help="Append to arrays that exist, along --concat.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Overwrite arrays that exist.")]
-SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave arrays that exist as they are.")]
+Append = Annotated[bool, typer.Option("--append", help="Append to existing arrays, along --concat.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite existing arrays.")]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip arrays that exist.")]
 KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", help="Commit the rest if some files, or arrays in them, fail."),
+    typer.Option("--keep-going", help="Skip files and arrays that fail, and commit the others."),
 ]
 Message = Annotated[
     str | None,
-    typer.Option("-m", "--message", metavar="TEXT", help="Commit message; verb and files by default."),
+    typer.Option("-m", "--message", metavar="TEXT", help="Commit message; default: command and files."),
 ]
 
 DryRun = Annotated[
@@ -49,18 +49,18 @@ Variables = Annotated[
     typer.Option(
         "--variables",
         metavar="PATTERN",
-        help="Take only these arrays and their coordinates: t2m, 't*', '/gt1l/*'; may be repeated.",
+        help="Only these arrays and their coordinates: t2m, 't*', '/gt1l/*'; may be repeated.",
     ),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Leave these arrays out; may be repeated."),
+    typer.Option("--exclude", metavar="PATTERN", help="Skip these arrays; may be repeated."),
 ]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="List every array instead of a summary by group.")
 ]
 
-#: arrays that are listed one by one without -v
+#: largest number of arrays listed one by one without -v
 _ROWS = 20
 
 
@@ -78,35 +78,35 @@ def lengths(shape: str | None) -> tuple[int, ...] | dict[str, int] | None:
 
 
 def finish(done: str, report: Report, into: str, json: bool, verbose: bool) -> None:
-    """Print the report or the plan, and the failures; exit with status 2 where there are any."""
-    say_notes(report)
-    say_failures(report.failures)
-    committed = f"{into}: snapshot {report.snapshot} was committed all the same" if report.snapshot else ""
+    """Print the report or the plan, then the failures; exit with status 2 if there are any."""
+    print_notes(report)
+    print_failures(report.failures)
+    committed = f"{into}: snapshot {report.snapshot} was committed nevertheless" if report.snapshot else ""
     emit(report.as_dict(), json, _text(done, report, into, verbose), done=committed)
     if report.failures:
         raise typer.Exit(2)
 
 
-def say_failures(failures: Iterable[Failure]) -> None:
-    """Print the sources and arrays that could not be used, and why."""
+def print_failures(failures: Iterable[Failure]) -> None:
+    """Print the sources and arrays that failed, with the reason."""
     from icecore.ingest.failure_policy import one_line
 
     for failure in failures:
-        talk(f"icecore: error[{failure.kind}]: {one_line(failure)}")
+        print_stderr(f"icecore: error[{failure.kind}]: {one_line(failure)}")
         if failure.hint:
-            talk(f"  try: {failure.hint}")
+            print_stderr(f"  try: {failure.hint}")
 
 
-def say_notes(report: Report) -> None:
-    """Print what a reader of the arrays should know."""
+def print_notes(report: Report) -> None:
+    """Print the notes of a report."""
     for note in report.notes:
         if note.kind == "dimension":
-            continue  # nothing is lost: its name and length are in the arrays; --json still lists it
-        talk(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
+            continue  # name and length are kept in the arrays; --json lists it
+        print_stderr(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
 
 
 def _arrays(report: Report, verbose: bool) -> str:
-    """The plan of a dry run, every array, or a summary by group where there are many."""
+    """Return the plan of a dry run, all arrays, or a summary by group if there are many arrays."""
     if report.plan is not None:
         return str(report.plan)
     if verbose or len(report.rows) <= _ROWS:
@@ -129,7 +129,7 @@ def _text(done: str, report: Report, into: str, verbose: bool) -> str:
         ratio = text.ratio(report.bytes_raw, stored)
         size = f"{text.size(report.bytes_raw)} raw, {text.size(stored)} stored ({ratio})"
         if done == "linked":
-            size += f", of which {text.size(report.bytes_stored)} in the repository"
+            size += f"; {text.size(report.bytes_stored)} of it in the repository"
         where = f"snapshot {report.snapshot}" if report.snapshot else "nothing was committed"
         lines += [size, f"{into}: {where}, {report.seconds:.2f} s"]
     return "\n".join(lines)

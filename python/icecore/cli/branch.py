@@ -1,4 +1,4 @@
-"""``icecore branch``: branches."""
+"""``icecore branch``: list, create and delete branches."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from icecore.cli.version_names import name_version
 
 def branch(
     repo: RepoArgument,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List all without it.")] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Forget the branch.")] = False,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Name of the branch; without it, list all.")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the branch.")] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Start a branch.
+    """Create a branch.
 
-    At the version REPO@REF; or lists the branches.
+    The branch starts at the version REPO@REF. Without NAME the branches are listed.
     """
     name_version(open_repo(repo, storage), "branch", name, delete, json)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore branch icecore-demo/demo.icecore", "icecore branch icecore-demo/demo.icecore --json"

@@ -1,4 +1,4 @@
-"""What verbs share: options, output, the progress bar."""
+"""Options, output and progress bar shared by the commands."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
-#: seconds until a bar appears
+#: seconds until a progress bar appears
 _PATIENCE = 1.0
 
 
-def lasting(repo: str) -> str:
-    """A repository's place, where it is one that other commands find.
+def persistent(repo: str) -> str:
+    """Return the name of a repository that outlives this process.
 
     Raises:
-        Error: ``invalid`` for one in memory.
+        Error: ``invalid`` for a repository in memory.
     """
     if repo.startswith("memory://"):
-        message = f"{repo} would last as long as this command, and no longer"
-        raise errors.make("invalid", message, "name a folder: moon.icecore")
+        message = f"{repo} is in memory and would be lost when this command ends"
+        raise errors.make("invalid", message, "name a directory: moon.icecore")
     return repo
 
 
 RepoArgument = Annotated[
-    str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.", callback=lasting)
+    str, typer.Argument(metavar="REPO", help="The repository, REPO@REF for a version.", callback=persistent)
 ]
 PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Path inside the repository.")]
 SelArgument = Annotated[
     str | None,
-    typer.Argument(metavar="SEL", help='"0:10, :, ::4" or "time=0:10, lat=3"; everything without it.'),
+    typer.Argument(metavar="SEL", help='"0:10, :, ::4" or "time=0:10, lat=3"; default: everything.'),
 ]
 RtolOption = Annotated[
     float | None,
@@ -48,7 +48,7 @@ RtolOption = Annotated[
 ]
 BytesOption = Annotated[
     int | None,
-    typer.Option("--bytes", metavar="K", help="Read the K most significant bytes of such floats."),
+    typer.Option("--bytes", metavar="K", help="Read the K most significant bytes of floats in byte planes."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StorageOption = Annotated[
@@ -60,18 +60,18 @@ AllowLinks = Annotated[
     typer.Option(
         "--allow-links",
         metavar="PREFIX",
-        help="Where linked files may be read from, by default the folders that were linked; may be repeated.",
+        help="Directory or URL that linked files may be read from; default: those recorded; may be repeated.",
     ),
 ]
 
 
 def examples(*lines: str) -> str:
-    """The end of a verb's help."""
+    """Return the examples at the end of a command's help."""
     return "\b\nExamples (after `icecore demo`):\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def settings(pairs: list[str] | None) -> dict[str, str]:
-    """``KEY=VALUE`` options as a dictionary."""
+    """Parse ``KEY=VALUE`` options to a dictionary."""
     result = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
@@ -82,52 +82,52 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
 
 
 def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:
-    """The repository that a verb works on."""
+    """Open the repository of a command."""
     from icecore.repository.open import open
 
     return open(repo, storage=settings(storage), allow_links=allow_links)
 
 
 def emit(value: Any, as_json: bool, plain: str, fold: bool = True, done: str = "") -> None:
-    """Print data to stdout: as JSON, or as text, whose long lines are broken at the edge of a terminal. Where
-    that fails, what is ``done`` already is said.
+    """Print data to stdout as JSON or as text; long lines are wrapped on a terminal.
 
-    Names and attributes come from files of anybody: what would steer a terminal is made visible.
+    Names and attributes may come from untrusted files, so control characters are escaped. If printing fails,
+    the error reports what is ``done`` already.
     """
     plain = text.visible(plain)
     if fold and not as_json and sys.stdout.isatty():
         plain = text.folded(plain, shutil.get_terminal_size().columns)
-    say(_json(value) if as_json else plain, done)
+    print_stdout(_json(value) if as_json else plain, done)
 
 
-def say(line: str, done: str = "") -> None:
+def print_stdout(line: str, done: str = "") -> None:
     """Print to stdout.
 
     Raises:
-        Error: ``io``, naming it; with what is ``done`` already.
+        Error: ``io`` if stdout can't be written; the message includes what is ``done`` already.
     """
     with printing(done):
         typer.echo(line)
 
 
-def talk(message: str) -> None:
-    """Say something to the user: stderr."""
+def print_stderr(message: str) -> None:
+    """Print a message to stderr."""
     typer.echo(text.visible(message), err=True)
 
 
-def tell_packed(name: str, array: Array) -> None:
-    """Say that an array holds other numbers than they stand for, where it does."""
+def warn_packed(name: str, array: Array) -> None:
+    """Warn if stored numbers differ from physical values (scale, offset, unsigned)."""
     attrs = array.attrs
     scale, offset = attrs.get("scale_factor", 1), attrs.get("add_offset", 0)
     if (scale, offset) != (1, 0):
         shown = f"(value - {_short(offset)}) / {_short(scale)}"
-        talk(f"icecore: {name} is stored as {shown}, and taken as it is stored")
+        print_stderr(f"icecore: {name} is stored as {shown}; the stored numbers are used")
     if str(attrs.get("_Unsigned")).lower() == "true" and array.dtype.kind == "i":
-        talk(f"icecore: {name} stands for unsigned numbers, and is taken as it is stored, with signs")
+        print_stderr(f"icecore: {name} has the attribute _Unsigned; the stored signed numbers are used")
 
 
 def _short(value: Any) -> str:
-    """A number of an attribute; a float32 in the digits that it had before JSON made a double of it."""
+    """Format a number of an attribute; a float32 with its own digits, not those of its float64 in JSON."""
     from struct import pack, unpack
 
     if isinstance(value, float) and abs(value) < 1e38 and unpack("f", pack("f", value)) == (value,):
@@ -140,7 +140,7 @@ def _short(value: Any) -> str:
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, indent=1, default=_plain, allow_nan=False)
-    except ValueError:  # NaN and infinities, which JSON lacks
+    except ValueError:  # NaN and infinities
         from icecore.repository.json_attributes import to_json
 
         return json.dumps(to_json(value), indent=1, allow_nan=False)
@@ -153,8 +153,9 @@ def _plain(value: Any) -> Any:
 
 
 class Progress:
-    """A bar on a terminal for everything longer than a second; a context manager, called with what is done
-    so far. Until it is it only says that something goes on.
+    """Progress bar on a terminal for operations longer than a second; a context manager.
+
+    It is called with the work done so far. Until the first call it only shows activity.
     """
 
     def __init__(self, verb: str, nbytes: bool = True) -> None:
@@ -176,7 +177,7 @@ class Progress:
                 self._update(path, done, total)
 
     def count(self, done: int, total: int) -> None:
-        """The same without a path."""
+        """Update the progress without a path."""
         self(self._verb, done, total)
 
     def _update(self, path: str, done: int, total: int) -> None:
@@ -198,7 +199,7 @@ class Progress:
         with self._lock:
             if not self._is_open:
                 return
-            # What is printed meanwhile is data: rich would take it to stderr.
+            # Output printed meanwhile is data for stdout; rich would redirect it to stderr.
             self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
             self._task = self._bar.add_task(self._verb, total=None)
             if self._last is not None:

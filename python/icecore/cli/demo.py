@@ -1,4 +1,4 @@
-"""``icecore demo``: the first thing a newcomer runs."""
+"""``icecore demo``: link, pack and check sample files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from icecore.cli.console import Json, Progress, emit, examples
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where the samples go.")] = Path(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory for the sample files.")] = Path(
         "icecore-demo"
     ),
     json: Json = False,
 ) -> None:
-    """Try it on sample files.
+    """Try icecore on sample files.
 
-    Makes small sample files, links or packs each, reads everything back, checks it and prints a report.
+    Creates small sample files, links or packs them, reads everything back, checks it and prints a report.
     """
     from dataclasses import asdict
 
@@ -36,11 +36,11 @@ def demo(
         "passed": outcome.passed,
     }
     shown = quote(str(repo))
-    more = f'look around:\n  icecore ls {shown}\n  icecore read {shown} /grid/t2m "time=0:10, lat=3"'
+    more = f'next steps:\n  icecore ls {shown}\n  icecore read {shown} /grid/t2m "time=0:10, lat=3"'
     emit(facts, json, f"{describe(outcome)}\n\n{more}")
     raise typer.Exit(0 if outcome.passed else 1)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(epilog=examples("icecore demo", "icecore demo icecore-demo --json"))(demo)

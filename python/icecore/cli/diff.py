@@ -1,4 +1,4 @@
-"""``icecore diff``: what changed between two versions."""
+"""``icecore diff``: changes between two versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emi
 if TYPE_CHECKING:
     from icecore.repository.results import ArrayChange, Diff
 
-#: boxes of an array that are shown
+#: largest number of boxes listed per array
 _BOXES = 8
 _SIGNS = {"new": "+", "deleted": "-", "updated": "~"}
 
@@ -20,18 +20,18 @@ def diff(
     repo: RepoArgument,
     a: Annotated[str, typer.Argument(metavar="A", help="The older version.")],
     b: Annotated[
-        str | None, typer.Argument(metavar="[B]", help="The newer one; that of REPO by default.")
+        str | None, typer.Argument(metavar="[B]", help="The newer version; default: that of REPO.")
     ] = None,
     values: Annotated[
-        bool, typer.Option("--values", help="Read both versions and count the elements that really differ.")
+        bool, typer.Option("--values", help="Read both versions and count the elements that differ.")
     ] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
     """Compare two versions.
 
-    What changed from version A to version B: groups and arrays added, deleted, updated; which boxes of
-    elements were written.
+    Lists groups and arrays that were added, deleted or updated from version A to version B, and the boxes of
+    elements that were written.
     """
     with Progress("diff"):
         changes = open_repo(repo, storage).diff(a, b, values)
@@ -64,7 +64,7 @@ def _text(changes: Diff) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore diff icecore-demo/demo.icecore linked",

@@ -33,7 +33,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="READS",
-            help='Mean costs of random reads instead: "time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3".',
+            help='Instead: mean cost of random reads: "time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3".',
         ),
     ] = None,
     json: Json = False,
@@ -42,8 +42,8 @@ def explain(
 ) -> None:
     """Show the plan of a read.
 
-    Requests, bytes wanted and fetched, chunks, codecs, relative error; or with --access what kinds of reads
-    cost, each at random places. No data is read.
+    Prints requests, bytes wanted and fetched, chunks, codecs and relative error. With --access prints the
+    mean cost of kinds of reads at random positions. No data is read.
     """
     from icecore.layout.access_cost import costs, table
     from icecore.repository.selection import parse
@@ -52,7 +52,7 @@ def explain(
     if access is not None:
         if sel is not None or rtol is not None or leading_bytes is not None:
             raise errors.make(
-                "invalid", "--access is about many reads, SEL and precision about one", "leave one out"
+                "invalid", "--access can't be combined with SEL, --rtol or --bytes", "remove one of them"
             )
         found = costs(array, access)
         emit([asdict(cost) for cost in found], json, table(found))
@@ -62,7 +62,7 @@ def explain(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             'icecore explain icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',

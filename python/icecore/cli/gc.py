@@ -1,4 +1,4 @@
-"""``icecore gc``: delete what no version refers to."""
+"""``icecore gc``: delete unused objects."""
 
 from __future__ import annotations
 
@@ -8,18 +8,28 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo, talk
+from icecore.cli.console import (
+    Json,
+    Progress,
+    RepoArgument,
+    StorageOption,
+    emit,
+    examples,
+    open_repo,
+    print_stderr,
+)
 
 
 def gc(
     repo: RepoArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count the objects that would be deleted.")
+    ] = False,
     older_than: Annotated[
         str,
         typer.Option(
             metavar="AGE",
-            help="Spare younger objects, which a writer may still need (it can't commit without them): 30m, "
-            "12h, 7d.",
+            help="Keep younger objects, because a running writer may need them to commit: 30m, 12h, 7d.",
         ),
     ] = "1d",
     json: Json = False,
@@ -27,22 +37,22 @@ def gc(
 ) -> None:
     """Delete unused objects.
 
-    Those that no branch, tag or other version refers to, and old copies of the list of versions: each commit
-    makes one.
+    Deletes objects that no version refers to, and old copies of the list of versions (each commit creates
+    one).
     """
     from icecore.display import text
 
-    seconds = min(text.parse_seconds(older_than), time.time())  # nothing is from before 1970
+    seconds = min(text.parse_seconds(older_than), time.time())  # at most the time since 1970
     with Progress("gc"):
         report = open_repo(repo, storage).gc(timedelta(seconds=seconds), dry_run)
     emit(report.to_dict(), json, str(report))
     for problem in report.errors:
-        talk(f"could not delete {problem}")
+        print_stderr(f"could not delete {problem}")
     raise typer.Exit(1 if report.failed else 0)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore gc icecore-demo/demo.icecore --dry-run",

@@ -1,4 +1,4 @@
-"""``icecore info``: everything about a node."""
+"""``icecore info``: metadata and storage of a group or array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from icecore.repository.group import Group
 
 
-#: kinds of references that are counted
+#: kinds of chunk references
 _KINDS = ("cells", "native", "linked", "inline", "missing")
 #: files of a table that are listed
 _SHOWN = 5
@@ -26,9 +26,9 @@ def info(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Show all about a node.
+    """Show metadata and storage of a group or array.
 
-    Shape, type, chunks, codecs, ratio, where the bytes lie, attributes.
+    Prints shape, dtype, chunks, codecs, compression ratio, storage of the chunks, and attributes.
     """
     from icecore.repository.array import Array
 
@@ -71,7 +71,7 @@ def _summary(array: Array) -> str | None:
     try:
         state = summaries.state(array)
     except errors.Error as error:
-        state = error.kind  # of a linked file that changed, say
+        state = error.kind  # for example of a linked file that has changed
     return None if state == "none" else f"{state}, zones of {ZONE:,} rows"
 
 
@@ -146,12 +146,12 @@ def _files(sources: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _measured(record: Any) -> list[tuple[str, Any]]:
-    """Why the codecs are what they are, as far as the pack that chose them kept it."""
+    """Return the recorded measurement that led to the choice of codecs."""
     from icecore.display import text
 
     try:
         goal = record["goal"] + (f" at {text.size(record['bandwidth'])}/s" if "bandwidth" in record else "")
-        speeds = f"writes {record['write']} MB/s, reads {record['read']} MB/s a core"
+        speeds = f"writes {record['write']} MB/s, reads {record['read']} MB/s per core"
         sample = record["sample"]
         where = f"a sample of {sample['chunks']:,} of {sample['of']:,} chunks"
         rows = [
@@ -166,7 +166,7 @@ def _measured(record: Any) -> list[tuple[str, Any]]:
             rows.append(("drift", record["drift"]))
         return rows
     except (KeyError, TypeError, ValueError):
-        return []  # written by a version that keeps something else
+        return []  # written by a version with another format
 
 
 def _codec(codec: dict[str, Any]) -> str:
@@ -181,7 +181,7 @@ def _file(item: dict[str, Any]) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore info icecore-demo/demo.icecore /grid/t2m",

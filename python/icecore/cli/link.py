@@ -1,4 +1,4 @@
-"""``icecore link``: index arrays where they lie."""
+"""``icecore link``: index arrays of files in place."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def link(
 ) -> None:
     """Index files in place.
 
-    Links arrays of HDF5, NetCDF and NumPy files, and those that reference files (kerchunk, VirtualiZarr)
-    point at, into a repository: their data stays in the files. Arrays that can't be linked (all of a Zarr
-    store) are copied, and listed with the reason.
+    Links arrays of HDF5, NetCDF and NumPy files, and arrays of reference files (kerchunk, VirtualiZarr), into
+    a repository. The data stays in the files. Arrays that can't be linked (such as those of a Zarr store) are
+    copied and listed with the reason.
     """
     from icecore.ingest.link import run
     from icecore.ingest.options import LinkOptions
@@ -80,7 +80,7 @@ def link(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore link icecore-demo/photons.h5 --into icecore-demo/mine.icecore --replace",

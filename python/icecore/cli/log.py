@@ -1,4 +1,4 @@
-"""``icecore log``: the commits."""
+"""``icecore log``: list the commits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def log(
 ) -> None:
     """List the commits.
 
-    Those of a branch or version, newest first.
+    Lists the commits of a branch or version, newest first.
     """
     opened = open_repo(repo, storage)
     commits = opened.log(limit)
@@ -34,7 +34,7 @@ def log(
 
 
 def _line(row: dict[str, Any]) -> str:
-    """The first line of the message, its names behind it, and under it what else the message says."""
+    """Format a commit: first line of the message, branch and tag names, then the rest of the message."""
     head = f"{row['id']}  {row['time']}  "
     first, *more = row["message"].replace("\r\n", "\n").rstrip().split("\n")
     names = f"  ({', '.join(row['names'])})" if row["names"] else ""
@@ -42,7 +42,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore log icecore-demo/demo.icecore", "icecore log icecore-demo/demo.icecore -n 1 --json"

@@ -1,4 +1,4 @@
-"""``icecore ls``: the tree."""
+"""``icecore ls``: list groups and arrays as a tree."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def ls(
     repo: RepoArgument,
-    path: Annotated[str, typer.Argument(metavar="[PATH]", help="Only what is below it.")] = "/",
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="List only this group.")] = "/",
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
     """List groups and arrays.
 
-    A tree with the type, shape and dimensions of each array.
+    Prints a tree with the dtype, shape and dimensions of each array.
     """
     from icecore.display import tree
     from icecore.display.text import shape_label
@@ -50,7 +50,7 @@ def _row(node: Node) -> dict[str, Any]:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore ls icecore-demo/demo.icecore", "icecore ls icecore-demo/demo.icecore /photons --json"

@@ -1,4 +1,4 @@
-"""Outputs that would take a linked file's place."""
+"""Reject outputs that would overwrite a linked file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from icecore.repository.nodes import SOURCES
 from icecore.repository.repo import Repo
 
 
-def spare(repo: Repo, output: str) -> None:
-    """Refuse to write over a file that a version links to: its arrays would be lost.
+def reject_linked(repo: Repo, output: str) -> None:
+    """Reject an output file that a version links to: overwriting it would destroy the linked arrays.
 
     Raises:
         Error: ``invalid``.
     """
     if os.path.isfile(output) and _is_linked(repo, os.stat(output)):
-        message = f"{output} is a file that {repo.url} links to: what is linked would be lost"
+        message = f"{output} is linked by {repo.url}: its arrays would be lost"
         raise errors.make("invalid", message, "name another file")
 
 
@@ -27,7 +27,7 @@ def _is_linked(repo: Repo, file: os.stat_result) -> bool:
     keeper = repo._nodes.get(SOURCES)
     linked = keeper.document.get("attributes", {}).get("sources", {}) if keeper is not None else {}
     for url in linked:
-        with suppress(OSError, ValueError):  # it is gone, or no file
+        with suppress(OSError, ValueError):  # missing, or not a file
             if os.path.samestat(os.stat(local_path(url)), file):
                 return True
     return False

@@ -1,4 +1,4 @@
-"""``icecore pack``: re-encode arrays into a repository."""
+"""``icecore pack``: re-encode files into a repository."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def pack(
     chunk: Annotated[
         str | None,
         typer.Option(
-            metavar="SHAPE", help='Unit of decoding: "16,64,64" or "time=16,lat=64"; planned if not given.'
+            metavar="SHAPE", help='Unit of decoding: "16,64,64" or "time=16,lat=64"; default: planned.'
         ),
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(metavar="SHAPE", help="Unit of I/O, a multiple of the chunk; planned if not given."),
+        typer.Option(metavar="SHAPE", help="Unit of I/O, a multiple of the chunk; default: planned."),
     ] = None,
     codec: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="auto (measured), default (by type), planes (floats that can be read in part), none, gzip, "
+            help="auto (measured), default (by dtype), planes (reads with reduced precision), none, gzip, "
             "zlib, zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON.",
         ),
     ] = "auto",
@@ -59,43 +59,39 @@ def pack(
         typer.Option(
             "--for",
             metavar="GOAL",
-            help="What auto looks for: archive (least bytes), balanced (least time to data) or speed "
-            "(fastest to read).",
+            help="Goal of auto: archive (smallest), balanced (least time from store to data) or speed "
+            "(fastest decoding).",
         ),
     ] = "balanced",
     bandwidth: Annotated[
         str | None,
-        typer.Option(metavar="SPEED", help="Of the store, for --for balanced; 200MB/s by default."),
+        typer.Option(metavar="SPEED", help="Speed of the store, for --for balanced; default 200MB/s."),
     ] = None,
     access: Annotated[
         str | None,
-        typer.Option(
-            metavar="READS", help='How it will be read: "time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3".'
-        ),
+        typer.Option(metavar="READS", help='Expected reads: "time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3".'),
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Try the best layouts for --access, take the fastest.")
+        bool, typer.Option("--measure", help="Measure the best layouts for --access and use the fastest.")
     ] = False,
     portable: Annotated[
         bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
     ] = False,
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="Data held at once.")] = "1GB",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Largest amount of data in memory.")] = "1GB",
     follow: Annotated[
         str | None,
         typer.Option(
             metavar="DIR",
-            help="Instead of SRC: take the files of this folder as they are completed.",
+            help="Instead of SRC: pack the files of this directory as they are completed.",
         ),
     ] = None,
-    glob: Annotated[str, typer.Option(metavar="PATTERN", help="With --follow: which names.")] = "*",
+    glob: Annotated[str, typer.Option(metavar="PATTERN", help="With --follow: file names to pack.")] = "*",
     until_idle: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME", help="With --follow: end when none came for 30s, 5m, …; else by Ctrl-C."
-        ),
+        typer.Option(metavar="TIME", help="With --follow: exit after 30s, 5m, … without new files."),
     ] = None,
     poll: Annotated[
-        str, typer.Option(metavar="TIME", help="With --follow: between two looks; unchanged is complete.")
+        str, typer.Option(metavar="TIME", help="With --follow: interval between two checks of the directory.")
     ] = _POLL,
     append: Append = False,
     replace: Replace = False,
@@ -109,14 +105,14 @@ def pack(
         typer.Option("--no-restore", help="Keep only the values of text tables, not their print format."),
     ] = False,
     trust: Annotated[
-        str | None, typer.Option(metavar="data", help="Where label and text disagree on the record length.")
+        str | None,
+        typer.Option(metavar="data", help="data: trust the text if the label's record length is wrong."),
     ] = None,
     header: Annotated[
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether the first line of a CSV names its columns or is a row; told from its cells if "
-            "not given.",
+            help="Whether the first line of a CSV is a header; default: inferred from its cells.",
         ),
     ] = None,
     summaries: Annotated[
@@ -130,16 +126,16 @@ def pack(
 ) -> None:
     """Re-encode files into a repository.
 
-    Packs arrays of HDF5, NetCDF and NumPy files, Zarr folders, or repositories (REPO or REPO:/path) into
-    sharded and compressed Zarr; tables of text (PDS labels, CSV; also zipped) into columns that `icecore
-    restore` prints again byte for byte. Of files that --concat joins, numbers packed with different scales
-    become the floats that they stand for.
+    Packs arrays of HDF5, NetCDF and NumPy files, Zarr directories, or repositories (REPO or REPO:/path) into
+    sharded and compressed Zarr. Text tables (PDS labels, CSV; also zipped) become columns from which `icecore
+    restore` reproduces the original file byte for byte. If --concat joins files with different scale factors,
+    the numbers are stored as unscaled floats.
 
-    With --follow files are taken as they are completed: when two looks find the same size and time, or
-    NAME.done lies beside NAME. Those that begin with a dot or end in .tmp, .part or .partial wait for their
-    name. What a look finds is a commit (of 256 files or 256 MiB at most); with --json each file of it has a
-    line with the commit's figures. Started again it goes on where it stopped. Folders below are left alone.
-    With --concat a file that can't be packed holds up those after it, unless --keep-going leaves it out.
+    With --follow a file is packed when it is complete: two checks found the same size and time, or a file
+    NAME.done exists. Names that begin with a dot or end in .tmp, .part or .partial are ignored. Each check
+    makes one commit (at most 256 files or 256 MiB); --json prints one line per file. A restarted command
+    continues where it stopped. Subdirectories are ignored. With --concat a file that fails blocks the
+    following ones; --keep-going skips it.
     """
     from icecore.ingest.options import PackOptions
     from icecore.ingest.pack import run
@@ -164,8 +160,10 @@ def pack(
     }
     if follow is not None:
         if sources or append or replace or skip_existing or dry_run or message is not None:
-            clash = "SRC, --append, --replace, --skip-existing, --dry-run and -m don't go with --follow"
-            raise errors.make("invalid", clash, "leave them out")
+            clash = (
+                "SRC, --append, --replace, --skip-existing, --dry-run and -m can't be combined with --follow"
+            )
+            raise errors.make("invalid", clash, "remove them")
         from icecore.ingest.follow import Follower
 
         follower = Follower(
@@ -198,7 +196,7 @@ def pack(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "

@@ -1,4 +1,4 @@
-"""``icecore plot``: a picture of a selection."""
+"""``icecore plot``: draw a selection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plot(
     path: PathArgument,
     sel: SelArgument = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The picture: .png.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="The output file: .png.")
     ] = "plot.png",
     json: Json = False,
     storage: StorageOption = None,
@@ -33,7 +33,7 @@ def plot(
 ) -> None:
     """Draw a selection.
 
-    A line where one axis is left, a map where two are; with coordinates, dates and units where there are any.
+    Draws a line for one remaining axis and a map for two, with coordinates, dates and units if available.
     """
     from icecore.export.picture import draw
     from icecore.repository.selection import parse
@@ -45,7 +45,7 @@ def plot(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore plot icecore-demo/demo.icecore /grid/t2m time=0 -o map.png",

@@ -1,4 +1,4 @@
-"""A command's own process: less to collect, memory that is used again, and a quick end."""
+"""Process settings of a command: garbage collection, memory reuse, signals, fast exit."""
 
 from __future__ import annotations
 
@@ -12,38 +12,42 @@ from gc import freeze, set_threshold
 from threading import Timer, main_thread
 from typing import Any, NoReturn
 
-#: objects that are made before Python looks for cycles among them
+#: number of new objects after which Python searches for reference cycles
 _OBJECTS = 50_000
-#: glibc's numbers of the two settings (malloc.h), and the most that it takes for the second
+#: parameter numbers of glibc's mallopt (malloc.h), and the largest value of the second
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT, _OWN = 256 << 20, 32 << 20
-#: exit statuses: that of Ctrl-C, and what the numbers of other signals are added to
+#: exit status of Ctrl-C, and the base to which other signal numbers are added
 _INTERRUPTED, _SIGNALLED = 130, 128
-#: seconds until Ctrl-C is tried again where it was lost
+#: seconds until a lost Ctrl-C is repeated
 _AGAIN = 0.05
 _ended_by: list[int] = []
 
 
-def settle() -> None:
-    """Set up the process of one command; to be called when all that is always needed was imported."""
+def configure() -> None:
+    """Configure the process of a command; call it after the common imports."""
     _streams()
-    # No command multiplies matrices; NumPy's library for that starts threads all the same, which wait awake.
+    # Commands don't use BLAS, but NumPy's BLAS would start threads that busy-wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What was imported stays, and a command leaves few cycles behind: looking for them took its time.
+    # Imported objects live until the end and commands create few cycles, so collection is wasted time.
     freeze()
     set_threshold(_OBJECTS)
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return  # another C library
-    # New memory comes in pages that the kernel clears one by one, which costs as much as decoding into them.
+    # The kernel clears each new page, which costs as much as decoding into it: keep freed memory.
     mallopt(_M_TRIM_THRESHOLD, _KEPT)
     mallopt(_M_MMAP_THRESHOLD, _OWN)
 
 
 def _streams() -> None:
-    """What was closed is nothing; what a terminal has no letters for is written as Python writes it."""
-    for name in ("stdin", "stdout", "stderr"):  # in this order each takes the place of the one that is closed
+    """Replace closed standard streams by the null device; escape characters that a terminal can't encode."""
+    for name in (
+        "stdin",
+        "stdout",
+        "stderr",
+    ):  # descriptor order: open() reuses the closed one
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
@@ -51,9 +55,10 @@ def _streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def heed() -> None:
-    """Let the signals that end a batch job or close a terminal do what Ctrl-C does: nothing half-written and
-    no scratch folder stays. One that is ignored (``nohup``) stays so; a second one ends the process at once.
+def handle_signals() -> None:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that partial output and scratch directories are removed.
+
+    An ignored signal (``nohup``) stays ignored. A second signal ends the process at once.
     """
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -63,8 +68,9 @@ def heed() -> None:
 
 
 def _lost(what: sys.UnraisableHookArgs) -> None:
-    """Python drops what is raised while an object is taken apart, Ctrl-C too, which often comes just there
-    when h5py is at work. Then it comes again.
+    """Repeat a Ctrl-C that Python dropped.
+
+    Python ignores exceptions raised in destructors. KeyboardInterrupt is often raised there while h5py works.
     """
     if what.exc_type is KeyboardInterrupt:
         again = Timer(_AGAIN, signal.pthread_kill, (main_thread().ident, signal.SIGINT))
@@ -81,7 +87,7 @@ def _end(number: int, _: Any) -> NoReturn:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process: the kernel takes back as a whole what Python would take apart object by object."""
+    """Exit without destroying Python objects one by one; the kernel frees the memory at once."""
     if status == _INTERRUPTED and _ended_by:
         status = _SIGNALLED + _ended_by[0]
     atexit._run_exitfuncs()
@@ -90,5 +96,5 @@ def leave(status: int) -> NoReturn:
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        sys.exit(status)  # Python says what is wrong with its output
+        sys.exit(status)  # Python reports the error of its output
     os._exit(status)

@@ -1,4 +1,4 @@
-"""``icecore query``: rows of a table."""
+"""``icecore query``: select rows of a table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from icecore.cli.console import (
     emit,
     examples,
     open_repo,
-    talk,
-    tell_packed,
+    print_stderr,
+    warn_packed,
 )
 from icecore.display import text
 
@@ -42,7 +42,8 @@ def query(
     columns: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B", help='Columns, in this order; all by default. "a, b" in double quotes is one.'
+            metavar="A,B",
+            help="Columns, in this order; default: all. Put a name with a comma in double quotes.",
         ),
     ] = None,
     output: Annotated[
@@ -51,15 +52,15 @@ def query(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write .csv, .json, .parquet, .arrow or .npy; - for CSV to stdout.",
+            help="Output: .csv, .json, .parquet, .arrow or .npy; - for CSV to stdout.",
         ),
     ] = None,
     reduce: Annotated[
         str | None,
         typer.Option(
             metavar="WHAT",
-            help='Numbers instead of rows: "count, mean:tb, max:tb by c"; of count, sum, mean, min, max, '
-            "std, rms, histogram:tb:40:0:400 (bins and ends; by default 100 from least to greatest).",
+            help='Statistics instead of rows: "count, mean:tb, max:tb by c"; count, sum, mean, min, max, '
+            "std, rms, histogram:tb:40:0:400 (bins and ends; default: 100 from minimum to maximum).",
         ),
     ] = None,
     within: Annotated[
@@ -70,14 +71,16 @@ def query(
         str | None,
         typer.Option(
             metavar="X,Y",
-            help="The columns that --within is about; by default those named lon, lat and the like.",
+            help="Columns of x and y for --within; default: found by name (lon, lat, …).",
         ),
     ] = None,
     source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only rows that came from this file; also a glob.")
+        str | None, typer.Option(metavar="NAME", help="Only rows of this source file; may be a glob.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", help="At most so many rows.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Run it, and say only what it took.")] = False,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="Largest number of rows.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Run the query, but print only its cost.")
+    ] = False,
     no_prune: Annotated[bool, typer.Option("--no-prune", help="Don't use summaries.")] = False,
     json: Json = False,
     storage: StorageOption = None,
@@ -85,36 +88,36 @@ def query(
 ) -> None:
     """Select rows of a table.
 
-    A table is a group of arrays of one length. CLAUSE compares columns (name[3] is one value of a column of
-    several a row) with constants and each other: < <= = != >= >, between A and B, in (…), is [not] null,
-    like 'abc%', and, or, not, ( ), + - * / %, abs sqrt floor ceil log10 exp sin cos radians,
-    wrap(lon, 350, 10) for longitudes across 360.
-    Texts, ISO times and times of day ('09:39:11.25') stand in 'single quotes', names that are no plain words
-    in "double quotes", also in WHAT and among --columns. Without -o the first rows are
-    shown on a terminal, and CSV goes anywhere else.
-    Exit status 1 when no row matches.
+    A table is a group of arrays of equal length. CLAUSE compares columns (name[3]: one item of a list column)
+    with constants and other columns: < <= = != >= >, between A and B, in (…), is [not] null, like 'abc%',
+    and, or, not, ( ), + - * / %, abs sqrt floor ceil log10 exp sin cos radians, wrap(lon, 350, 10) for
+    longitudes across 360.
+    Put strings, ISO times and times of day ('09:39:11.25') in 'single quotes'. Put column names that are not
+    plain words in "double quotes", also in WHAT and --columns. Without -o, a terminal shows the first rows,
+    and a pipe or file gets CSV.
+    Exit status 1 if no row matches.
     """
     from icecore.tables.query.export import export, writer
 
     options = {"where": where, "within": within, "source": source, "limit": limit, "prune": not no_prune}
     if explain and output is not None:
-        raise errors.make("invalid", f"--explain writes no rows to {output}", "leave one of them out")
+        raise errors.make("invalid", "--explain can't be combined with -o", "remove one of them")
     if output is not None:
         writer(output)
     opened = open_repo(repo, storage, allow_links)
     if output is not None:
-        from icecore.cli.output_guard import spare
+        from icecore.cli.output_guard import reject_linked
 
-        spare(opened, output)
+        reject_linked(opened, output)
     table = _table(opened, path, [columns, where, reduce])
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: talk(f"icecore: warning: {message}")
+        warnings.showwarning = lambda message, *_: print_stderr(f"icecore: warning: {message}")
         with Progress("query") if reduce is not None else nullcontext():
             rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
     if reduce is None and columns is None and not explain:
         for name, why in table.left_out.items():
-            talk(f"icecore: {name} is left out: {why}; icecore read prints it")
-    _tell_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
+            print_stderr(f"icecore: column {name} skipped: {why}; icecore read prints it")
+    _warn_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
     if explain:
         with Progress("query"):
             if reduce is None:
@@ -126,17 +129,19 @@ def query(
     if output not in (None, "-") and json:
         emit({"file": output, "rows": count, "columns": rows.columns}, json, "")
     elif output not in (None, "-"):
-        talk(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
+        print_stderr(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
     if limit != 0 and (count == 0 or (reduce is not None and rows.matched == 0)):
-        talk("icecore: no row matches")
+        print_stderr("icecore: no row matches")
         raise typer.Exit(1)
 
 
 def _table(repo: Repo, path: str, texts: list[str | None]) -> Table:
-    """The group at ``path``; of arrays that differ in length those as long as the ones named in ``texts``.
+    """Return the group at ``path`` as a table.
+
+    If its arrays differ in length, the columns are those as long as the ones that ``texts`` mention.
 
     Raises:
-        Error: ``mismatch`` where none are named, or such of several lengths.
+        Error: ``mismatch`` if ``texts`` mention no column, or columns of different lengths.
     """
     try:
         return repo.table(path)
@@ -148,36 +153,36 @@ def _table(repo: Repo, path: str, texts: list[str | None]) -> Table:
     from icecore.tables.query.column import fits
 
     names = [name for name, array in arrays.items() if array.shape[:1] in lengths and not fits(array)]
-    said = f"the arrays of {path} differ in length; those as long as the ones named: {', '.join(names)}"
-    talk(f"icecore: {said}")
+    message = f"the arrays of {path} differ in length; columns of this table: {', '.join(names)}"
+    print_stderr(f"icecore: {message}")
     return repo.table(path, names)
 
 
 def _named(texts: list[str | None], names: Iterable[str]) -> list[str]:
-    """Which of the columns ``names`` stand in ``texts``."""
+    """Return the columns that ``texts`` mention."""
     words = set(re.findall(r"\w+", " ".join(text for text in texts if text)))
     return [name for name in names if words & set(re.findall(r"\w+", name))]
 
 
 def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: dict[str, Any]) -> Any:
-    """The scan or, with --reduce, what it came to."""
+    """Return the scan, or with --reduce the result of the reduction."""
     if reduce is None:
         return table.scan(columns, **options)
     if columns is not None:
         raise errors.make(
             "invalid",
-            "--columns chooses columns of rows, and --reduce makes columns of its own",
-            'name them there: --reduce "count, mean:tb by c"',
+            "--columns can't be combined with --reduce",
+            'name the columns there: --reduce "count, mean:tb by c"',
         )
     from icecore.tables.query.reduce import reduced
 
     return reduced(table, reduce, **options)
 
 
-def _tell_packed(table: Table, texts: list[str | None]) -> None:
-    """Say which columns named in ``texts`` hold other numbers than they stand for."""
+def _warn_packed(table: Table, texts: list[str | None]) -> None:
+    """Warn about columns in ``texts`` whose stored numbers differ from the physical values."""
     for name in _named(texts, table):
-        tell_packed(name, table[name])
+        warn_packed(name, table[name])
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -189,7 +194,7 @@ def _names(text: str | None) -> list[str] | None:
 def _columns(text: str | None) -> list[str] | None:
     names = _names(text)
     if names == []:
-        raise errors.make("invalid", f"--columns {text!r} names no column", "leave it out for all of them")
+        raise errors.make("invalid", f"--columns {text!r}: expected names", "remove it to select all columns")
     return names
 
 
@@ -198,7 +203,9 @@ def _pair(text: str | None) -> tuple[str, str] | None:
     if names is None:
         return None
     if len(names) != 2:
-        raise errors.make("invalid", f"--xy {text!r} names {len(names)} columns", "--xy clon,clat")
+        raise errors.make(
+            "invalid", f"--xy {text!r}: expected 2 columns (got {len(names)})", "--xy clon,clat"
+        )
     return names[0], names[1]
 
 
@@ -206,15 +213,15 @@ def _explained(report: dict[str, Any], json: bool) -> None:
     summed = report.get("from_summaries")
     lines = [f"{report['rows_out']:,} of {report['rows']:,} rows"]
     if summed and not report["zones"]:
-        lines.append(f"zones    wanted as a whole: the summaries of {', '.join(summed)} tell")
+        lines.append(f"zones    all computed from the summaries of {', '.join(summed)}")
     elif report["zones"]:
         lines.append(
             f"zones    {report['zones']:,}: {report['zones_pruned']:,} pruned, "
-            f"{report['zones_whole']:,} wanted as a whole"
-            + (f", of which the summaries of {', '.join(summed)} tell" if summed else "")
+            f"{report['zones_whole']:,} selected completely"
+            + (f" (computed from the summaries of {', '.join(summed)})" if summed else "")
         )
     else:
-        lines.append("zones    no summary of the clause's columns: nothing was pruned")
+        lines.append("zones    none skipped: the columns of the clause have no summaries")
     lines.append(f"tested   {report['rows_tested']:,} rows")
     for name, label in (("summaries", "summary"), ("predicate", "clause"), ("data", "rest")):
         read = report[name]
@@ -229,7 +236,7 @@ def _explained(report: dict[str, Any], json: bool) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             'icecore query icecore-demo/demo.icecore /photons/gt1l --where "height > 1" --limit 5',

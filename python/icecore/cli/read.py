@@ -1,4 +1,4 @@
-"""``icecore read``: a selection, to the terminal or to a file."""
+"""``icecore read``: print a selection or write it to a file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from icecore.cli.console import (
     emit,
     examples,
     open_repo,
-    talk,
-    tell_packed,
+    print_stderr,
+    warn_packed,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
 
 _MOST_JSON = 1_000_000
-#: files that say themselves what their numbers stand for
+#: file formats whose attributes describe scale and offset
 _WITH_ATTRIBUTES = (".nc", ".h5", ".hdf5")
 
 
@@ -44,8 +44,8 @@ def read(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write .npy, .csv, .parquet, .nc or .h5; - for CSV to stdout; rows of .csv and .parquet "
-            "begin with the indexes along each dimension.",
+            help="Output: .npy, .csv, .parquet, .nc or .h5; - for CSV to stdout. Rows of .csv and .parquet "
+            "begin with the index along each dimension.",
         ),
     ] = None,
     rtol: RtolOption = None,
@@ -56,8 +56,8 @@ def read(
 ) -> None:
     """Read a selection.
 
-    Prints it, with the range of its values (those that its attributes call missing are left out), or writes
-    it to a file. Numbers are those that are stored: scale_factor and add_offset are not applied.
+    Prints the values and their range (without missing values), or writes them to a file. The numbers are as
+    stored: scale_factor and add_offset are not applied.
     """
     from icecore.display import text
     from icecore.repository.selection import parse
@@ -77,26 +77,26 @@ def read(
             "" if json else _text(array, data),
             fold=False,
         )
-        tell_packed(array.path, array)
+        warn_packed(array.path, array)
         _say(bound)
         return
-    from icecore.cli.output_guard import spare
+    from icecore.cli.output_guard import reject_linked
     from icecore.export.save import save
 
-    spare(array.repo, output)
+    reject_linked(array.repo, output)
     with Progress("read"):
         data = save(array, index, output, **precision)
     if json:
         emit({**_facts(array, data, bound, False), "file": output}, True, "")
     elif output != "-":
-        talk(f"{output}: {data.dtype} {data.shape}, {text.size(data.nbytes)}")
+        print_stderr(f"{output}: {data.dtype} {data.shape}, {text.size(data.nbytes)}")
     if not output.lower().endswith(_WITH_ATTRIBUTES):
-        tell_packed(array.path, array)
+        warn_packed(array.path, array)
     _say(bound)
 
 
 def _say(bound: float) -> None:
-    """On stderr: the data may go to a file or a pipe."""
+    """Print the error bound to stderr, because stdout may be data."""
     if bound:
         typer.echo(f"every number is within a relative error of {bound:.2g}", err=True)
 
@@ -109,7 +109,7 @@ def _facts(array: Array, data: np.ndarray, bound: float, values: bool) -> dict[s
 
 
 def _jsonable(data: np.ndarray) -> Any:
-    """Nested lists; complex numbers as pairs, NaN and infinities as null, which JSON lacks."""
+    """Convert to nested lists; complex numbers become pairs, NaN and infinities null."""
     import numpy as np
 
     from icecore.repository.json_attributes import text
@@ -138,9 +138,7 @@ def _text(array: Array, data: np.ndarray) -> str:
 
 
 def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
-    """Minimum, maximum and mean of the finite values of a numeric array, without those that its attributes
-    call missing; and how many are left out.
-    """
+    """Return minimum, maximum and mean of the finite, not missing values, and the number of the others."""
     import numpy as np
 
     from icecore.repository.missing_values import missing
@@ -160,7 +158,7 @@ def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
 
 
 def _shown(name: str, value: Any, array: Array) -> str:
-    """A fact about numbers, in no more digits than they have; the unit stands behind the last of them."""
+    """Format a statistic with the precision of the dtype; the unit follows the last one."""
     from icecore.display import text
 
     if name in ("finite", "missing"):
@@ -179,7 +177,7 @@ def _plain(value: Any) -> Any:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             'icecore read icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',

@@ -1,4 +1,4 @@
-"""``icecore restore``: the text that a table was packed from."""
+"""``icecore restore``: reproduce the text that a table was packed from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icecore.cli.console import (
     emit,
     examples,
     open_repo,
-    talk,
+    print_stderr,
 )
 
 
@@ -23,22 +23,25 @@ def restore(
     repo: RepoArgument,
     table: Annotated[str, typer.Argument(metavar="/TABLE", help="A table that was packed from text.")],
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="File, or folder for several; - for stdout.")
+        str,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="File, or directory for several files; - for stdout."
+        ),
     ],
     source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="One of the files that the table was made of.")
+        str | None, typer.Option(metavar="NAME", help="Name of one of the table's source files.")
     ] = None,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Print a packed text table again.
+    """Restore the original file of a table.
 
-    The original file, byte for byte, checked against its SHA-256; also a table of binary records.
+    Writes the text or binary records that were packed, byte for byte, and checks their SHA-256.
     """
     from icecore.tables.text.restore import restore
 
     if json and output == "-":
-        raise errors.make("invalid", "--json and -o - both write to stdout", "leave one of them out")
+        raise errors.make("invalid", "--json and -o - both write to stdout", "remove one of them")
     with Progress("restore") as progress:
         written = restore(
             open_repo(repo, storage),
@@ -50,11 +53,11 @@ def restore(
     if json:
         emit({"files": written}, json, "")
     elif output != "-":
-        talk("\n".join(written))
+        print_stderr("\n".join(written))
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore restore icecore-demo/demo.icecore /diviner -o original.tab",

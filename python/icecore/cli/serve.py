@@ -1,4 +1,4 @@
-"""``icecore serve``: repositories over HTTP."""
+"""``icecore serve``: serve repositories over HTTP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import AllowLinks, StorageOption, examples, settings, talk
+from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
 
 
 def serve(
@@ -18,14 +18,14 @@ def serve(
     ],
     host: Annotated[str, typer.Option("--host", help="The IP address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 selects a free port.")
     ] = 5101,
     requests: Annotated[
         int | None,
-        typer.Option("--requests", min=1, help="Requests answered at once; others get status 503."),
+        typer.Option("--requests", min=1, help="Concurrent requests; further ones get status 503."),
     ] = None,
     seconds: Annotated[
-        int | None, typer.Option("--seconds", min=1, help="Seconds until an answer must begin.")
+        int | None, typer.Option("--seconds", min=1, help="Time limit until a response begins.")
     ] = None,
     compress: Annotated[
         bool, typer.Option("--compress", help="Compress binary values for clients that accept it.")
@@ -40,7 +40,7 @@ def serve(
     from icecore import _icecore
 
     def ready(address: str, bound: int) -> None:
-        talk(f"serving at http://{address}:{bound} (Ctrl-C ends it)")
+        print_stderr(f"serving at http://{address}:{bound} (Ctrl-C ends it)")
 
     try:
         _icecore.serve(
@@ -55,11 +55,11 @@ def serve(
             seconds=seconds,
         )
     except KeyboardInterrupt:
-        talk("stopped")
+        print_stderr("stopped")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples("icecore serve icecore-demo/demo.icecore", "icecore serve icecore-demo --port 0")
     )(serve)

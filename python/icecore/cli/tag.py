@@ -1,4 +1,4 @@
-"""``icecore tag``: tags."""
+"""``icecore tag``: list, create and delete tags."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from icecore.cli.version_names import name_version
 
 def tag(
     repo: RepoArgument,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List all without it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Name of the tag; without it, list all.")
+    ] = None,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Forget the tag; its name can't be used again.")
+        bool, typer.Option("--delete", help="Delete the tag; its name can't be used again.")
     ] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Name a version.
+    """Create a tag.
 
-    Gives the version REPO@REF a name that never moves, or lists these names.
+    A tag is a permanent name for the version REPO@REF. Without NAME the tags are listed.
     """
     name_version(open_repo(repo, storage), "tag", name, delete, json)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore tag icecore-demo/demo.icecore", "icecore tag icecore-demo/demo.icecore --json"

@@ -1,4 +1,4 @@
-"""``icecore verify``: check every reference, checksum and linked file."""
+"""``icecore verify``: check references, checksums and linked files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icecore.cli.console import (
     emit,
     examples,
     open_repo,
-    talk,
+    print_stderr,
 )
 
 
@@ -23,7 +23,7 @@ def verify(
     repo: RepoArgument,
     deep: Annotated[bool, typer.Option("--deep", help="Read and decode every chunk.")] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="Check the files of all versions, not of this one alone.")
+        bool, typer.Option("--history", help="Check the files of all versions, not only of this one.")
     ] = False,
     json: Json = False,
     storage: StorageOption = None,
@@ -31,8 +31,8 @@ def verify(
 ) -> None:
     """Check references and data.
 
-    Checks this version's files, every reference and linked file, and names what is wrong and where.
-    Exit status 1 if anything is.
+    Checks this version's files, every reference and every linked file, and lists the problems.
+    Exit status 1 if there are problems.
     """
     from icecore.display import text
 
@@ -41,7 +41,7 @@ def verify(
         problems = opened.verify(deep, progress.count, history)
     unsealed = opened._native.unsealed() if history else []
     if unsealed and not json:
-        talk(_unsealed(unsealed))
+        print_stderr(_unsealed(unsealed))
     checked = f"{text.plural(len(opened.arrays), 'array')} of {opened.url}@{opened.ref}"
     checked += " and all versions" if history else ""
     plain = "\n".join([*map(str, problems), f"{text.plural(len(problems), 'problem')} in {checked}"])
@@ -52,13 +52,13 @@ def verify(
             **({"unsealed": unsealed} if history else {}),
         },
         json,
-        plain if problems else f"no problem in {checked}",
+        plain if problems else f"no problems in {checked}",
     )
     raise typer.Exit(1 if problems else 0)
 
 
 def _unsealed(ids: list[str]) -> str:
-    """Not a problem: whoever commits without icecore notes no checksums."""
+    """Describe versions without checksums. Other software commits without them, so they are not problems."""
     from icecore.display import text
 
     shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3:,} more" if len(ids) > 3 else "")
@@ -66,7 +66,7 @@ def _unsealed(ids: list[str]) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog=examples(
             "icecore verify icecore-demo/demo.icecore",

@@ -1,11 +1,11 @@
-"""What ``icecore branch`` and ``icecore tag`` share: names of versions are listed, given and forgotten."""
+"""Shared code of ``icecore branch`` and ``icecore tag``: list, create and delete names of versions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
 from icecore import errors
-from icecore.cli.console import emit, talk
+from icecore.cli.console import emit, print_stderr
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def name_version(
     repo: Repo, kind: Literal["branch", "tag"], name: str | None, delete: bool, as_json: bool
 ) -> None:
-    """List the branches or tags, forget one, or give the version that ``repo`` is opened at a name."""
+    """List branches or tags, delete one, or create one at the version of ``repo``."""
     if name is None:
         if delete:
             raise errors.make("invalid", "--delete needs a name", f"icecore {kind} REPO NAME --delete")
@@ -25,8 +25,10 @@ def name_version(
         if as_json:
             emit({kind: name, "deleted": True}, as_json, "")
         else:
-            talk(f"deleted {kind} {name}")
+            print_stderr(f"deleted {kind} {name}")
     else:
         (repo.tag if kind == "tag" else repo.branch)(name)
         facts = {kind: name, "snapshot": repo.snapshot_id}
-        emit(facts, as_json, f"{repo.snapshot_id}  {name}", done=f"the {kind} {name} was made all the same")
+        emit(
+            facts, as_json, f"{repo.snapshot_id}  {name}", done=f"the {kind} {name} was created nevertheless"
+        )

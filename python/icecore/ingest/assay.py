@@ -57,30 +57,37 @@ def assay(
     storage: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Assay:
-    """Measure every compression candidate on samples of a source, and choose for each goal.
+    """Measure all candidate codecs on samples of a source and choose one for each goal.
 
-    The samples are those that a pack would measure, and so are the choices: whole chunks, spread over the
-    array, of the shape that a pack would plan, or the array's own where the source is a repository; parts of
-    chunks where time is short. Each candidate is checked to give every bit back. A file that holds
-    no arrays is packed by the programs that the machine has (gzip, xz, zstd, …).
+    Samples and choices are the same as in :func:`icecore.pack`: whole chunks spread over the array, of the
+    planned shape, or of the array's own shape if the source is a repository; parts of chunks if time is
+    short. Each candidate must reproduce every bit. A file without arrays is compressed with the programs that
+    are installed (gzip, xz, zstd, …).
 
     Args:
-        source: a file, a Zarr folder, an http(s) URL, ``REPO`` or ``REPO:/path``; or an array that is open.
-        array: paths of arrays in it; by default the largest ones, eight at most, and no more than there are
-            ``seconds``.
-        bandwidth: that ``balanced`` assumes: bytes a second, or ``"200MB/s"`` (the default).
-        portable: only codecs that other Zarr readers have.
-        seconds: of wall time that measuring may take in all, about; three parts of chunks of each array
-            are measured anyway.
-        storage: credentials of a repository's object store.
-        progress: called with (path, bytes measured, bytes in all).
+        source: a file, a Zarr directory, an http(s) URL, ``REPO`` or ``REPO:/path``; or an open array.
+        array: paths of arrays to measure; by default the largest ones, at most eight and at most one per
+            second of ``seconds``.
+        bandwidth: speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).
+        portable: use only codecs that other Zarr readers have.
+        seconds: approximate limit of the total wall time; at least three parts of chunks of each array are
+            measured.
+        storage: credentials of the repository's object store.
+        progress: called with (path, measured bytes, total bytes).
 
     Returns:
-        The figures as plain values; ``str()`` of them is a table.
+        The measurements; ``str()`` returns a table.
 
     Raises:
-        Error: ``source-missing``, ``format``; ``not-found`` for an array that the source has not;
-            ``invalid`` for ``seconds`` that are no time.
+        Error: ``source-missing``, ``format``; ``not-found`` for an unknown array; ``invalid`` if ``seconds``
+            is negative or not finite.
+
+    Example:
+        >>> import icecore, numpy as np
+        >>> np.save("t2m.npy", np.arange(100_000, dtype="f4"))
+        >>> found = icecore.assay("t2m.npy", seconds=1)
+        >>> sorted(found.arrays[0].choices)
+        ['archive', 'balanced', 'speed']
     """
     began = time.perf_counter()
     if not 0 <= seconds < inf:

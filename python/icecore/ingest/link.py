@@ -41,39 +41,45 @@ def link(
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Report:
-    """Link the arrays of HDF5, NetCDF, NumPy and reference files (kerchunk, VirtualiZarr) into a repository,
-    without copying their data.
+    """Link arrays of HDF5, NetCDF, NumPy and reference files into a repository without copying their data.
 
-    What can't be linked (filters that no Zarr codec undoes, text of any length, …) is copied, and listed
-    with the reason.
+    Reference files are those of kerchunk and VirtualiZarr. Arrays that can't be linked (filters without a
+    Zarr codec, variable-length strings, …) are copied and listed with the reason.
 
     Args:
         sources: files, directories, globs, ``@list.txt`` or http(s) URLs.
-        into: a repository, or where it is; it is created where there is none.
-        group: where each source's root goes; by default a group named like the file.
+        into: a repository or its location; it is created if it does not exist.
+        group: the group for the root of each source; by default a group named like the file.
         concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
-        append: continue arrays that exist along ``concat``.
-        replace: write arrays that exist anew.
-        skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed, or something in one. Of files
-            that are joined one in which something is damaged is left out.
-        dry_run: plan only: the report's ``plan`` lists what would be linked and copied, and nothing is.
-        allow_links: URL prefixes (or folders) that this repository may read linked files from; by default the
-            folders of the files.
-        summaries: also read the one-dimensional arrays once and summarise them, so that scans leave out what
-            can't match (:mod:`icecore.tables.summaries.write`).
-        variables: patterns (as in a shell) of the arrays to take, matched against their names, or against
-            their paths where a pattern has a slash. Coordinates of their dimensions are taken too.
-        exclude: patterns of arrays to leave out.
-        message: of the commit.
+        append: extend existing arrays along ``concat``.
+        replace: overwrite existing arrays.
+        skip_existing: skip existing arrays.
+        keep_going: skip sources and arrays that fail, and commit the others. When files are joined, a file
+            with damaged data is skipped completely.
+        dry_run: write nothing; the report's ``plan`` lists what would be linked and copied.
+        allow_links: URL prefixes or directories that this repository may read linked files from; by default
+            the directories of the files.
+        summaries: also read and summarise one-dimensional arrays, so that scans can skip zones
+            (:mod:`icecore.tables.summaries.write`).
+        variables: shell patterns of the arrays to link, matched against names, or against paths if the
+            pattern has a slash. Coordinates of their dimensions are included.
+        exclude: shell patterns of arrays to skip.
+        message: the commit message.
         storage: credentials of the repository's object store.
-        progress: called with (path, bytes done, bytes in all) while data is copied.
+        progress: called with (path, finished bytes, total bytes) while data is copied.
 
     Returns:
-        A report: per array whether it was linked or copied and why; failures; the new snapshot's id.
+        A report: for each array whether it was linked or copied and why; failures; the new snapshot's id.
 
     Raises:
-        Error: the first failure, where nothing could be committed (see ``keep_going``).
+        Error: the first failure, if nothing could be committed (see ``keep_going``).
+
+    Example:
+        >>> import icecore, numpy as np
+        >>> np.save("t2m.npy", np.arange(1000, dtype="f4").reshape(10, 100))
+        >>> report = icecore.link("t2m.npy", "moon.icecore", group="/wrf")
+        >>> icecore.open("moon.icecore")["/wrf/t2m"].linked
+        True
     """
     return run(LinkOptions(**locals()))
 

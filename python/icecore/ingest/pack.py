@@ -68,56 +68,64 @@ def pack(
 
     Args:
         sources: files, directories, globs, ``@list.txt``, http(s) URLs, ``REPO`` or ``REPO:/path``.
-        into: a repository, or where it is; it is created where there is none.
-        group: where each source's root goes; by default a group named like the file.
+        into: a repository or its location; it is created if it does not exist.
+        group: the group for the root of each source; by default a group named like the file.
         concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
         chunk: shape of the unit of decoding (for arrays of as many axes), or dimension name → length.
-            Planned where None.
+            Planned by default.
         shard: the same for the unit of I/O.
-        codec: ``auto`` measures on samples of each array and chooses for the goal; else see
-            :func:`icecore.codecs.spec.resolve`.
-        goal: of ``auto``: ``archive`` (least bytes), ``speed`` (fastest to decode) or ``balanced`` (least
-            time to data); see :class:`icecore.analyzer.measure.Goal`.
-        bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
+        codec: ``auto`` measures codecs on samples of each array and chooses one for the goal; for other
+            values see :func:`icecore.codecs.spec.resolve`.
+        goal: the goal of ``auto``: ``archive`` (smallest), ``speed`` (fastest decoding) or ``balanced``
+            (least time from store to data); see :class:`icecore.analyzer.measure.Goal`.
+        bandwidth: speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).
         portable: use only codecs that other Zarr readers have.
-        access: how the arrays will be read, to lay out chunks for it:
-            ``"time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3"``, lengths by dimension name or position, with
-            probabilities; or a list of (lengths, probability). See :mod:`icecore.layout.access_pattern`.
-        measure: try the best layouts for ``access`` in memory, and take the fastest. Of an array that
-            ``grows`` what is there is tried as if it came again and again.
-        memory: bytes of data held at once, as a number or ``"500MB"``; one shard at least.
-        append: continue arrays that exist along ``concat``. Columns of a text table that have no room for
-            what comes are written anew, as packing all files in one go would have them; ``notes`` name them.
-        replace: write arrays that exist anew.
-        skip_existing: leave arrays that exist as they are.
-        keep_going: commit what could be done even where some source failed, or something in one. Of files
-            that are joined one in which something is damaged is left out, wherever that is found: the others
-            are packed from the beginning then.
-        restore: keep what :func:`icecore.tables.text.restore.restore` needs to print text
-            tables again, byte for byte.
-        trust: ``"data"`` where the record length of a text file counts, not that of its label.
-        header: whether the first line of delimited text without a label names the columns, or is a row; where
-            None it is told from the cells, and ``notes`` say where that is doubtful.
-        summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
-            (:mod:`icecore.tables.summaries.write`); their chunks are planned as those of tables. Text
-            tables of 8,192 rows or more always have summaries.
-        dry_run: plan only: the report's ``plan`` lists what would be written, and nothing is.
-        variables: patterns (as in a shell) of the arrays to take, matched against their names, or against
-            their paths where a pattern has a slash. Coordinates of their dimensions are taken too.
-        exclude: patterns of arrays to leave out.
-        message: of the commit.
+        access: expected reads, for planning chunks: ``"time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3"``
+            (lengths by dimension name or position, with probabilities), or a list of (lengths, probability).
+            See :mod:`icecore.layout.access_pattern`.
+        measure: measure the best layouts for ``access`` in memory and use the fastest. For an array that
+            ``grows``, the existing data is used repeatedly.
+        memory: largest amount of data in memory, in bytes or as ``"500MB"``; at least one shard.
+        append: extend existing arrays along ``concat``. If new values don't fit the dtype or format of a
+            column of a text table, the column is written again; ``notes`` list such columns.
+        replace: overwrite existing arrays.
+        skip_existing: skip existing arrays.
+        keep_going: skip sources and arrays that fail, and commit the others. When files are joined, a file
+            with damaged data is skipped completely.
+        restore: keep the information that :func:`icecore.tables.text.restore.restore` needs to reproduce
+            text tables byte for byte.
+        trust: ``"data"``: use the record length of the text file, not that of its label.
+        header: whether the first line of delimited text without a label is a header. By default it is
+            inferred from the cells, and ``notes`` report doubtful cases.
+        summaries: also summarise one-dimensional arrays, so that scans can skip zones
+            (:mod:`icecore.tables.summaries.write`); their chunks are planned like those of tables. Text
+            tables with 8,192 rows or more always have summaries.
+        dry_run: write nothing; the report's ``plan`` lists what would be written.
+        variables: shell patterns of the arrays to pack, matched against names, or against paths if the
+            pattern has a slash. Coordinates of their dimensions are included.
+        exclude: shell patterns of arrays to skip.
+        message: the commit message.
         storage: credentials of the repository's object store.
-        progress: called with (path, bytes done, bytes in all).
-        grows: the dimension along which more will be appended, to plan chunks for it: at least a source a
-            commit.
-        below: where ``group`` is None, what the groups named like the files are made in.
-        then: called with the writer when all is written, to add to the same commit.
+        progress: called with (path, finished bytes, total bytes).
+        grows: the dimension along which data will be appended later; chunks are planned for one source or
+            more per commit.
+        below: without ``group``: the parent of the groups named like the files.
+        then: called with the writer after all arrays are written, to add to the same commit.
 
     Returns:
-        A report: per array its raw and stored bytes; failures; the new snapshot's id.
+        A report: raw and stored bytes per array, failures, the id of the new snapshot.
 
     Raises:
-        Error: the first failure, where nothing could be committed (see ``keep_going``).
+        Error: the first failure, if nothing could be committed (see ``keep_going``).
+
+    Example:
+        >>> import icecore, numpy as np
+        >>> np.save("t2m.npy", np.arange(1000, dtype="f4").reshape(10, 100))
+        >>> report = icecore.pack("t2m.npy", "moon.icecore", group="/wrf", codec="zstd")
+        >>> [(row.path, row.how) for row in report.rows]
+        [('/wrf/t2m', 'packed')]
+        >>> icecore.open("moon.icecore")["/wrf/t2m"][2, :3].tolist()
+        [200.0, 201.0, 202.0]
     """
     return run(PackOptions(**locals()))
 

@@ -1,4 +1,4 @@
-"""``REPO@REF`` and ``REPO:/path`` taken apart."""
+"""Parse ``REPO@REF`` and ``REPO:/path``; normalize URLs, file names and paths."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
-#: URLs that lack a slash, or both
+#: URLs in which one or both slashes are missing
 _NEARLY = re.compile(r"^(s3|https?|file|memory):/?(?!/)", re.IGNORECASE)
-#: what lies in the folder of a repository; folders of data have one of these now and then, not several
+#: names in the directory of a repository; a data directory may contain one of them, but rarely several
 _PARTS = ("repo", "refs", "snapshots", "transactions")
 _INSIDE = re.compile(r"^(?P<repo>.*?[^:/]):(?P<path>/(?!/).*)$")
 
 
 def named(place: str | os.PathLike[str]) -> str:
-    """What names a file, a folder, a URL or a repository, as text; the scheme of a URL in small letters.
+    """Return the name of a file, a directory, a URL or a repository as a string; URL schemes in lower case.
 
     Raises:
-        Error: ``invalid`` for what is no name: numbers, an open file, bytes, an empty text.
+        Error: ``invalid`` if ``place`` is neither a string nor a ``Path``, or is empty.
     """
     text = os.fspath(place) if isinstance(place, (str, os.PathLike)) else place
     if isinstance(text, str) and text:
         scheme = _SCHEME.match(text)
         return text if scheme is None else scheme[0].lower() + text[scheme.end() :]
-    if isinstance(text, str):  # which to the system is the working directory
+    if isinstance(text, str):  # the operating system would use the working directory
         message = "the name of a file or a repository is empty"
         raise errors.make("invalid", message, "is a variable unset? The working directory is named by .")
-    message = f"a file or a repository is named by a text or a Path, not by {type(place).__name__}"
+    message = f"the name of a file or a repository must be a string or a Path (got {type(place).__name__})"
     raise errors.make(
-        "invalid", message, "numbers are written by repo.writer(): w.array('/x', a.dtype, a.shape)[...] = a"
+        "invalid", message, "to write an array: repo.writer(), then w.array('/x', a.dtype, a.shape)[...] = a"
     )
 
 
 def local(place: str | os.PathLike[str]) -> Path:
-    """A file or folder of this machine; ``~`` is a user's home where there is such a user, else part of a
+    """Return the path of a local file or directory.
+
+    A leading ``~user`` is replaced by that user's home directory. If there is no such user, it is part of the
     name (``~draft.nc``).
     """
-    from pathlib import Path  # a URL does without
+    from pathlib import Path  # imported late: URLs don't need it
 
     return Path(os.path.expanduser(place))
 
@@ -53,10 +55,10 @@ def is_url(text: str) -> bool:
 
 
 def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """``moon.icecore@v1`` → (``moon.icecore``, ``v1``); None where no version is named.
+    """Split ``moon.icecore@v1`` into (``moon.icecore``, ``v1``); the second is None without a version.
 
-    An ``@`` that belongs to a folder, or to a URL's host, names no version; nor does one in the name of a
-    repository that is still to be made (``me@home.icecore``).
+    An ``@`` in the name of a directory or in the host of a URL does not start a version. Neither does one in
+    the name of a repository that does not exist yet (``me@home.icecore``).
     """
     text = named(text)
     host_end = 0
@@ -74,27 +76,27 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
 
 
 def repository(text: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """The same of what is to name a repository, and nothing in it.
+    """Split the name of a repository as :func:`split_ref` does, and reject a path inside the repository.
 
     Raises:
-        Error: ``invalid`` for ``REPO:/path`` and for ``REPO@`` without a version, where there is such a REPO.
+        Error: ``invalid`` for ``REPO:/path``, and for ``REPO@`` without a version if REPO exists.
     """
     text = named(text)
     repo, path = split_path(text)
     place, _ = split_ref(repo)
     if path is not None and not is_url(place) and local(place).exists():
-        message = f"{text} names {path} in a repository, where the repository alone should stand"
+        message = f"{text} names {path} inside a repository; expected the repository only"
         raise errors.make(
-            "invalid", message, f"name it apart: {repo} {path}, with link and pack --group {path}"
+            "invalid", message, f"give them separately: {repo} {path}; with link and pack: --group {path}"
         )
     if place.endswith("@") and not os.path.exists(place) and local(place[:-1]).exists():
-        hint = "name a branch, a tag, a snapshot or a time, or leave the @ out for branch main"
-        raise errors.make("invalid", f"{text} names no version behind its @", hint)
+        hint = "name a branch, a tag, a snapshot or a time; without the @ it is branch main"
+        raise errors.make("invalid", f"{text}: the version after the @ is missing", hint)
     return split_ref(text)
 
 
 def _in_folder(text: str, at: int) -> bool:
-    """Whether the ``@`` at ``at`` stands in a folder's name; branches may have a ``/`` in theirs."""
+    """Whether the ``@`` at index ``at`` is part of a directory's name; branch names may contain ``/``."""
     slash = text.find("/", at)
     if text[:at].endswith(".icecore"):
         return slash >= 0 and not is_url(text) and local(text[:slash]).is_dir()
@@ -106,7 +108,7 @@ def _in_folder(text: str, at: int) -> bool:
 
 
 def split_path(text: str) -> tuple[str, str | None]:
-    """``moon.icecore@v1:/wrf/t2m`` → (``moon.icecore@v1``, ``/wrf/t2m``); None where no path is named."""
+    """Split ``moon.icecore@v1:/wrf/t2m`` into (``moon.icecore@v1``, ``/wrf/t2m``); None without a path."""
     if not is_url(text) and local(text).exists():
         return text, None
     match = _INSIDE.match(text)
@@ -114,10 +116,10 @@ def split_path(text: str) -> tuple[str, str | None]:
 
 
 def location(url: str | os.PathLike[str]) -> str:
-    """A repository's place as the engine takes it: URLs as they are, paths with ``~`` resolved.
+    """Return the location of a repository for the engine: URLs unchanged, ``~`` in local paths expanded.
 
     Raises:
-        Error: ``unsupported`` for a name that is not UTF-8, ``invalid`` for a URL with too few slashes.
+        Error: ``unsupported`` for a name that is not UTF-8; ``invalid`` for a URL without two slashes.
     """
     text = readable(named(url))
     if is_url(text):
@@ -126,14 +128,15 @@ def location(url: str | os.PathLike[str]) -> str:
     if nearly is not None and not os.path.exists(nearly[0]):
         scheme, rest = nearly[1].lower(), text[nearly.end() :]
         meant = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
-        message = f"{text} is neither a folder nor a URL"
+        message = f"{text} is neither a directory nor a URL"
         raise errors.make("invalid", message, f"a URL has two slashes: {meant}")
     return str(local(text))
 
 
 def around(place: str) -> tuple[str, str] | None:
-    """The repository that ``place`` lies in, and the path there: of ``moon.icecore/wrf/t2m`` the folder
-    ``moon.icecore`` and ``/wrf/t2m``. None where it lies in none.
+    """Return the repository that contains ``place`` and the path in it, or None.
+
+    ``moon.icecore/wrf/t2m`` gives (``moon.icecore``, ``/wrf/t2m``).
     """
     from pathlib import Path
 
@@ -143,10 +146,10 @@ def around(place: str) -> tuple[str, str] | None:
 
 
 def readable(name: str) -> str:
-    """A file's name as it is.
+    """Return a file's name unchanged.
 
     Raises:
-        Error: ``unsupported`` where its bytes are not UTF-8: neither URLs nor the engine can hold them.
+        Error: ``unsupported`` if the name is not UTF-8: neither URLs nor the engine can represent it.
     """
     try:
         name.encode()
@@ -159,27 +162,27 @@ def readable(name: str) -> str:
 
 
 def holds_repository(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder is a repository, if need be a damaged one."""
+    """Whether a directory holds a repository, even a damaged one."""
     return sum(os.path.exists(os.path.join(folder, name)) for name in _PARTS) > 1
 
 
 def absolute(path: str) -> str:
-    """A path inside a repository, with its leading ``/`` and without a trailing one.
+    """Return a path inside a repository with a leading ``/`` and without a trailing one.
 
     Raises:
-        Error: ``invalid`` for what is no text.
+        Error: ``invalid`` if ``path`` is not a string.
     """
     if not isinstance(path, str):
-        message = f"a path in a repository is a text, not {type(path).__name__} ({path!r})"
+        message = f"a path in a repository must be a string (got {type(path).__name__}: {path!r})"
         raise errors.make("invalid", message, 'name an array or a group: "/wrf/t2m"')
     return "/" + "/".join(part for part in path.split("/") if part)
 
 
 def version(ref: str, what: str = "a version") -> str:
-    """Return the name of a version, or the name that it is to get.
+    """Return the name of a version after checking that it is a string.
 
     Raises:
-        Error: ``invalid`` if ``ref`` is not a string but, for example, a commit of ``repo.log()`` or a date.
+        Error: ``invalid`` if ``ref`` is not a string, for example a commit of ``repo.log()`` or a date.
     """
     if isinstance(ref, str):
         return ref
@@ -188,31 +191,31 @@ def version(ref: str, what: str = "a version") -> str:
     if isinstance(getattr(given, "id", None), str):
         hint = f'give its id: "{given.id}"'
     elif hasattr(given, "isoformat"):
-        hint = f'give it as text, in UTC if it has no offset: "{given.isoformat()}"'
-    raise errors.make("invalid", f"{what} is named by a string (got {type(given).__name__})", hint)
+        hint = f'give it as a string; without an offset it is UTC: "{given.isoformat()}"'
+    raise errors.make("invalid", f"the name of {what} must be a string (got {type(given).__name__})", hint)
 
 
 def join(parent: str, child: str) -> str:
-    """``child`` below ``parent``, both paths inside a repository."""
+    """Join two paths inside a repository."""
     return absolute(f"{parent}/{child}")
 
 
 def prefix(place: str | os.PathLike[str]) -> str:
-    """A place that linked files may be read from, as a URL that ends with ``/``: a URL prefix or a folder."""
+    """Return a directory or URL prefix that linked files may be read from, as a URL that ends with ``/``."""
     text = os.fspath(place)
     url = text if is_url(text) else local(os.path.abspath(local(text))).as_uri()
     return url.rstrip("/") + "/"
 
 
 def legal(address: str | bytes) -> str:
-    """An address with what can't stand in one (blanks, ``ü``) percent-encoded, as browsers do it."""
+    """Percent-encode the characters that a URL can't contain (spaces, ``ü``), as browsers do."""
     from urllib.parse import quote
 
     return quote(address, safe="%/:?#[]@!$&'()*+,;=~")
 
 
 def stem(source: str | os.PathLike[str]) -> str:
-    """The group a source goes to when none is named: its file name without the last suffix."""
+    """Return the default group of a source: its file name without the last suffix."""
     text = named(source)
     name = re.split(r"[?#]", text)[0] if is_url(text) else text
     base = name.rstrip("/").rsplit("/", 1)[-1]

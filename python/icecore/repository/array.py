@@ -1,4 +1,4 @@
-"""An array of a repository, indexed like a NumPy array."""
+"""Array of a repository, indexed like a NumPy array."""
 
 from __future__ import annotations
 
@@ -27,11 +27,20 @@ _ITER_BYTES = 16 << 20
 
 
 class Array:
-    """One array at one version. Indexing reads; nothing is read before.
+    """An array at one version. Data is read when the array is indexed.
 
-    Indexing follows NumPy: ints, slices with any step, an ellipsis, integer lists, boolean masks; several
-    lists are broadcast together (``oindex`` combines them as an outer product instead). A dictionary selects
-    by dimension name.
+    Indexing follows NumPy: integers, slices with any step, an ellipsis, integer lists, boolean masks. Several
+    lists are broadcast together; ``oindex`` combines them as an outer product. A dictionary selects by
+    dimension name.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:
+        ...     w.array("/t2m", "i4", (2, 3), dims=["time", "x"])[...] = [[1, 2, 3], [4, 5, 6]]
+        >>> a = repo.at("main")["/t2m"]
+        >>> a[1, ::2].tolist(), a[{"x": 0}].tolist()
+        ([4, 6], [1, 4])
     """
 
     def __init__(self, repo: Repo, node: Node) -> None:
@@ -74,37 +83,37 @@ class Array:
 
     @property
     def dims(self) -> tuple[str | None, ...]:
-        """A name or None per axis."""
+        """Dimension names, None for an axis without a name."""
         return self._node.dims
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype that reads return, in native byte order."""
-        told = self._node.ours.get("subarrays")
-        if not told:
+        subarrays = self._node.ours.get("subarrays")
+        if not subarrays:
             return self._native.dtype
         from icecore.repository.structured_dtypes import shaped
 
-        return shaped(self._native.dtype, told)
+        return shaped(self._native.dtype, subarrays)
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """Shape of the unit of decoding; None where chunks differ in shape (a rectilinear grid)."""
+        """Shape of a chunk, the unit of decoding; None on a rectilinear grid (chunks of different shapes)."""
         return self._node.grid[0]
 
     @property
     def shards(self) -> tuple[int, ...] | None:
-        """Shape of the unit of I/O; None where chunks are not sharded."""
+        """Shape of a shard, the unit of I/O; None without sharding."""
         return self._node.grid[1]
 
     @cached_property
     def codecs(self) -> list[dict[str, Any]]:
-        """The Zarr v3 codecs of a chunk (inside the shard, where it is sharded)."""
+        """The Zarr v3 codecs of a chunk; for a sharded array those inside the shard."""
         return self._node.codecs
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes (a copy); ``_FillValue`` of floats, which Zarr keeps as text, as a number."""
+        """A copy of the attributes; ``_FillValue`` of floats, which Zarr stores as a string, is a number."""
         from icecore.repository.json_attributes import fill_of_attribute
 
         attrs = self._node.numbers
@@ -129,27 +138,26 @@ class Array:
 
     @cached_property
     def storage(self) -> Storage:
-        """Where the bytes lie: how many chunks are missing, inline, native or linked, and in which files."""
+        """Storage statistics: number of missing, inline, native and linked chunks; linked files."""
         return Storage(**self._native.storage())
 
     @property
     def nbytes_stored(self) -> int:
-        """Stored bytes, in the repository and in linked files."""
+        """Stored bytes in the repository and in linked files."""
         return self.storage.bytes_stored
 
     @property
     def linked(self) -> bool:
-        """Whether any chunk lies in a linked file."""
+        """Whether any chunk is stored in a linked file."""
         return self.storage.linked > 0
 
     def __getitem__(self, sel: Any) -> Any:
-        """Read a selection: an ndarray, or a scalar where each axis is given as an int.
+        """Read a selection: an ndarray, or a scalar if every index is an integer.
 
         Raises:
-            Error: ``selection`` (also an ``IndexError``) where it doesn't fit the shape; any error of
-                reading.
+            Error: ``selection`` (also an ``IndexError``) if it does not fit the shape; any error of reading.
         """
-        # Between brackets None is NumPy's newaxis, not "everything".
+        # In brackets None is NumPy's newaxis; in read() it means everything.
         index = selection.normalize((None,) if sel is None else sel, self.dims)
         result = self._read(index)
         return result[()] if selection.scalar(index, self.ndim) else result
@@ -157,17 +165,18 @@ class Array:
     def _read(
         self, index: Any, out: Any = None, outer: bool = False, options: dict[str, Any] | None = None
     ) -> np.ndarray:
-        index, target, finish = self._asked(index, out)
+        index, target, finish = self._request(index, out)
         return finish(self._native.read(index, target, outer, options))
 
-    def _asked(self, index: Any, out: Any) -> tuple[Any, Any, Callable[[np.ndarray], np.ndarray]]:
-        """What the engine is asked for, in which memory, and what its answer becomes: it knows no masks of
-        scalars, and no fields of records that are arrays, which Zarr lacks.
+    def _request(self, index: Any, out: Any) -> tuple[Any, Any, Callable[[np.ndarray], np.ndarray]]:
+        """Return the index and output for the engine, and a function that converts its result.
+
+        The engine supports neither boolean masks of scalar arrays nor subarrays in structured dtypes.
         """
         if self._plain:
             return index, out, _unchanged
         if not self.shape and out is None and (mask := selection.truth(index)) is not None:
-            _, _, finish = self._asked((), None)
+            _, _, finish = self._request((), None)
             return (), None, lambda found: finish(found).reshape(1)[:mask]
         if not self._node.ours.get("subarrays"):
             return index, out, _unchanged
@@ -179,7 +188,7 @@ class Array:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether the engine knows all about it: neither a scalar nor records with arrays."""
+        """Whether the engine's results need no conversion: neither a scalar array nor subarrays."""
         return bool(self.shape) and not self._node.ours.get("subarrays")
 
     def read(
@@ -191,21 +200,35 @@ class Array:
     ) -> np.ndarray:
         """Read a selection into a new array, or into ``out``.
 
-        Floating-point numbers that are stored in byte planes (``icecore.byteplanes``) can be read in part:
-        only the planes that ``rtol`` or ``leading_bytes`` asks for are fetched. :meth:`bound` returns the
-        largest relative error. Zero, subnormal numbers, infinities, NaN and :attr:`fill_value` are always
-        exact; arrays without planes are read exactly. Another value that stands for "missing" is a number
-        like others: look for it within the bound (xarray's engine changes its attributes accordingly).
+        Floating-point numbers stored in byte planes (codec ``icecore.byteplanes``) can be read with reduced
+        precision: only the planes that ``rtol`` or ``leading_bytes`` requires are fetched. :meth:`bound`
+        returns the largest relative error. Zero, subnormal numbers, infinities, NaN and :attr:`fill_value`
+        are always exact, and so are arrays without byte planes. Other values that mark missing data get the
+        same error as any number: compare with the tolerance that :meth:`bound` returns. (xarray's engine
+        changes ``_FillValue`` accordingly.)
 
         Args:
-            sel: as between brackets, or a dictionary from dimension names to indexes; None is everything.
-            out: a writable array of the result's shape and of this dtype, filled and returned.
-            rtol: the largest relative error of a number (of each part of a complex one) that you accept.
-            leading_bytes: instead, how many of the most significant bytes of each number to read.
+            sel: an index as in ``array[...]``, a dictionary from dimension names to indexes, or None for
+                everything.
+            out: a writable array of the result's shape and dtype; it is filled and returned.
+            rtol: the largest relative error of a number that you accept (of each part of a complex number).
+            leading_bytes: alternative to ``rtol``: number of most significant bytes to read of each number.
+
+        Returns:
+            An ndarray of the array's dtype; 0-dimensional if every index is an integer.
 
         Raises:
-            Error: ``selection``, ``mismatch`` (``out``), ``unsupported`` (``rtol`` of what is no float),
-                ``invalid`` (a negative ``rtol``), or any error of reading.
+            Error: ``selection``; ``mismatch`` if ``out`` does not fit; ``unsupported`` for ``rtol`` or
+                ``leading_bytes`` with another dtype than floating point; ``invalid`` for a negative
+                ``rtol``; any error of reading.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "i4", (2, 3), dims=["time", "x"])[...] = [[1, 2, 3], [4, 5, 6]]
+            >>> repo.at("main")["/t2m"].read({"time": 1, "x": slice(0, 2)}).tolist()
+            [4, 5]
         """
         index = selection.normalize(sel, self.dims)
         return self._read(index, out, False, precision(rtol, leading_bytes))
@@ -213,7 +236,7 @@ class Array:
     async def aread(
         self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None
     ) -> np.ndarray:
-        """Read a selection in a thread, for callers that run an event loop; see :meth:`read`.
+        """Read a selection in a thread, for callers with an event loop; see :meth:`read`.
 
         Example:
             >>> import asyncio, icecore
@@ -231,12 +254,19 @@ class Array:
         """Return a dask array of the same shape and dtype.
 
         Args:
-            chunks: the blocks, as dask takes them; whole shards by default (whole chunks without sharding),
-            so
-                that no shard is read twice.
+            chunks: block sizes in any form that dask accepts. The default is whole shards (whole chunks
+                without sharding), so that no shard is read twice.
 
         Raises:
-            Error: ``unsupported`` if dask is missing.
+            Error: ``unsupported`` if dask is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "i4", (2, 3))[...] = [[1, 2, 3], [4, 5, 6]]
+            >>> repo.at("main")["/t2m"].to_dask().sum().compute().item()
+            21
         """
         return provider("to_dask")(self, chunks)
 
@@ -244,40 +274,86 @@ class Array:
         """Return an ``xarray.DataArray`` with the coordinates of the array's group, read lazily.
 
         Args:
-            **options: those of :func:`xarray.open_dataset` with ``engine="icecore"``.
+            **options: options of :func:`xarray.open_dataset` with ``engine="icecore"``.
 
         Raises:
-            Error: ``unsupported`` if xarray is missing.
+            Error: ``unsupported`` if xarray is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/x", "i4", (3,), dims=["x"])[...] = [10, 20, 30]
+            ...     w.array("/t2m", "f4", (3,), dims=["x"])[...] = [1, 2, 3]
+            >>> repo.at("main")["/t2m"].to_xarray().sel(x=20).item()
+            2.0
         """
         return provider("to_xarray")(self, **options)
 
     def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
-        """What reading ``sel`` would do: requests, bytes, chunks, error.
+        """Return the plan of a read: requests, bytes, chunks, error bound.
 
-        Only what tells where the bytes lie is read: references, indexes of shards, tables of planes.
+        The data is not read, only the references, shard indexes and byte-plane tables that locate it.
+
+        Args:
+            sel, rtol, leading_bytes: as for :meth:`read`.
+
+        Raises:
+            Error: ``selection``, ``invalid``, ``unsupported``, as for :meth:`read`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (100,), chunks=(10,))[...] = range(100)
+            >>> repo.at("main")["/t2m"].plan(slice(5, 25)).chunks
+            3
         """
-        index, _, _ = self._asked(selection.normalize(sel, self.dims), None)
+        index, _, _ = self._request(selection.normalize(sel, self.dims), None)
         from icecore.repository.read_plan import Plan
 
         return Plan(**self._native.plan(index, False, precision(rtol, leading_bytes)))
 
     def bound(self, rtol: float | None = None, leading_bytes: int | None = None) -> float:
-        """The largest relative error of any number that a read with this ``rtol`` or ``leading_bytes`` gives.
+        """Return the largest relative error of a read with this ``rtol`` or ``leading_bytes``.
 
-        It is proven, not measured: a property of the planes that are read. 0 where every bit is right.
+        It follows from the byte planes that are read; it is not measured. 0 means that every bit is exact.
+
+        Args:
+            rtol, leading_bytes: as for :meth:`read`.
+
+        Raises:
+            Error: ``invalid``, ``unsupported``, as for :meth:`read`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,), codec="planes")[...] = [1, 2, 3]
+            >>> repo.at("main")["/t2m"].bound(rtol=0.01) <= 0.01
+            True
         """
         return self._native.bound(precision(rtol, leading_bytes))
 
     def points(self, coordinates: Any) -> np.ndarray:
-        """Read single elements in one coalesced plan: :attr:`vindex` for coordinates in rows.
-
-        ``a.points(c)`` is ``a.vindex[tuple(c.T)]``, which suits lists of places such as a track.
+        """Read single elements, for example along a track: ``a.points(c)`` is ``a.vindex[tuple(c.T)]``.
 
         Args:
             coordinates: integers of shape (n, ndim), one row per element; negative ones count from the end.
 
         Returns:
-            n elements, in the order asked for.
+            An array of shape (n,), in the order of ``coordinates``.
+
+        Raises:
+            Error: ``selection`` for another shape or dtype, or for an index outside the array.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "i4", (2, 3))[...] = [[1, 2, 3], [4, 5, 6]]
+            >>> repo.at("main")["/t2m"].points([[0, 0], [1, 2]]).tolist()
+            [1, 6]
         """
         import numpy as np
 
@@ -287,8 +363,9 @@ class Array:
         if points.ndim != 2 or points.shape[1] != self.ndim or points.dtype.kind not in "iu":
             raise errors.make(
                 "selection",
-                f"points of shape {points.shape}, {points.dtype}, for {self.path} with {self.ndim} axes",
-                f"give integers of shape (n, {self.ndim}): one row per element",
+                f"{self.path}: points need integers of shape (n, {self.ndim}) "
+                f"(got {points.dtype} of shape {points.shape})",
+                "give one row of indexes per element",
             )
         if self.ndim == 0:
             return np.full(len(points), self._read(())[()], self.dtype)
@@ -297,22 +374,22 @@ class Array:
 
     @property
     def vindex(self) -> Vectorized:
-        """Indexing by coordinates, as in Zarr and xarray: ``a.vindex[[0, 5], [1, 2]]`` is ``[a[0, 1], a[5,
-        2]]``.
+        """Indexing by coordinates, as in Zarr and xarray: ``a.vindex[[0, 5], [1, 2]]``.
 
-        Each axis takes an integer array; the arrays are broadcast together. A boolean mask of the array's
-        shape selects where it is true. All elements are read in one coalesced plan.
+        This reads the elements ``a[0, 1]`` and ``a[5, 2]``. Each axis takes an integer array; the arrays are
+        broadcast together. A boolean mask of the array's shape selects the elements at which it is true. All
+        elements are read in one plan.
         """
         return Vectorized(self)
 
     @property
     def oindex(self) -> Orthogonal:
-        """Indexing in which every list selects along its own axis: ``a.oindex[[0, 5], :, [1, 2, 3]]``."""
+        """Orthogonal indexing: each list selects along its own axis, ``a.oindex[[0, 5], :, [1, 2, 3]]``."""
         return Orthogonal(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError(f"{self.path} is not in memory: np.asarray() of it always copies")
+            raise ValueError(f"{self.path} is not in memory: copy=False is not possible")
         data = self.read()
         return data if dtype is None else data.astype(dtype, copy=False)
 
@@ -322,7 +399,7 @@ class Array:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        """The rows along the first axis, read in blocks of whole chunks rather than one by one."""
+        """Iterate over the first axis; rows are read in blocks of whole chunks, not one by one."""
         if not self.shape:
             raise TypeError(f"{self.path} is a scalar: it can't be iterated over")
         return self._rows()

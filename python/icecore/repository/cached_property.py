@@ -11,7 +11,10 @@ else:
     from typing import Any
 
     class cached_property:
-        """As in later versions: that of 3.11 has a lock, which a forked process finds held for ever."""
+        """Backport of the version without a lock.
+
+        Python 3.11 takes a lock per property. A process that is forked meanwhile would wait for it forever.
+        """
 
         def __init__(self, function: Callable[[Any], Any]) -> None:
             self._function = function

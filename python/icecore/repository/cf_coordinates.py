@@ -1,5 +1,6 @@
-"""The arrays that say where the elements of another lie (coordinates, their bounds, the projection), cut like
-it. CF 1.12, chapters 5 and 7.
+"""CF coordinates of an array: its coordinate variables, their bounds and its grid mapping, with a selection.
+
+Source: CF conventions 1.12, chapters 5 and 7.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ BOUNDS = ("bounds", "climatology")
 
 
 def along(array: Array, axis: int) -> Array | None:
-    """The coordinate of an axis: the 1-D array named like its dimension, beside ``array`` or in the nearest
-    group above that has one.
+    """Return the coordinate of an axis: the 1-D array with the name of its dimension, or None.
+
+    It is looked up in the group of ``array``, then in the groups above.
     """
     dim = array.dims[axis]
     found = None if dim is None else near(array, dim)
@@ -24,8 +26,9 @@ def along(array: Array, axis: int) -> Array | None:
 
 
 def companions(array: Array, sel: tuple[Any, ...]) -> Iterator[tuple[Array, tuple[Any, ...]]]:
-    """What ``array`` has along its axes or names as coordinates or grid mapping, and the bounds of these;
-    each with the part of it that belongs to ``sel``. Dimensions that ``array`` lacks are taken whole.
+    """Yield the coordinates of ``array``, their bounds and its grid mapping, each with its part of ``sel``.
+
+    Dimensions that ``array`` does not have are selected completely.
     """
     cuts = dict(zip(array.dims, per_axis(sel, array.ndim), strict=True))
     lengths = dict(zip(array.dims, array.shape, strict=True))
@@ -41,7 +44,7 @@ def companions(array: Array, sel: tuple[Any, ...]) -> Iterator[tuple[Array, tupl
 
 
 def near(array: Array, name: str) -> Array | None:
-    """The nearest array of this name, beside ``array`` or above."""
+    """Return the array of this name in the group of ``array``, or in the nearest group above."""
     group = array._node.parent.rstrip("/")
     while f"{group}/{name}" not in array.repo and group:
         group = group.rpartition("/")[0]
@@ -50,7 +53,7 @@ def near(array: Array, name: str) -> Array | None:
 
 
 def names(attrs: Mapping[str, Any], *keys: str) -> Iterator[str]:
-    """The words of attributes that name variables; of ``crs: x y`` all three."""
+    """Yield the variable names in attributes; ``crs: x y`` gives all three."""
     for value in map(attrs.get, keys):
         words = value.replace(":", " ").split() if isinstance(value, str) else []
         yield from (word for word in words if "/" not in word)

@@ -1,4 +1,4 @@
-"""What really differs between two versions, where their chunks do."""
+"""Count the elements that differ between two versions of an array."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ Box = tuple[Sequence[int], Sequence[int]]
 
 
 def differing(old: Repo, new: Repo, path: str, boxes: Sequence[Box]) -> int:
-    """Elements whose values differ, bit for bit: NaN is the same as NaN, 0.0 is not -0.0.
+    """Count elements whose values differ, bit for bit: NaN equals NaN, 0.0 differs from -0.0.
 
     Args:
         old, new: the versions.
-        path: of an array of ``new``. All elements differ where ``old`` has none of its type there.
-        boxes: (first element, one behind the last) along each axis; what ``old`` does not reach differs.
+        path: the path of an array of ``new``. All elements count if ``old`` has no array of that dtype and
+            rank there.
+        boxes: per box the first element and one past the last, along each axis. Elements outside the shape of
+            the older array count.
     """
     now, was = new.arrays[path], old.arrays.get(path)
     if was is None or was.dtype != now.dtype or len(was.shape) != len(now.shape):
@@ -45,7 +47,7 @@ def _volume(box: Box) -> int:
 
 
 def _parts(array: Array, start: Sequence[int], stop: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """The box in parts of whole chunks that fit the memory."""
+    """Split a box into parts of whole chunks that fit the memory."""
     from icecore import _icecore
     from icecore.repository import zarr_dtypes
 

@@ -1,4 +1,4 @@
-"""A group of a repository: its arrays, its groups, its attributes."""
+"""Group of a repository: its arrays, its groups, its attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Members:
-    """What a mapping from names to arrays and groups can do besides being indexed and iterated."""
+    """Methods of a mapping from names to arrays and groups."""
 
     if TYPE_CHECKING:
 
@@ -23,22 +23,59 @@ class Members:
         def __getitem__(self, path: str) -> Array | Group: ...
 
     def get(self, path: str, default: Any = None) -> Any:
-        """The array or group of this name, or ``default`` where there is none."""
+        """Return the array or group of this name, or ``default``.
+
+        Args:
+            path: a name, or a path.
+            default: returned if there is no such member.
+
+        Example:
+            >>> import icecore
+            >>> icecore.create("memory://").get("/t2m") is None
+            True
+        """
         try:
             return self[path]
         except KeyError:
             return default
 
     def keys(self) -> list[str]:
-        """What iterating gives."""
+        """Return the names of the members; for a repository, the paths of all arrays and groups.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/wrf/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> repo.at("main").keys()
+            ['/wrf', '/wrf/t2m']
+        """
         return list(self)
 
     def values(self) -> list[Array | Group]:
-        """The arrays and groups, in the order of :meth:`keys`."""
+        """Return the arrays and groups, in the order of :meth:`keys`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> [array.shape for array in repo.at("main").values()]
+            [(3,)]
+        """
         return [self[name] for name in self]
 
     def items(self) -> list[tuple[str, Array | Group]]:
-        """Both, in pairs."""
+        """Return (name, array or group) pairs, in the order of :meth:`keys`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> [(name, array.ndim) for name, array in repo.at("main").items()]
+            [('/t2m', 1)]
+        """
         return [(name, self[name]) for name in self]
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -46,7 +83,16 @@ class Members:
 
 
 class Group(Members):
-    """A view of everything below one path, at one version. Iterating gives the names of its members."""
+    """A group at one version, as a mapping from names to its arrays and groups.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:
+        ...     w.array("/wrf/t2m", "f4", (3,))[...] = [1, 2, 3]
+        >>> list(repo.at("main")["/wrf"])
+        ['t2m']
+    """
 
     def __init__(self, repo: Repo, node: Node) -> None:
         self._repo = repo
@@ -83,15 +129,15 @@ class Group(Members):
         return {node.name: Group(self._repo, node) for node in self._members() if not node.is_array}
 
     def __getitem__(self, path: str) -> Array | Group:
-        """A member by name or by a path relative to this group (absolute where it starts with ``/``).
+        """Return a member by name or by a path relative to this group; a leading ``/`` makes it absolute.
 
         Raises:
-            Error: ``not-found`` (also a ``KeyError``); ``selection`` for what selects elements of an array.
+            Error: ``not-found`` (also a ``KeyError``); ``selection`` if ``path`` is not a string.
         """
         if not isinstance(path, str):
             name = next(iter(self.arrays), None)
-            hint = "its members have names" if name is None else f"name one of its arrays first: [{name!r}]"
-            raise errors.make("selection", f"{self.path} is a group, not an array: {path!r} has no use", hint)
+            hint = "index it by name" if name is None else f"index one of its arrays: [{name!r}]"
+            raise errors.make("selection", f"{self.path} is a group, not an array (index {path!r})", hint)
         return self._repo[path if path.startswith("/") else address.join(self.path, path)]
 
     def __contains__(self, path: object) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Vectorized:
-    """``array.vindex``: elements at coordinates that are broadcast together."""
+    """``array.vindex``: elements at coordinates; the index arrays are broadcast together."""
 
     def __init__(self, array: Array) -> None:
         self._array = array

@@ -1,4 +1,4 @@
-"""Attribute values as JSON, the way xarray's Zarr backend expects them."""
+"""Encode attribute values as JSON, in the form that xarray's Zarr backend expects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icecore.repository.zarr_dtypes import number
 
 
 def text(value: bytes) -> str:
-    """Bytes as text: UTF-8 where it is, Latin-1 where it isn't (so that nothing is lost)."""
+    """Decode bytes as UTF-8, or as Latin-1 if they are not valid UTF-8 (Latin-1 keeps every byte)."""
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
@@ -22,8 +22,10 @@ def text(value: bytes) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """An attribute's value as strict JSON: scalars, lists, dictionaries; NaN and infinities as Zarr spells
-    them, integers of more than 64 bits as text (parsers of JSON make floats of them).
+    """Return an attribute's value as strict JSON: scalars, lists, dictionaries.
+
+    NaN and infinities become Zarr's strings. Integers of more than 64 bits become strings, because JSON
+    parsers read them as floats.
     """
     if isinstance(value, np.ndarray):
         return to_json(value[()]) if value.ndim == 0 else [to_json(item) for item in value]
@@ -53,7 +55,7 @@ def to_json(value: Any) -> Any:
 
 
 def attribute_type(value: Any) -> str | None:
-    """The NumPy dtype of a numeric attribute that JSON would widen, or has no number for, else None."""
+    """Return the NumPy dtype of a numeric attribute that JSON would widen or can't represent, else None."""
     dtype = getattr(value, "dtype", None)
     if isinstance(value, complex) and dtype is None:
         dtype = np.dtype("c16")
@@ -65,9 +67,7 @@ def attribute_type(value: Any) -> str | None:
 
 
 def nonfinite(attrs: Mapping[str, Any]) -> dict[str, str]:
-    """Names of attributes without numbers in JSON (NaN, infinities, complex numbers), and the dtypes they
-    have.
-    """
+    """Return name → dtype for attributes that JSON has no numbers for: NaN, infinities, complex numbers."""
     types = {}
     for name, value in attrs.items():
         dtype = getattr(value, "dtype", None)
@@ -84,18 +84,18 @@ def nonfinite(attrs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def group_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """A group's attributes as JSON, with the dtypes of those without numbers in JSON (NaN, infinities)."""
+    """Return a group's attributes as JSON, with the dtypes of those that :func:`nonfinite` lists."""
     types = nonfinite(attrs)
     plain = {name: to_json(value) for name, value in attrs.items()}
     return {**plain, OURS: {"attr_types": types}} if types else plain
 
 
 def fill_attribute(value: Any, dtype: np.dtype) -> Any:
-    """``_FillValue`` as xarray's Zarr v3 backend reads it, or None where that backend has no form for it.
+    """Encode ``_FillValue`` for xarray's Zarr v3 backend; None if that backend has no encoding for the dtype.
 
-    Source: ``xarray.backends.zarr.FillValueCoder``: floats are the base64 of a little-endian float64, complex
-    numbers a pair of those, integers and booleans themselves; text has none (it raises), so the Zarr
-    ``fill_value`` carries it.
+    Floats are the base64 of a little-endian float64, complex numbers a pair of those, integers and booleans
+    themselves. Strings have no encoding: the Zarr ``fill_value`` keeps them.
+    Source: ``xarray.backends.zarr.FillValueCoder``.
     """
     try:
         item = np.asarray(value).reshape(-1)[0]
@@ -113,7 +113,7 @@ def fill_attribute(value: Any, dtype: np.dtype) -> Any:
 
 
 def text_fill(value: Any, dtype: np.dtype) -> str | None:
-    """``_FillValue`` of text, as an array's entry keeps it; None where it is none."""
+    """Return the ``_FillValue`` of a string array as a string; None if it is not a single string."""
     items = np.asarray(value, object).reshape(-1)
     if dtype.kind not in "OSU" or len(items) != 1 or not isinstance(items[0], (str, bytes)):
         return None
@@ -121,8 +121,9 @@ def text_fill(value: Any, dtype: np.dtype) -> str | None:
 
 
 def fill_of_attribute(value: Any, dtype: np.dtype) -> Any:
-    """The number that :func:`fill_attribute` encoded, or None; text of another form, that others wrote, stays
-    as it is.
+    """Decode what :func:`fill_attribute` encoded; None for other dtypes.
+
+    A string in another form, written by other software, is returned unchanged.
     """
     if value is None or dtype.kind not in "iuf":
         return None

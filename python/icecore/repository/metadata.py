@@ -1,7 +1,6 @@
-"""Metadata documents as any program may have written them, checked before anything is built on them.
+"""Parse and check Zarr v3 metadata documents, which any program may have written.
 
-Only the forms that the Python side looks into are checked here: the engine decides
-whether an array can be read.
+Only the parts that Python code uses are checked here. The engine decides whether an array can be read.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from icecore import errors
 
 
 def parse(path: str, text: str, is_array: bool) -> dict[str, Any]:
-    """The document of the node at ``path``; codecs that are only a name are written out.
+    """Return the document of the node at ``path``; a codec given as a string becomes an object.
 
     Raises:
-        Error: ``corrupt`` where it isn't JSON, ``format`` where a part of it isn't what Zarr v3 says.
+        Error: ``corrupt`` if it is not JSON; ``format`` if a part violates the Zarr v3 specification.
     """
     try:
         document = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        message = f"{path}: its metadata are not JSON: {error}"
+        message = f"{path}: the metadata document is not JSON: {error}"
         raise errors.make("corrupt", message, "see `icecore verify`") from None
     if not isinstance(document, dict) or not isinstance(document.get("attributes", {}), dict):
-        raise _format(path, "no object, or attributes that are none")
+        raise _format(path, "a document or attributes that are not a JSON object")
     if is_array:
         _axes(path, document.get("shape"), document.get("dimension_names"))
         kind, grid = document.get("data_type"), document.get("chunk_grid")
@@ -65,7 +64,7 @@ def _codecs(path: str, codecs: Any) -> list[dict[str, Any]]:
 
 
 def _named(item: Any) -> bool:
-    """Whether an extension is an object with a name and, if any, a configuration that is an object."""
+    """Whether an extension is an object with a name; its configuration, if present, must be an object."""
     if not isinstance(item, dict) or not isinstance(item.get("name"), str):
         return False
     return isinstance(item.get("configuration", {}), dict)
@@ -76,4 +75,6 @@ def _lengths(item: Any) -> bool:
 
 
 def _format(path: str, what: str) -> errors.Error:
-    return errors.make("format", f"{path}: its metadata have {what}", "see the Zarr v3 specification")
+    return errors.make(
+        "format", f"{path}: invalid metadata document: {what}", "see the Zarr v3 specification"
+    )

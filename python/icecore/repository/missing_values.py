@@ -1,4 +1,4 @@
-"""Elements that stand for "no value" by an array's attributes."""
+"""Missing values: elements that an array's attributes mark as "no value"."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
 
 _NULLS = ("_FillValue", "missing_value")
-#: that netCDF's libraries leave in floats that nobody wrote, where ``_FillValue`` says no other (netcdf.h)
+#: default fill value of netCDF's libraries for floats without ``_FillValue`` (netcdf.h)
 _UNWRITTEN = 9.969209968386869e36
 
 
 def nulls(array: Array) -> list[bytes]:
-    """The elements that stand for null by the array's attributes, as bytes in native order."""
+    """Return the missing values that the array's attributes name, as bytes in native byte order."""
     found: list[bytes] = []
     if array.dtype.kind not in "biufSU":
         return found
@@ -31,13 +31,16 @@ def nulls(array: Array) -> list[bytes]:
 
 
 def missing(array: Array, data: np.ndarray) -> np.ndarray:
-    """Where ``data``, as an array stores it, holds such elements, or netCDF's own for floats: bool, of its
-    shape.
+    """Return a mask of the missing values in ``data``: bool, of the same shape.
+
+    Args:
+        array: its attributes name the missing values; floats without ``_FillValue`` use netCDF's default.
+        data: elements as stored, before scale and offset.
     """
     found = np.zeros(data.shape, bool)
     for element in nulls(array):
         found |= data == np.frombuffer(element, array.dtype)[0]
-    # A float16 can't hold it: it would be infinity, which is a value.
+    # float16 can't represent netCDF's default: it would become infinity, which is a valid value.
     if data.dtype.kind == "f" and data.dtype.itemsize > 2 and _NULLS[0] not in array.attrs:
         found |= data == data.dtype.type(_UNWRITTEN)
     return found

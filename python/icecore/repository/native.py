@@ -1,4 +1,4 @@
-"""The engine's handle of a repository, opened with errors that say where the repository may be instead."""
+"""Open the engine's handle of a repository; errors suggest where the repository may be."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def open_native(
 
 
 def _elsewhere(place: str) -> str:
-    """What to try where nothing is at ``place``, but around it."""
+    """Return a hint for a repository that does not exist."""
     if place.startswith("memory://"):
-        return f'icecore.create("{place}") makes one, for as long as this process lives'
+        return f'icecore.create("{place}") creates one; it lasts as long as this process'
     found = None if address.is_url(place) else address.around(place)
-    return f"name the path apart from the repository: {found[0]} {found[1]}" if found else ""
+    return f"give the repository and the path separately: {found[0]} {found[1]}" if found else ""
 
 
 def _exists(place: str, storage: Mapping[str, str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""The groups and arrays of one version, read from their metadata documents."""
+"""Groups and arrays of one version, read from their metadata documents."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from icecore.display.text import shape_label
 from icecore.repository import metadata
 from icecore.repository.cached_property import cached_property
 
-#: groups that icecore keeps for itself: identities of linked files, summaries, files that were followed
+#: internal groups: identities of linked files, summaries, followed files
 SUMMARY = "__summary__"
 HIDDEN = ("__icecore__", SUMMARY, "__followed__")
-#: the group whose attributes say what the linked files were
+#: the group whose attributes record the linked files
 SOURCES = f"/{HIDDEN[0]}"
-#: the attribute under which icecore keeps what Zarr has no place for
+#: the attribute for information that Zarr metadata has no field for
 OURS = "icecore"
-#: what its parts are; others may have written anything there
+#: its members and their types; members of another type are ignored, since other programs may write them
 _PARTS: dict[str, type] = {
     "attr_types": dict,
     "codec": dict,
@@ -44,7 +44,7 @@ class Node:
         """The metadata document.
 
         Raises:
-            Error: ``corrupt`` or ``format`` where it is none.
+            Error: ``corrupt`` or ``format`` if it is not a valid document.
         """
         return metadata.parse(self.path, self.zarr_json, self.is_array)
 
@@ -55,7 +55,7 @@ class Node:
 
     @property
     def parent(self) -> str:
-        """The path of the group it is in."""
+        """The path of its group."""
         return self.path.rsplit("/", 1)[0] or "/"
 
     @cached_property
@@ -65,17 +65,17 @@ class Node:
 
     @cached_property
     def dims(self) -> tuple[str | None, ...]:
-        """A name or None per axis."""
+        """Dimension names, None for an axis without a name."""
         return tuple(self.document.get("dimension_names") or [None] * len(self.shape))
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes, without icecore's own."""
+        """The attributes, without the internal one."""
         return {key: value for key, value in self.document.get("attributes", {}).items() if key != OURS}
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The attributes; NaN, infinities and complex numbers, which JSON lacks, as the numbers they are."""
+        """The attributes; NaN, infinities and complex numbers are decoded from their JSON encoding."""
         types = self.ours.get("attr_types", {})
         attrs = {
             key: _numbers(value) if {"f", "c"} & set(str(types.get(key))) else value
@@ -85,7 +85,7 @@ class Node:
 
     @property
     def ours(self) -> dict[str, Any]:
-        """What icecore keeps about the node: types of attributes, axes that grow."""
+        """The internal attribute: types of attributes, growing axes and the other members of `_PARTS`."""
         kept = self.document.get("attributes", {}).get(OURS)
         if not isinstance(kept, dict):
             return {}
@@ -98,7 +98,7 @@ class Node:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Data type and shape in words; a bad document doesn't spoil the list that it is in."""
+        """Data type and shape for a listing; an unreadable document does not make the listing fail."""
         try:
             return self.dtype_label, shape_label(self.shape, self.dims)
         except errors.Error as error:
@@ -106,7 +106,7 @@ class Node:
 
     @property
     def grid(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-        """(chunk, shard) shapes; shard is None without sharding, chunk is None on a rectilinear grid."""
+        """(chunk, shard) shapes: the shard is None without sharding, the chunk on a rectilinear grid."""
         outer = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
         outer = tuple(outer) if outer is not None else None
         codecs = self.document.get("codecs", [])
@@ -116,13 +116,13 @@ class Node:
 
     @property
     def codecs(self) -> list[dict[str, Any]]:
-        """The Zarr v3 codecs of a chunk (inside the shard, where the array is sharded)."""
+        """The Zarr v3 codecs of a chunk; for a sharded array those inside the shard."""
         outer: list[dict[str, Any]] = self.document.get("codecs", [])
         return outer if self.grid[1] is None else outer[0]["configuration"]["codecs"]
 
 
 def _complex(value: Any) -> Any:
-    """Complex numbers of pairs of their parts; what is none of them stays as it is."""
+    """Convert pairs of (real, imaginary) to complex numbers; other values are returned unchanged."""
     if not isinstance(value, list):
         return value
     if len(value) == 2 and all(isinstance(part, (int, float)) for part in value):
@@ -137,7 +137,7 @@ def _numbers(value: Any) -> Any:
 
 
 def dtype_label(data_type: Any) -> str:
-    """A Zarr v3 ``data_type`` in one word."""
+    """Return a Zarr v3 ``data_type`` as one word."""
     if isinstance(data_type, str):
         return data_type
     name, configuration = data_type.get("name", "?"), data_type.get("configuration", {})
@@ -157,12 +157,12 @@ def dtype_label(data_type: Any) -> str:
 
 
 def hidden(path: str) -> bool:
-    """Whether a path belongs to icecore itself."""
+    """Whether a path belongs to an internal group."""
     return any(part in HIDDEN for part in path.split("/"))
 
 
 def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
-    """The existing paths that a mistyped ``path`` most likely meant."""
+    """Return the existing paths that are most similar to a mistyped ``path``."""
     import difflib
 
     paths = list(paths)
@@ -175,6 +175,6 @@ def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:
 
 
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
-    """A hint for a mistyped name: the nearest of those that there are, or else ``otherwise``."""
+    """Return a hint for a mistyped name: the most similar known names, or ``otherwise``."""
     near = nearest(name, known)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

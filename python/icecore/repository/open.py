@@ -20,15 +20,25 @@ def open(
     """Open a repository: ``moon.icecore``, ``moon.icecore@v1``, ``s3://bucket/moon@2026-11-01T00:00:00Z``.
 
     Args:
-        url: a folder or URL, and after ``@`` a branch, a tag, a snapshot id or an ISO time; branch ``main``
-            by default.
-        storage: credentials and settings of the object store, by the store's names for them.
-        allow_links: URL prefixes or folders that linked files may be read from; by default those the
-            repository was linked with.
+        url: a directory or URL, optionally followed by ``@`` and a branch, tag, snapshot id or ISO time.
+            The default is branch ``main``.
+        storage: credentials and settings of the object store, under the store's own names.
+        allow_links: URL prefixes or directories that linked files may be read from. The default is the
+            prefixes that were recorded when the files were linked.
+
+    Returns:
+        The repository at that version.
 
     Raises:
-        Error: ``not-found`` (a ``FileNotFoundError`` where there is no repository, a ``KeyError`` where
-            there is no such version), ``permission``, ``network``, ``format``.
+        Error: ``not-found`` (a ``FileNotFoundError`` if the repository does not exist, a ``KeyError`` if the
+            version does not exist), ``permission``, ``network``, ``format``.
+
+    Example:
+        >>> import icecore
+        >>> with icecore.create("moon.icecore").writer() as w:
+        ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+        >>> icecore.open("moon.icecore")["/t2m"][1:].tolist()
+        [2.0, 3.0]
     """
     place, ref = address.repository(url)
     allowed = None if allow_links is None else [address.prefix(item) for item in allow_links]
@@ -38,25 +48,34 @@ def open(
 def create(
     url: str | os.PathLike[str], *, storage: Mapping[str, str] | None = None, exist_ok: bool = False
 ) -> Repo:
-    """Create an empty repository in a folder, in memory (``memory://name``, for as long as the
-    process lives; ``memory://``, for as long as it is used) or in an object store.
+    """Create an empty repository in a directory, in an object store or in memory.
 
     Args:
-        url: where; the folder must not exist or be empty.
-        storage: credentials and settings of the object store.
-        exist_ok: open the repository that is already there instead of refusing.
+        url: the location. A directory must be empty or not exist. ``memory://name`` lasts as long as the
+            process, ``memory://`` as long as the returned object.
+        storage: credentials and settings of the object store, under the store's own names.
+        exist_ok: open an existing repository instead of raising ``exists``.
+
+    Returns:
+        The repository at branch ``main``.
 
     Raises:
-        Error: ``exists``, ``permission``, ``io``, ``network``, ``read-only`` (http), ``invalid`` inside of
-            another repository.
+        Error: ``exists``, ``permission``, ``io``, ``network``; ``read-only`` for http URLs; ``invalid`` for a
+            location inside another repository.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> repo.keys()
+        []
     """
     from icecore import _icecore
 
     place = address.location(url)
     outer = None if address.is_url(place) else address.around(place)
     if outer is not None:
-        # A path as zarr-python takes it: what was made there would be in nobody's tree.
-        message, hint = f"{place} lies inside of the repository {outer[0]}", "link and pack it with --group"
+        # zarr-python accepts such paths; a repository created there would be invisible in the outer one.
+        message, hint = f"{place} is inside the repository {outer[0]}", "write to a group of it: --group"
         raise errors.make("invalid", message, f"{hint} {outer[1]} --into {outer[0]}")
     try:
         return Repo(_icecore.Repo.create(place, dict(storage or {})), storage, None)

@@ -1,4 +1,4 @@
-"""What a read would do, as a value that can be printed before anything is fetched."""
+"""Read plan: requests, bytes and chunks of a read, known before any data is fetched."""
 
 from __future__ import annotations
 
@@ -10,23 +10,33 @@ from icecore.display import text
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Requests and bytes of one read; printed, or as the last line of a notebook's cell, it explains itself.
+    """Requests and bytes of one read. Its ``repr`` is a readable table.
 
     Attributes:
-        requests: number of reads or GETs for data, after neighbouring spans were merged.
-        bytes_wanted: stored bytes of the chunks that are needed.
-        bytes_fetched: stored bytes that the requests move: wanted, plus the gaps that were cheaper to read
-            than to skip.
-        bytes_decoded: bytes that come out of the decoders.
+        requests: number of reads or GETs for data, after neighbouring byte ranges were merged.
+        bytes_wanted: stored bytes of the chunks that the selection needs.
+        bytes_fetched: stored bytes that the requests transfer: ``bytes_wanted`` plus gaps that are cheaper to
+            read than to skip.
+        bytes_decoded: output bytes of the decoders.
         bytes_out: bytes of the result.
-        chunks: chunks that the selection touches.
-        chunks_missing: of these, never written: they read as the fill value.
-        chunks_inline: of these, kept inside their references.
-        chunks_cached: of these, decoded before and still in memory.
-        index_requests, index_bytes: what reading the indexes of shards and the tables of planes costs before.
-        rtol_bound: the largest relative error of a number of the result; 0 where every bit is right.
-        objects: per file or object: name, requests, bytes_wanted, bytes_fetched.
-        arrays: per array: path, shape of the result, codecs.
+        chunks: number of chunks that the selection touches.
+        chunks_missing: how many of them were never written (they read as the fill value).
+        chunks_inline: how many are stored in the manifest itself.
+        chunks_cached: how many are in the cache of decoded chunks.
+        index_requests, index_bytes: requests and bytes for shard indexes and byte-plane tables, read before
+            the data.
+        rtol_bound: the largest relative error of a number in the result; 0 for an exact read.
+        objects: one dictionary per file or object: name, requests, bytes_wanted, bytes_fetched.
+        arrays: one dictionary per array: path, shape of the result, codecs.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:
+        ...     w.array("/t2m", "f4", (100,), chunks=(10,))[...] = range(100)
+        >>> plan = repo.at("main")["/t2m"].plan(slice(5, 25))
+        >>> plan.chunks, plan.bytes_out
+        (3, 80)
     """
 
     requests: int

@@ -1,4 +1,4 @@
-"""A repository at one version: look around, read, and git's words over snapshots."""
+"""Repository at one version: list, read, compare and write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from icecore.tables.query.table import Table
     from icecore.writing.writer import Writer
 
-#: of a repository to which nothing was committed yet
+#: root group of a repository without commits
 _ROOT = Node("/", False, '{"zarr_format": 3, "node_type": "group"}')
 
 
@@ -38,18 +38,28 @@ def _reopen(
     allow_links: tuple[str, ...] | None,
     ref: str,
 ) -> Repo:
-    """A pickled repository again; each snapshot once per process, so that many small tasks share its
-    reference tables. It keeps the name that it was opened at: a branch can be written to there, too.
+    """Open a pickled repository, once per snapshot and process, so that many small tasks share its manifests.
+
+    The result keeps the branch that the original was opened at, so it can be written to.
     """
     allowed = None if allow_links is None else list(allow_links)
     return Repo(open_native(place, snapshot, dict(storage), allowed), dict(storage), allowed, ref)
 
 
 class Repo(Members, Versions):
-    """A repository at one version, as a mapping from all paths below its root, sorted, to arrays and groups.
-    Use :func:`icecore.open`.
+    """A repository at one version: a mapping from sorted paths to arrays and groups.
 
-    A version never changes: open the repository again to see what others committed since.
+    :func:`icecore.open` and :func:`icecore.create` return one. A version never changes; ``repo.at("main")``
+    returns the version with the newest commits.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:
+        ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+        >>> repo = repo.at("main")
+        >>> repo["/t2m"][0:2].tolist()
+        [1.0, 2.0]
     """
 
     def __init__(
@@ -71,12 +81,12 @@ class Repo(Members, Versions):
 
     @property
     def ref(self) -> str:
-        """The branch, tag, snapshot id or time it was opened at."""
+        """The branch, tag, snapshot id or time that the repository was opened at."""
         return self._ref
 
     @property
     def snapshot_id(self) -> str:
-        """The snapshot that is read."""
+        """The id of the snapshot that reads use."""
         return self._native.snapshot_id
 
     @property
@@ -85,10 +95,21 @@ class Repo(Members, Versions):
         return list(self._native.link_prefixes)
 
     def at(self, ref: str) -> Repo:
-        """The same repository at another branch, tag, snapshot id or ISO time.
+        """Return the same repository at another version.
+
+        Args:
+            ref: a branch, a tag, a snapshot id or an ISO time.
 
         Raises:
-            Error: ``not-found``; ``invalid`` for what is no text.
+            Error: ``not-found``; ``invalid`` if ``ref`` is not a string.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> "/t2m" in repo, "/t2m" in repo.at("main")
+            (False, True)
         """
         return self._over(self._native.at(address.version(ref)))
 
@@ -114,10 +135,10 @@ class Repo(Members, Versions):
         return item
 
     def __getitem__(self, path: str) -> Array | Group:
-        """The array or group at ``path`` (a leading ``/`` may be left out).
+        """Return the array or group at ``path``; the leading ``/`` is optional.
 
         Raises:
-            Error: ``not-found`` (also a ``KeyError``), naming the nearest existing paths.
+            Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths.
         """
         absolute = address.absolute(path)
         node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
@@ -138,33 +159,43 @@ class Repo(Members, Versions):
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """path → array, for every array."""
+        """path → array, for all arrays."""
         return {node.path: Array(self, node) for node in self._visible() if node.is_array}
 
     @property
     def groups(self) -> dict[str, Group]:
-        """path → group, for every group, the root included."""
+        """path → group, for all groups including the root."""
         return {node.path: Group(self, node) for node in self._visible() if not node.is_array}
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """Attributes of the root group (a copy)."""
+        """A copy of the root group's attributes."""
         return self._nodes["/"].numbers if "/" in self._nodes else {}
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> Table:
-        """The group at ``path`` as a table: its one-dimensional arrays are the columns.
+        """Return the group at ``path`` as a table: its one-dimensional arrays are the columns.
 
         Args:
-            path: of a group.
-            columns: only these; needed where the arrays differ in length.
+            path: the path of a group.
+            columns: names of the columns; required if the arrays of the group differ in length.
 
         Raises:
-            Error: ``not-found``; ``mismatch`` where ``path`` is an array or lengths differ.
+            Error: ``not-found``; ``mismatch`` if ``path`` is an array or the lengths differ.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            >>> repo.at("main").table("/rdr").to_numpy(where="tb > 220")["tb"].tolist()
+            [250.0, 300.0]
         """
         found = self[path]
         if not isinstance(found, Group):
             raise errors.make(
-                "mismatch", f"{found.path} is an array, a table is a group of them", f"{found._node.parent}"
+                "mismatch",
+                f"{found.path} is an array; a table is a group of arrays",
+                f"give its group: {found._node.parent}",
             )
         made: Table = provider("table")(found, columns)
         return made
@@ -176,21 +207,32 @@ class Repo(Members, Versions):
         rtol: float | None = None,
         leading_bytes: int | None = None,
     ) -> dict[str, np.ndarray]:
-        """Read from many arrays as one coalesced plan.
+        """Read from many arrays in one plan; byte ranges that are close together are merged.
 
         Args:
-            items: path → selection (as between brackets, by dimension name in a dictionary, or None for all).
-            out: path → array to fill, for some or all of them.
-            rtol: the relative error of a number that you accept, in every array; see :meth:`Array.read`.
-            leading_bytes: instead, how many of the most significant bytes of each number to read.
+            items: path → selection: an index as in ``array[...]``, a dictionary from dimension names to
+                indexes, or None for everything.
+            out: path → array to fill, for some or all of the arrays.
+            rtol: the largest relative error that you accept, for all arrays; see :meth:`Array.read`.
+            leading_bytes: alternative to ``rtol``: number of most significant bytes to read of each number.
 
         Returns:
             path → ndarray, with the keys and the order of ``items``.
 
         Raises:
-            Error: as :meth:`Array.read`; ``unsupported`` where ``rtol`` or ``leading_bytes`` is given and any
-                of the arrays is not of floating-point numbers; ``invalid`` if ``items`` or ``out`` is not a
+            Error: as :meth:`Array.read`; ``unsupported`` if ``rtol`` or ``leading_bytes`` is given and an
+                array does not have a floating-point dtype; ``invalid`` if ``items`` or ``out`` is not a
                 mapping.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/u", "i4", (3,))[...] = [1, 2, 3]
+            ...     w.array("/v", "i4", (3,))[...] = [4, 5, 6]
+            >>> found = repo.at("main").read({"/u": slice(0, 2), "/v": None})
+            >>> found["/u"].tolist(), found["/v"].tolist()
+            ([1, 2], [4, 5, 6])
         """
         asked = self._items(items, out)
         found = self._native.read_many([item for item, _ in asked], False, precision(rtol, leading_bytes))
@@ -199,7 +241,22 @@ class Repo(Members, Versions):
     def plan(
         self, items: Mapping[str, Any], rtol: float | None = None, leading_bytes: int | None = None
     ) -> Plan:
-        """What :meth:`read` of ``items`` would do, as one plan; its ``rtol_bound`` is the largest of all."""
+        """Return the plan of :meth:`read` without reading the data; ``rtol_bound`` is the largest of all.
+
+        Args:
+            items, rtol, leading_bytes: as for :meth:`read`.
+
+        Raises:
+            Error: as :meth:`read`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/u", "i4", (3,))[...] = [1, 2, 3]
+            >>> repo.at("main").plan({"/u": slice(0, 2)}).bytes_out
+            8
+        """
         asked = [item for item, _ in self._items(items, None)]
         from icecore.repository.read_plan import Plan
 
@@ -210,21 +267,30 @@ class Repo(Members, Versions):
             if not isinstance(given, Mapping):
                 raise errors.make(
                     "invalid",
-                    f"{given!r:.60} for many arrays at once, which is no dictionary",
+                    f"items and out must be dictionaries (got {given!r:.60})",
                     "path → selection: repo.read({'/a': None, …}); one array: repo['/a'][...]",
                 )
         arrays = [self._array(path) for path in items]
         asked: list[Any] = []
         for array, (path, sel) in zip(arrays, items.items(), strict=True):
             index = selection.normalize(sel, array.dims)
-            index, target, finish = array._asked(index, out.get(path) if out else None)
+            index, target, finish = array._request(index, out.get(path) if out else None)
             asked.append(((array.path, index, target), finish))
         return asked
 
     async def aread(
         self, items: Mapping[str, Any], rtol: float | None = None, leading_bytes: int | None = None
     ) -> dict[str, np.ndarray]:
-        """Read from many arrays in a thread, for callers that run an event loop; see :meth:`read`."""
+        """Read from many arrays in a thread, for callers with an event loop; see :meth:`read`.
+
+        Example:
+            >>> import asyncio, icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/u", "i4", (3,))[...] = [1, 2, 3]
+            >>> asyncio.run(repo.at("main").aread({"/u": slice(0, 2)}))["/u"].tolist()
+            [1, 2]
+        """
         import asyncio
 
         return await asyncio.to_thread(self.read, items, None, rtol, leading_bytes)
@@ -233,16 +299,39 @@ class Repo(Members, Versions):
         """Return a group as an ``xarray.Dataset``, or an array as an ``xarray.DataArray``, read lazily.
 
         Args:
-            path: of a group or an array.
-            **options: those of :func:`xarray.open_dataset` with ``engine="icecore"``.
+            path: the path of a group or an array.
+            **options: options of :func:`xarray.open_dataset` with ``engine="icecore"``.
 
         Raises:
-            Error: ``not-found``; ``unsupported`` if xarray is missing.
+            Error: ``not-found``; ``unsupported`` if xarray is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/wrf/t2m", "f4", (3,), dims=["time"])[...] = [1, 2, 3]
+            >>> dict(repo.at("main").to_xarray("/wrf").sizes)
+            {'time': 3}
         """
         return provider("to_xarray")(self[path], **options)
 
     def store(self, via: str = "auto") -> Any:
-        """Return this version as a read-only store for zarr-python (`icecore.integrations.zarr_store`)."""
+        """Return this version as a read-only store for zarr-python.
+
+        Args:
+            via: ``"icechunk"``, ``"icecore"`` or ``"auto"``; see :mod:`icecore.integrations.zarr_store`.
+
+        Raises:
+            Error: ``unsupported`` if zarr is not installed; ``invalid`` for another ``via``.
+
+        Example:
+            >>> import icecore, zarr
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> zarr.open_group(repo.at("main").store(), mode="r")["t2m"][:2].tolist()
+            [1.0, 2.0]
+        """
         return provider("store")(self, via)
 
     def writer(
@@ -253,35 +342,47 @@ class Repo(Members, Versions):
         commit_every: int | None = None,
         commit_seconds: float | None = None,
     ) -> Writer:
-        """A context manager that writes groups and arrays and makes one atomic commit at its end.
+        """Return a context manager that writes groups and arrays and makes one atomic commit at its end.
 
-        An exception inside leaves the repository as it was.
+        An exception inside the block leaves the repository unchanged.
 
         Args:
-            message: of the commit.
-            branch: to commit to; by default the branch this repository was opened at: one that was opened at
-                a tag, a snapshot or a time is ``read-only``.
-            memory: bytes that the writer holds at most, as a number or ``"256MiB"``; 1 GiB where None, of
-                which one growing array takes about 250 MB. A quarter is for rows that wait for their shards
-                to fill, a quarter for data on their way to the encoders, the rest for copies and for what
-                the encoders make of them; shards of new arrays are planned to fit. Shards that are given
-                and larger than that take three times their size. On top come the package's own parts and
-                what the encoders work with: 40 MB together, with ``archive`` 50 MB more for each thread.
-            commit_every: commit by itself after so many appends to each growing array (see
-                :mod:`icecore.writing.commit_schedule`), and plan the shards of new ones for it. Threads that
-                append to different arrays and don't wait for each other get versions in which these differ
-                in length.
-            commit_seconds: the same after so many seconds; looked at with each append. Then, and where
-                ``commit()`` is called, shards of new arrays are planned again when it is seen how many rows
-                a commit brings (:mod:`icecore.writing.shard_replan`).
+            message: the commit message.
+            branch: the branch to commit to. The default is the branch that this repository was opened at; a
+                repository opened at a tag, a snapshot or a time has no default.
+            memory: largest number of bytes of data in memory, as an integer or ``"256MiB"``; 1 GiB by
+                default. One growing array uses about 250 MB of it. A quarter is for rows that wait until
+                their shard is full, a quarter for the queue of the encoders, the rest for copies and encoded
+                data. Shards of new arrays are planned to fit. A larger shard that you choose needs three
+                times its size. The package itself and the encoders' working memory add 40 MB; codecs of goal
+                ``archive`` add 50 MB per thread.
+            commit_every: commit automatically after this many appends to each growing array, and plan the
+                shards of new arrays for it (see :mod:`icecore.writing.commit_schedule`). If threads append to
+                different arrays without waiting for each other, the arrays of a version may differ in length.
+            commit_seconds: commit automatically when this many seconds have passed; checked at each append.
+                With it, and with calls of ``commit()``, shards of new arrays are planned again as soon as
+                the number of rows per commit is known (:mod:`icecore.writing.shard_replan`).
+
+        Raises:
+            Error: ``read-only`` without a branch to commit to; ``not-found`` for ``branch``; ``conflict`` at
+                the end if another writer changed the same arrays.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer(message="first run") as w:
+            ...     t2m = w.array("/t2m", "f4", (2, 3), dims=["time", "x"])
+            ...     t2m[0] = [1, 2, 3]
+            >>> repo.at("main")["/t2m"][0].tolist()
+            [1.0, 2.0, 3.0]
         """
         if branch is None:
             branch = self.ref
-            # A tag, a snapshot and a time stay what they are, even where a branch is still there.
+            # A tag, a snapshot and a time never change, even if a branch has the same tip.
             if branch not in self.branches:
                 raise errors.make(
                     "read-only",
-                    f"{branch} is not a branch, so nothing can be committed to it",
+                    f"{branch} is not a branch: commits need a branch",
                     "name one: REPO@main; in Python repo.writer(branch='main')",
                 )
         made: Writer = provider("writer")(self, message, branch, memory, commit_every, commit_seconds)

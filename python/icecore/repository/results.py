@@ -1,4 +1,4 @@
-"""What version commands and checks return: plain values with a readable repr and `to_dict()` for JSON."""
+"""Result types of the version commands: dataclasses with a readable repr and `to_dict()` for JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Box = tuple[list[int], list[int]]
 
 
 class _Value:
-    """A result that turns into what JSON holds."""
+    """Base class of results: `to_dict()` for JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of strings, numbers, lists and dictionaries.
@@ -43,10 +43,10 @@ class Commit(_Value):
     """One version of a repository.
 
     Attributes:
-        id: of its snapshot.
-        parent: the id of the version before it; None for the first.
-        message: what its writer said.
-        time: when it was committed, in UTC.
+        id: the snapshot id.
+        parent: the id of the previous version; None for the first.
+        message: the commit message.
+        time: the time of the commit, in UTC.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Commit(_Value):
 
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Commit:
-        """The commit that the engine describes: its ``time_us`` are microseconds since 1970, UTC."""
+        """Convert the engine's description, in which ``time_us`` is in microseconds since 1970, UTC."""
         seconds, micros = divmod(native["time_us"], 1_000_000)
         time = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
         return cls(native["id"], native["parent"], native["message"], time)
@@ -67,13 +67,13 @@ class Commit(_Value):
 
 @dataclass(frozen=True)
 class ArrayChange(_Value):
-    """What was written in an array between two versions.
+    """Chunks of an array that were written between two versions.
 
     Attributes:
-        chunks: how many chunks were written.
-        elements: how many elements are in them.
-        boxes: where they are, clipped to the newer shape.
-        differ: how many of the elements differ, bit for bit; None unless values were compared.
+        chunks: number of written chunks.
+        elements: number of elements in these chunks.
+        boxes: the boxes of these elements, clipped to the newer shape.
+        differ: number of elements that differ, bit for bit; None unless values were compared.
     """
 
     chunks: int
@@ -84,16 +84,16 @@ class ArrayChange(_Value):
 
 @dataclass(frozen=True)
 class Diff(_Value):
-    """What changed from one version to another: sorted paths, without those that icecore keeps for itself.
+    """Changes from one version to another: sorted paths, without internal groups.
 
-    A diff is true if anything changed.
+    ``bool(diff)`` is true if anything changed.
 
     Attributes:
         new_groups, new_arrays: nodes that only the newer version has.
         deleted_groups, deleted_arrays: nodes that only the older version has.
         updated_groups, updated_arrays: nodes whose metadata changed.
-        shapes: array → (older shape, newer shape), where they differ.
-        chunks: array → what was written.
+        shapes: array → (older shape, newer shape), for arrays that were resized.
+        chunks: array → written chunks.
     """
 
     new_groups: list[str] = field(default_factory=list)
@@ -111,17 +111,17 @@ class Diff(_Value):
 
 @dataclass(frozen=True)
 class GcReport(_Value):
-    """What garbage collection deleted, or would delete.
+    """Objects that garbage collection deleted, or would delete.
 
     Attributes:
         chunks, manifests, snapshots, transaction_logs, remains: deleted objects by kind; ``remains`` are old
-            copies of the root object and files that an interrupted write left.
-        objects: all of them.
-        bytes: how much space they took.
-        failed: how many could not be deleted.
-        errors: why, for the first of them.
-        dry_run: whether nothing was deleted.
-        spared_after: objects younger than this time were spared.
+            copies of the root object and files that an interrupted write left behind.
+        objects: total number of deleted objects.
+        bytes: their size in bytes.
+        failed: number of objects that could not be deleted.
+        errors: the first error messages of those.
+        dry_run: true if nothing was deleted.
+        spared_after: objects younger than this time were not deleted.
     """
 
     chunks: int
@@ -146,15 +146,15 @@ class GcReport(_Value):
 
 @dataclass(frozen=True)
 class Problem(_Value):
-    """What :meth:`icecore.Repo.verify` found wrong.
+    """A problem that :meth:`icecore.Repo.verify` found.
 
     Attributes:
-        kind: of the error that a read would raise.
-        path: of the array or group; None if the problem is not one node's.
-        chunk: the chunk's index along each axis, if it is one chunk's.
-        where: the object or the linked file.
+        kind: the kind of the error that a read would raise.
         message: what is wrong.
-        hint: what to try.
+        path: the path of the array or group; None if the problem does not belong to one node.
+        chunk: the index of the chunk along each axis; None if the problem does not belong to one chunk.
+        where: the object or the linked file.
+        hint: what to do.
     """
 
     kind: str
@@ -171,16 +171,16 @@ class Problem(_Value):
 
 @dataclass(frozen=True)
 class Storage(_Value):
-    """Where the bytes of an array lie.
+    """Storage of an array's chunks (of its shards, if it is sharded).
 
     Attributes:
-        cells: chunks that the array's grid has room for (shards, where it is sharded).
-        references: chunks that are stored.
-        missing: those that hold only the fill value.
-        inline: those whose bytes are in the reference table.
-        native: those in the repository's own objects.
-        linked: those in linked files.
-        bytes_stored: their bytes, in the repository and in linked files.
+        cells: number of chunks in the grid.
+        references: number of stored chunks.
+        missing: number of chunks that are not stored and read as the fill value.
+        inline: number of chunks stored in the manifest itself.
+        native: number of chunks in the repository's own objects.
+        linked: number of chunks in linked files.
+        bytes_stored: bytes of the stored chunks, in the repository and in linked files.
         urls: linked file → (chunks, bytes).
     """
 

@@ -1,4 +1,4 @@
-"""Selections as users write them, made ready for the engine (which checks each index itself)."""
+"""Convert selections to the engine's form. The engine checks the single indexes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
 
 def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
-    """``sel`` as a tuple of indexes.
+    """Return a selection as a tuple of indexes.
 
     Args:
-        sel: what stands between the brackets; None means everything; a mapping goes from dimension names to
-            indexes.
+        sel: an index as in ``array[...]``, a mapping from dimension names to indexes, or None for everything.
         dims: the array's dimension names, for mappings.
 
     Raises:
-        Error: ``selection`` for unknown dimension names, and for texts.
+        Error: ``selection`` for unknown dimension names, and if ``sel`` is a string.
     """
     if isinstance(sel, tuple):
         return sel
@@ -30,14 +29,14 @@ def normalize(sel: Any, dims: Sequence[str | None]) -> tuple[Any, ...]:
         return (Ellipsis,)
     if isinstance(sel, str):
         named = next((dim for dim in dims if dim is not None), None)
-        hint = f"; dimensions are named like this: {{{named!r}: 0}}" if named is not None else ""
-        message = f"{text.shorten(repr(sel), 60)} can't be an index"
-        raise errors.make("selection", message, f"indexes stand without quotes{hint}")
+        hint = f"; by dimension name: {{{named!r}: 0}}" if named is not None else ""
+        message = f"an index can't be a string (got {text.shorten(repr(sel), 60)})"
+        raise errors.make("selection", message, f"write the index without quotes{hint}")
     return by_name(sel, dims) if isinstance(sel, Mapping) else (sel,)
 
 
 def by_name(sel: Mapping[str, Any], dims: Sequence[str | None]) -> tuple[Any, ...]:
-    """A mapping from dimension names to indexes as one index per axis."""
+    """Convert a mapping from dimension names to indexes into one index per axis."""
     index: list[Any] = [slice(None)] * len(dims)
     for name, item in sel.items():
         axes = [axis for axis, dim in enumerate(dims) if dim == name]
@@ -52,19 +51,19 @@ def by_name(sel: Mapping[str, Any], dims: Sequence[str | None]) -> tuple[Any, ..
 
 
 def scalar(sel: tuple[Any, ...], ndim: int) -> bool:
-    """Whether NumPy would return a scalar for it: one int for each axis and nothing else."""
+    """Whether NumPy would return a scalar: one integer for each axis."""
     return len(sel) == ndim and all(is_int(item) for item in sel)
 
 
 def is_int(item: Any) -> bool:
-    """Whether an index takes one element and drops the axis."""
+    """Whether an index is an integer, which selects one element and drops the axis."""
     return isinstance(item, Integral) and not isinstance(
         item, bool
     )  # NumPy's integers are Integral, its bool is not
 
 
 def truth(sel: tuple[Any, ...]) -> bool | None:
-    """Whether a scalar's mask takes it; None where ``sel`` is none."""
+    """Return the value of a boolean mask for a scalar array; None if ``sel`` is not such a mask."""
     import numpy as np
 
     given = [item for item in sel if item is not Ellipsis]
@@ -76,21 +75,19 @@ def truth(sel: tuple[Any, ...]) -> bool | None:
 
 
 def per_axis(sel: tuple[Any, ...], ndim: int) -> list[Any]:
-    """One index for each axis: the ellipsis (or the missing end) spelled out as full slices."""
+    """Return one index for each axis; the ellipsis, or missing indexes at the end, become full slices."""
     where = next((i for i, item in enumerate(sel) if item is Ellipsis), len(sel))
     given = [item for item in sel if item is not Ellipsis]
     return [*given[:where], *[slice(None)] * (ndim - len(given)), *given[where:]]
 
 
 def kept_axes(sel: tuple[Any, ...], ndim: int, result_ndim: int) -> list[int | None]:
-    """For each axis of the result, the axis of the array that it comes from (None where lists mix
-    several).
-    """
+    """Return the array axis of each result axis; all None if several lists are broadcast together."""
     full = per_axis(sel, ndim)
     kept: list[int | None] = [axis for axis, item in enumerate(full) if isinstance(item, slice)]
     lists = [axis for axis, item in enumerate(full) if not isinstance(item, slice) and not is_int(item)]
     if len(lists) == 1:
-        # Beside a list NumPy counts ints as lists too: where a slice parts them, the list's axis comes first.
+        # NumPy treats integers next to a list as lists. If a slice separates them, their axis comes first.
         picked = [axis for axis, item in enumerate(full) if not isinstance(item, slice)]
         together = picked[-1] - picked[0] + 1 == len(picked)
         kept.insert(picked[0] if together else 0, lists[0])
@@ -98,10 +95,10 @@ def kept_axes(sel: tuple[Any, ...], ndim: int, result_ndim: int) -> list[int | N
 
 
 def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
-    """A selection written on the command line: ``"0:10, :, ::4"``, ``"time=0:10, lat=3"``, ``"[1,5,9], 3"``.
+    """Parse a selection of the command line: ``"0:10, :, ::4"``, ``"time=0:10, lat=3"``, ``"[1,5,9], 3"``.
 
     Raises:
-        Error: ``selection``, naming the part that can't be read.
+        Error: ``selection``; the message names the part that is not valid.
     """
     from icecore import _icecore
 
@@ -111,30 +108,33 @@ def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
 
 
 def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]:
-    """For each axis of an array of ``shape``, the index along it of every selected element, in the result's
-    shape.
+    """Return, for each axis of an array of ``shape``, the indexes of the selected elements along it.
+
+    Each index array has the shape of the result.
     """
     import numpy as np
 
     indexes = []
     for axis, length in enumerate(shape):
         column = np.arange(length).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        # A broadcast view costs no memory, and NumPy itself says where each element goes.
+        # A broadcast view needs no memory, and indexing it gives exactly NumPy's order of elements.
         indexes.append(np.broadcast_to(column, shape)[sel])
     return indexes
 
 
 def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
-    """The box that ints and slices with step 1 make of an array: its first element, one behind the last along
-    each axis, and the axes that stay.
+    """Return the box that integers and slices with step 1 select.
+
+    Returns:
+        The first element, the element one past the last (both along each axis), and the axes of the result.
 
     Raises:
-        Error: ``selection`` for anything else, or an int outside the array.
+        Error: ``selection`` for any other index, and for an integer outside the array.
     """
     given = sel if isinstance(sel, tuple) else (sel,)
     dots = sum(item is Ellipsis for item in given)
     if dots > 1 or len(given) - dots > len(shape):
-        raise errors.make("selection", f"{sel!r} for {path} of shape {shape}")
+        raise errors.make("selection", f"{path}: too many indexes for shape {shape} (got {sel!r})")
     start, stop, kept = [], [], []
     for axis, (item, n) in enumerate(zip(per_axis(given, len(shape)), shape, strict=True)):
         if is_int(item) and -n <= item < n:
@@ -146,7 +146,7 @@ def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[int, ...], t
             raise errors.make(
                 "selection",
                 f"can't write to {item!r} along axis {axis} (length {n}) of {path}",
-                "write to ints and slices with step 1 inside the array",
+                "use integers inside the array, or slices with step 1",
             )
         start.append(begin)
         stop.append(max(begin, end))

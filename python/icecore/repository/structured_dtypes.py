@@ -1,4 +1,4 @@
-"""Records as Zarr has them: no gaps, little-endian, sub-arrays spelled out as fields ``"0"``, ``"1"``, …"""
+"""Structured dtypes in Zarr's form: packed, little-endian, subarrays as fields ``"0"``, ``"1"``, …"""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ import numpy as np
 _MAX_SUBARRAY = 1024
 
 
-def _refused(dtype: np.dtype, path: tuple[str, ...]) -> np.dtype:
+def _reject_objects(dtype: np.dtype, path: tuple[str, ...]) -> np.dtype:
     raise TypeError("a field of variable length")
 
 
 def packed_struct(
     dtype: np.dtype,
-    objects: Callable[[np.dtype, tuple[str, ...]], np.dtype] = _refused,
+    objects: Callable[[np.dtype, tuple[str, ...]], np.dtype] = _reject_objects,
     path: tuple[str, ...] = (),
 ) -> np.dtype:
-    """The record type of Zarr for a NumPy record type; plain types come back little-endian.
+    """Return Zarr's form of a NumPy structured dtype; other dtypes are returned little-endian.
 
-    ``objects`` says what becomes of fields of Python objects, from their dtype and the names that lead there.
+    Args:
+        dtype: any NumPy dtype.
+        objects: returns the dtype for a field of Python objects, from its dtype and path of field names.
+        path: the field names that lead to ``dtype``.
 
     Raises:
-        TypeError: for sub-arrays of more than 1,024 elements, and fields of Python objects unless ``objects``
-            takes them.
+        TypeError: for a subarray of more than 1,024 elements; for a field of Python objects unless
+            ``objects`` returns a dtype.
     """
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
@@ -47,8 +50,9 @@ def packed_struct(
 
 
 def subarrays(dtype: np.dtype) -> dict[str, Any]:
-    """The fields of a record type that are arrays, or records with such fields: name → their ``shape`` and
-    ``fields``. It is kept beside the array, to read them as arrays again (:func:`shaped`).
+    """Return name → ``shape`` and ``fields`` for all fields that are subarrays or contain some.
+
+    It is stored with the array, so that :func:`shaped` can restore the subarrays.
     """
     found = {}
     for name in dtype.base.names or ():
@@ -60,8 +64,9 @@ def subarrays(dtype: np.dtype) -> dict[str, Any]:
 
 
 def shaped(packed: np.dtype, fields: Any) -> np.dtype:
-    """The record type whose :func:`packed_struct` has these :func:`subarrays`; ``packed`` itself where they
-    are none of it: somebody else may have written them.
+    """Restore the subarrays of a packed dtype: the inverse of :func:`packed_struct` and :func:`subarrays`.
+
+    If ``fields`` does not match ``packed``, which other programs may cause, ``packed`` is returned.
     """
     try:
         found = _shaped(packed, fields)
@@ -73,20 +78,21 @@ def shaped(packed: np.dtype, fields: Any) -> np.dtype:
 def _shaped(packed: np.dtype, fields: dict[str, Any]) -> np.dtype:
     members: list[tuple[Any, ...]] = []
     for name in packed.names or ():
-        inner, told = packed[name], fields.get(name)
-        shape = tuple(told["shape"]) if told else ()
+        inner, recorded = packed[name], fields.get(name)
+        shape = tuple(recorded["shape"]) if recorded else ()
         item = inner["0"] if shape else inner
-        members.append((name, _shaped(item, told["fields"]) if told and told["fields"] else item, shape))
+        nested = recorded["fields"] if recorded else None
+        members.append((name, _shaped(item, nested) if nested else item, shape))
     return np.dtype(members)
 
 
 def offset_of(dtype: np.dtype, name: str) -> int:
-    """Where a field begins, in bytes."""
+    """Return the offset of a field, in bytes."""
     return int(dtype.fields[name][1]) if dtype.fields else 0
 
 
 def same_bytes(dtype: np.dtype, packed: np.dtype) -> bool:
-    """Whether elements of ``dtype`` are, byte for byte, elements of ``packed``."""
+    """Whether elements of both dtypes have the same bytes."""
     if dtype.itemsize != packed.itemsize:
         return False
     if dtype.subdtype is not None:
@@ -102,8 +108,9 @@ def same_bytes(dtype: np.dtype, packed: np.dtype) -> bool:
 def pack(
     values: np.ndarray, dtype: np.dtype, objects: Callable[[np.ndarray], np.ndarray] = np.asarray
 ) -> np.ndarray:
-    """Records with gaps, big-endian fields or sub-arrays as records of ``dtype`` (their
-    :func:`packed_struct`); ``objects`` turns fields of Python objects into what their fields hold.
+    """Convert records with padding, big-endian fields or subarrays to ``dtype``, their packed form.
+
+    ``objects`` converts fields of Python objects.
     """
     if values.dtype == dtype:
         return values
@@ -116,7 +123,7 @@ def pack(
             out[name] = pack(field, dtype[name], objects)
         else:
             parts = dtype[name].names or ()
-            flat = field.reshape((*values.shape, len(parts)))  # not -1: there may be no records
+            flat = field.reshape((*values.shape, len(parts)))  # -1 would fail for zero records
             for i, part in enumerate(parts):
                 item = flat[..., i]
                 inner = dtype[name][part]

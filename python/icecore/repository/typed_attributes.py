@@ -1,4 +1,4 @@
-"""Attributes between Python, where numbers have types, and JSON, which knows only int64 and float64."""
+"""Convert attributes between NumPy types and JSON, which has only int64 and float64."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ from icecore.repository.nodes import OURS, Node
 
 
 def typed(node: Node) -> dict[str, Any]:
-    """A node's attributes with the numbers in the types they had in the source (JSON knows only int64 and
-    float64).
-    """
+    """Return a node's attributes with the NumPy dtypes they had in the source."""
     types = node.ours.get("attr_types", {})
     attrs: dict[str, Any] = {}
     for name, value in node.numbers.items():
         attrs[name] = _typed(value, types[name]) if name in types else value
     if "fill" in node.ours:
-        attrs["_FillValue"] = node.ours["fill"]  # of text, for which xarray's Zarr backend has no form
+        attrs["_FillValue"] = node.ours["fill"]  # strings only: xarray's Zarr backend can't encode them
     return attrs
 
 
 def _typed(value: Any, dtype: str) -> Any:
-    # straight to its type: on the way through NumPy's guess integers of both halves of u64 become floats
+    # Convert directly: NumPy would infer float64 for a list with integers below and above 2**63.
     many = isinstance(value, (list, tuple))
     try:
         array = np.array(value if many else [value], dtype)
@@ -41,36 +39,36 @@ def _typed(value: Any, dtype: str) -> Any:
     return array if many else array[0]
 
 
-#: besides NumPy's: of others only how Python prints them could be stored
+#: types that can be stored besides NumPy's; other objects have only a repr
 _STORABLE = (str, int, float, complex, bytes, np.generic, Decimal, date, time, timedelta, PurePath, np.dtype)
 
 
 def storable(attrs: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """The attributes of ``path``, if JSON can say what they are.
+    """Return the attributes of ``path`` after checking that JSON can represent them.
 
     Raises:
-        Error: ``invalid``, naming the attribute.
+        Error: ``invalid``; the message names the attribute.
     """
     if not isinstance(attrs, Mapping):
-        message = f"the attributes of {path} are a mapping, not {type(attrs).__name__}"
-        raise errors.make("invalid", message, 'give them names: {"units": "K"}')
+        message = f"{path}: attributes must be a mapping (got {type(attrs).__name__})"
+        raise errors.make("invalid", message, 'for example {"units": "K"}')
     for name, value in attrs.items():
         try:
             what = _unstorable(value) if isinstance(name, str) else f"a name of type {type(name).__name__}"
             if what is None:
                 json.dumps([name, to_json(value)], ensure_ascii=False).encode()
         except RecursionError:
-            what = "a value that holds itself, or is nested too deeply"
+            what = "a value that contains itself or is nested too deeply"
         except UnicodeEncodeError:
-            what = "half a character"
+            what = "a string with a lone surrogate"
         if what is not None:
-            message = f"the attribute {name!a:.60} of {path} is {what}, which can't be stored"
-            raise errors.make("invalid", message, "a text, numbers, or lists and dictionaries of them")
+            message = f"{path}: the attribute {name!a:.60} can't be stored: it is {what}"
+            raise errors.make("invalid", message, "use strings, numbers, or lists and dictionaries of them")
     return attrs
 
 
 def _unstorable(value: Any) -> str | None:
-    """What it is that JSON has no form for; None where it has one."""
+    """Describe a value that JSON can't represent; None if it can."""
     if isinstance(value, dict):
         items: Iterable[Any] = [*value.values()]
     elif isinstance(value, (list, tuple)):
@@ -87,7 +85,7 @@ def _unstorable(value: Any) -> str | None:
 
 
 def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str:
-    """Attributes as the JSON that is stored, with what icecore keeps beside them."""
+    """Return the stored JSON: the attributes and the internal attribute ``ours``."""
     document = {str(key): to_json(value) for key, value in attrs.items()}
     if ours:
         document[OURS] = to_json(dict(ours))
@@ -98,9 +96,7 @@ def dump(attrs: Mapping[str, Any], ours: Mapping[str, Any] | None = None) -> str
 
 
 def encoded(attrs: Mapping[str, Any], dtype: np.dtype[Any]) -> Mapping[str, Any]:
-    """An array's attributes with ``_FillValue`` in the form that xarray reads: text for a float,
-    a list for a complex number.
-    """
+    """Return an array's attributes with ``_FillValue`` encoded for xarray: floats as base64 strings."""
     value = attrs.get("_FillValue")
     if dtype.kind not in "fc" or value is None or isinstance(value, (str, list, tuple)):
         return attrs
@@ -109,8 +105,10 @@ def encoded(attrs: Mapping[str, Any], dtype: np.dtype[Any]) -> Mapping[str, Any]
 
 
 def fill(value: Any, dtype: np.dtype[Any]) -> Any:
-    """``_FillValue`` as a number of ``dtype``, from the form it has in Zarr attributes: base64 of a float64
-    for floats (a pair of them for complex numbers), else itself; of text of fixed size as bytes.
+    """Decode ``_FillValue`` of a Zarr attribute to a value of ``dtype``.
+
+    Floats are base64 of a float64, complex numbers a pair of those, fixed-size strings become bytes; other
+    values are returned unchanged.
     """
     try:
         if dtype.kind == "S":

@@ -1,8 +1,7 @@
-"""What methods of `Repo`, `Group` and `Array` call in rooms above this one, by name: an import here would
-run upward.
+"""Late imports for methods of `Repo`, `Group` and `Array` that other packages implement.
 
-These are what users hold, so they offer writing, tables and other libraries' views. Each lives in its own
-room and builds on this one.
+Writing, tables and the views for other libraries build on this package, so it must not import them: they are
+imported by name on first use.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 from icecore import errors
 
-#: method → module and name of what does the work
+#: method → (module, function or class) that implements it
 PROVIDERS = {
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),
@@ -23,10 +22,10 @@ PROVIDERS = {
 
 
 def provider(method: str) -> Any:
-    """Import and return what does the work of a method.
+    """Import and return the implementation of a method.
 
     Raises:
-        Error: ``unsupported`` if a package of an extra is missing.
+        Error: ``unsupported`` if a package of an extra is not installed.
     """
     module, name = PROVIDERS[method]
     try:

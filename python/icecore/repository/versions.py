@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.repo import Repo
 
-#: objects younger than this are spared unless the caller says otherwise: a writer may still need them
+#: default age below which objects are not deleted: a writer may still need them
 SPARED = timedelta(days=1)
 
 
 class Versions:
-    """The part of :class:`icecore.Repo` that lists, names, compares, checks and collects versions."""
+    """Methods of :class:`icecore.Repo` for versions: log, diff, tags, branches, verify, gc."""
 
     if TYPE_CHECKING:
         _native: _icecore.Repo
@@ -36,7 +36,7 @@ class Versions:
         """List the commits that led to this version, newest first.
 
         Args:
-            limit: return at most so many.
+            limit: the largest number of commits to return; None for all.
 
         Raises:
             Error: ``invalid`` for a negative ``limit``.
@@ -60,14 +60,14 @@ class Versions:
         Args:
             a: the older version: a branch, tag, snapshot id or time.
             b: the newer one; this version by default.
-            values: read what was written in both versions, and count the elements that differ.
+            values: also read the written chunks of both versions and count the elements that differ.
 
         Returns:
-            Groups and arrays that are new, deleted or updated (metadata), changed shapes, and per array which
-            boxes of elements were written.
+            New, deleted and updated (metadata) groups and arrays, changed shapes, and the written boxes of
+            elements per array.
 
         Raises:
-            Error: ``not-found``, and those of a read with ``values``.
+            Error: ``not-found``; with ``values`` also the errors of a read.
 
         Example:
             >>> import icecore
@@ -84,7 +84,7 @@ class Versions:
         found = self._native.diff(a, b)
         old, new = self.at(a), self.at(b)
         written = found.pop("chunks")
-        names = {what: [path for path in paths if not hidden(path)] for what, paths in found.items()}
+        names = {field: [path for path in paths if not hidden(path)] for field, paths in found.items()}
         names = _with_moved(names, old._nodes, new._nodes)
         chunks = {path: change for path, change in written.items() if not hidden(path)}
         if values:
@@ -109,51 +109,106 @@ class Versions:
         return self.snapshot_id if ref is None else address.version(ref)
 
     def tag(self, name: str, ref: str | None = None) -> None:
-        """Give a version (this one by default) a name that never moves.
+        """Create a tag: a permanent name for a version.
+
+        Args:
+            name: the name of the tag.
+            ref: a branch, tag, snapshot id or time; this version by default.
 
         Raises:
-            Error: ``exists`` if a branch or tag has that name, or a tag once had it; ``not-found`` for
-                ``ref``; ``invalid`` if ``name`` can't be a name, or is a time; ``read-only``.
+            Error: ``exists`` if a branch or tag has that name, or a deleted tag had it; ``not-found`` for
+                ``ref``; ``invalid`` if ``name`` is not a valid name or is a time; ``read-only``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> repo.at("main").tag("v1")
+            >>> repo.at("v1")["/t2m"][0].item()
+            1.0
         """
         self._native.create_tag(address.version(name, "a tag"), self._version(ref))
 
     def branch(self, name: str, ref: str | None = None) -> None:
-        """Start a branch at a version (this one by default).
+        """Create a branch at a version.
+
+        Args:
+            name: the name of the branch.
+            ref: a branch, tag, snapshot id or time; this version by default.
 
         Raises:
-            Error: ``exists`` if a branch or tag has that name; else as :meth:`tag`.
+            Error: ``exists`` if a branch or tag has that name; otherwise as :meth:`tag`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> repo.branch("experiment")
+            >>> sorted(repo.at("main").branches)
+            ['experiment', 'main']
         """
         self._native.create_branch(address.version(name, "a branch"), self._version(ref))
 
     def delete_tag(self, name: str) -> None:
-        """Delete a tag; its name can't be used again.
+        """Delete a tag. Its name can't be used again.
+
+        Args:
+            name: the name of the tag.
 
         Raises:
             Error: ``not-found``, ``read-only``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> repo.tag("draft")
+            >>> repo.delete_tag("draft")
+            >>> repo.at("main").tags
+            {}
         """
         self._native.delete_tag(address.version(name, "a tag"))
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch; the next :meth:`gc` deletes the snapshots that only this branch reached.
+        """Delete a branch. The next :meth:`gc` deletes the snapshots that belong only to this branch.
+
+        Args:
+            name: the name of the branch.
 
         Raises:
             Error: ``not-found``, ``read-only``; ``invalid`` for ``main``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> repo.branch("experiment")
+            >>> repo.delete_branch("experiment")
+            >>> list(repo.at("main").branches)
+            ['main']
         """
         self._native.delete_branch(address.version(name, "a branch"))
 
     def gc(self, older_than: datetime | timedelta | None = None, dry_run: bool = False) -> GcReport:
         """Delete objects that no version refers to, and old copies of the root object.
 
-        Each commit makes a copy of the root object, which lists all versions; the newest copy stays.
-        Icechunk's own list of operations (not the log) ends after the last thousand then.
+        The root object lists all versions. Each commit copies it; garbage collection keeps the newest copy.
+        After that, Icechunk's own list of operations (not the log) has at most a thousand entries.
 
         Args:
-            older_than: spare objects younger than this time, or than this age: a writer may still need them.
-                One day by default.
-            dry_run: only count what would be deleted.
+            older_than: a time or an age. Objects younger than that are not deleted, because a writer may
+                still need them. One day by default.
+            dry_run: only count the objects that would be deleted.
+
+        Returns:
+            The number and size of the deleted objects.
 
         Raises:
             Error: ``invalid`` for a time without a time zone; ``permission``, ``io``, ``network``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> repo.gc(dry_run=True).objects
+            0
         """
         limit = _limit(SPARED if older_than is None else older_than)
         epoch = datetime(1970, 1, 1, tzinfo=UTC)
@@ -167,8 +222,8 @@ class Versions:
 
         Args:
             deep: also decode every chunk.
-            progress: called with (checks done, checks in all).
-            history: check the repository's files of all versions, but not what only older ones link to.
+            progress: called with (finished checks, total checks).
+            history: check the repository's own files of all versions; linked files of this version only.
 
         Returns:
             The problems; an empty list if there are none.
@@ -187,8 +242,8 @@ def _limit(older_than: datetime | timedelta) -> datetime:
     if not isinstance(older_than, datetime) or older_than.tzinfo is None:
         raise errors.make(
             "invalid",
-            f"older_than is {older_than!r}: it needs a timedelta, or a datetime with a time zone",
-            "older_than=datetime.timedelta(days=7)",
+            f"older_than must be a timedelta or a datetime with a time zone (got {older_than!r})",
+            "for example older_than=datetime.timedelta(days=7)",
         )
     return older_than
 
@@ -196,18 +251,18 @@ def _limit(older_than: datetime | timedelta) -> datetime:
 def _with_moved(
     names: dict[str, list[str]], old: dict[str, Node], new: dict[str, Node]
 ) -> dict[str, list[str]]:
-    """Add nodes that were moved: the engine's record of changes has a move neither as new nor as deleted."""
-    for what, here, there in (("new", new, old), ("deleted", old, new)):
+    """Add moved nodes, which the engine's record of changes lists neither as new nor as deleted."""
+    for change, here, there in (("new", new, old), ("deleted", old, new)):
         for node in here.values():
             if node.path not in there and node.path != "/" and not hidden(node.path):
                 kind = "arrays" if node.is_array else "groups"
-                if node.path not in names[f"{what}_{kind}"]:
-                    names[f"{what}_{kind}"] = sorted([*names[f"{what}_{kind}"], node.path])
+                if node.path not in names[f"{change}_{kind}"]:
+                    names[f"{change}_{kind}"] = sorted([*names[f"{change}_{kind}"], node.path])
     return names
 
 
 def _shapes(old: dict[str, Node], new: dict[str, Node]) -> dict[str, Any]:
-    """array → (older, newer) shape, where they differ."""
+    """Return array → (older shape, newer shape) for arrays that were resized."""
     found = {}
     for path, node in new.items():
         before = old.get(path)

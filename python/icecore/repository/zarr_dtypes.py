@@ -1,4 +1,4 @@
-"""NumPy dtypes as Zarr v3 ``data_type``, ``fill_value`` and ``bytes`` codec."""
+"""Convert NumPy dtypes to Zarr v3 ``data_type``, ``fill_value`` and ``bytes`` codec."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
 
 
 def data_type(dtype: np.dtype) -> Any:
-    """The Zarr v3 ``data_type`` of a NumPy dtype; ``object`` and ``StringDType`` are ``"string"``.
+    """Return the Zarr v3 ``data_type`` of a NumPy dtype; ``object`` and ``StringDType`` are ``"string"``.
 
     Raises:
-        Error: ``dtype`` for what Zarr v3 has no name for (long double, sub-arrays, generic datetime units).
+        Error: ``dtype`` if Zarr v3 has no such data type (long double, subarrays, datetimes without a unit).
     """
     kind = dtype.kind
     if kind in "OT":
@@ -37,7 +37,7 @@ def data_type(dtype: np.dtype) -> Any:
             unit, scale = np.datetime_data(dtype)
             name = {"m": "numpy.timedelta64", "M": "numpy.datetime64"}[kind]
             return {"name": name, "configuration": {"unit": unit, "scale_factor": scale}}
-    hint = "convert it to a plain number or fixed-size text first"
+    hint = "convert it to numbers or fixed-size strings first"
     if kind in "SUV" and not dtype.itemsize:
         hint = f"give it a length: '{kind}8'"
     elif kind in "mM":
@@ -46,7 +46,7 @@ def data_type(dtype: np.dtype) -> Any:
 
 
 def fill_json(value: Any, dtype: np.dtype) -> Any:
-    """``value`` as the Zarr v3 ``fill_value`` of an array of ``dtype``; None means zero (or empty)."""
+    """Return the Zarr v3 ``fill_value`` for an array of ``dtype``; None means zero or an empty string."""
     kind = dtype.kind
     if kind in "OT":
         return (
@@ -75,7 +75,7 @@ def fill_json(value: Any, dtype: np.dtype) -> Any:
 
 
 def _bits(value: np.floating[Any]) -> Any:
-    """Strict JSON that keeps every bit of a float: a NaN with sign or payload as Zarr's ``"0x7fc00001"``."""
+    """Return a float as strict JSON without losing bits; NaN with a payload becomes ``"0x7fc00001"``."""
     plain = np.asarray(np.nan, value.dtype).tobytes() == value.tobytes()
     if not np.isnan(value) or plain or value.dtype.itemsize > 8:
         return number(float(value))
@@ -83,14 +83,14 @@ def _bits(value: np.floating[Any]) -> Any:
 
 
 def number(value: float) -> Any:
-    """A float as strict JSON: itself, or ``"NaN"``, ``"Infinity"``, ``"-Infinity"`` as Zarr spells them."""
+    """Return a float as strict JSON: a number, or Zarr's ``"NaN"``, ``"Infinity"``, ``"-Infinity"``."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def bytes_codec(dtype: np.dtype, big: bool = False) -> dict[str, Any]:
-    """The array→bytes codec for raw elements of ``dtype``; without a byte order where none is needed."""
+    """Return the array→bytes codec for elements of ``dtype``; single bytes have no byte order."""
     if dtype.kind in "OT":
         return {"name": "vlen-utf8", "configuration": {}}
     plain = dtype.kind in "SbV" and dtype.names is None
@@ -100,10 +100,10 @@ def bytes_codec(dtype: np.dtype, big: bool = False) -> dict[str, Any]:
 
 
 def copy_codecs(dtype: np.dtype) -> list[dict[str, Any]]:
-    """The codecs an array is written with when it is copied and nothing better was measured."""
+    """Return the default codecs of a copied array: bytes and Zstandard."""
     return [bytes_codec(dtype), dict(ZSTD)]
 
 
 def itemsize(dtype: np.dtype[Any]) -> int:
-    """Bytes of an element for planning; strings of any length count as 16."""
+    """Return the bytes of an element for planning; a variable-length string counts as 16."""
     return 16 if dtype.kind in "OT" else dtype.itemsize

@@ -77,18 +77,28 @@ class ArrayWriter:
 
     @in_turn
     def append(self, data: Any) -> None:
-        """Add rows at the end of the first axis; returns when they are copied, or queued for encoding.
+        """Append rows at the end of the first axis; returns when they are copied or queued for encoding.
 
-        Waits where more is on its way to the encoders than the writer's ``memory``. Commits where the writer
-        was asked to (``commit_every``, ``commit_seconds``). Of rows that Ctrl-C breaks off some may be added,
-        whole ones from the first on, and a commit afterwards is sound.
+        It waits while the encoders' queue exceeds its part of the writer's ``memory``, and commits if
+        ``commit_every`` or ``commit_seconds`` requires it. After Ctrl-C some of the rows may have been
+        appended: complete rows, from the first on. A later commit is consistent.
 
         Args:
-            data: one row (of the shape of the other axes) or several (with the first axis). It is copied.
+            data: one row (shape of the other axes) or several (with the first axis). It is copied.
 
         Raises:
-            Error: ``mismatch`` where the shape doesn't fit; ``dtype`` where a value doesn't
-                (:func:`icecore.writing.elements.elements`); what writing and committing may bring.
+            Error: ``mismatch`` if the shape does not fit; ``dtype`` if a value does not fit
+                (:func:`icecore.writing.elements.elements`); the errors of writing and committing.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     t2m = w.array("/t2m", "f4", (0, 2))
+            ...     t2m.append([1, 2])
+            ...     t2m.append([[3, 4], [5, 6]])
+            >>> repo.at("main")["/t2m"].shape
+            (3, 2)
         """
         self._writer._mend()
         rows = self._elements(data)
@@ -115,10 +125,23 @@ class ArrayWriter:
 
     @in_turn
     def resize(self, shape: Sequence[int] | int) -> None:
-        """Change the array's shape; new elements hold the fill value, also where others were cut off.
+        """Change the array's shape. New elements get the fill value, even where the array had been larger.
+
+        Args:
+            shape: length of each axis; the number of axes can't change.
 
         Raises:
-            Error: ``invalid`` for what is no shape of as many axes.
+            Error: ``invalid`` if ``shape`` is not a shape with as many axes.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     t2m = w.array("/t2m", "f4", (3,))
+            ...     t2m[...] = [1, 2, 3]
+            ...     t2m.resize((2,))
+            >>> repo.at("main")["/t2m"][...].tolist()
+            [1.0, 2.0]
         """
         self._settle()  # before anything is said of what there was
         shape = self._possible(shape)

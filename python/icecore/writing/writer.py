@@ -44,21 +44,26 @@ _BLOCK = 64 << 20
 
 
 class Writer:
-    """A commit in the making, used as a context manager::
+    """Writes groups and arrays, and commits them at the end of a ``with`` block.
 
-        with repo.writer(message="spin-up") as w:
-            t2m = w.array("/t2m", dtype="f4", dims=("time", "y", "x"), shape=(0, 138, 195))
-            for snapshot in simulation:
-                t2m.append(snapshot)
+    If the block raises an exception, nothing is committed. ``w.snapshot_id`` is the id of the new version. A
+    long simulation can commit earlier, with ``w.commit()`` or automatically with ``commit_every`` and
+    ``commit_seconds``. A later exception or crash then loses only the data after the last commit.
 
-    Everything is committed at the end of the block, or nothing where it ends in an exception.
-    ``w.snapshot_id`` then names the new version. A long simulation commits in between: by ``w.commit()``, or
-    by itself with ``commit_every`` and ``commit_seconds``; then an exception or the end of the process loses
-    only what came after the last commit.
+    Threads may share a writer; calls are serialized. An automatic commit includes the data that each thread
+    has appended so far. If threads append to different arrays, these may differ in length in a version. To
+    avoid that, let the threads wait for each other after each row (``threading.Barrier``), or append from one
+    thread.
 
-    Threads may share a writer; they take turns. A commit by itself takes what each of them has appended by
-    then: where threads append to different arrays, these differ in length in the versions in between, unless
-    the threads wait for each other after each row (``threading.Barrier``) or one of them appends for all.
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer(message="spin-up") as w:
+        ...     t2m = w.array("/t2m", "f4", shape=(0, 2), dims=("time", "x"))
+        ...     for step in range(3):
+        ...         t2m.append([step, step + 1])
+        >>> repo.at("main")["/t2m"][2].tolist()
+        [2.0, 3.0]
     """
 
     def __init__(
@@ -100,11 +105,23 @@ class Writer:
 
     @in_turn
     def group(self, path: str, attrs: Mapping[str, Any] | None = None) -> None:
-        """Make a group, and those above it; set its attributes where it exists.
+        """Create a group and its parents; if it exists, only set its attributes.
+
+        Args:
+            path: the path of the group.
+            attrs: attributes; see :meth:`attrs`.
 
         Raises:
-            Error: ``exists`` where it, or something above it, is an array; ``invalid`` for attributes that
-                can't be stored (see :meth:`attrs`).
+            Error: ``exists`` if the path or a parent is an array; ``invalid`` for attributes that can't be
+                stored (see :meth:`attrs`).
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.group("/wrf", {"model": "WRF 4.5"})
+            >>> repo.at("main")["/wrf"].attrs
+            {'model': 'WRF 4.5'}
         """
         path = self._path(path)
         storable(attrs or {}, path)
@@ -134,28 +151,40 @@ class Writer:
         goal: str = "balanced",
         bandwidth: str | float | None = None,
     ) -> ArrayWriter:
-        """Make an array.
+        """Create an array.
 
         Args:
-            path: where; the groups above it are made.
-            dtype: any NumPy dtype that Zarr has a name for; ``str`` for text of any length.
-            shape: elements along each axis; start with 0 along the first to append.
-            dims: a name per axis.
-            chunks: shape of the unit of decoding; planned where None.
-            shards: shape of the unit of I/O, a multiple of ``chunks``; planned where None: small enough for
-                the writer's ``memory``.
-            codec: ``auto`` measures on the first shard that is written and chooses for the goal; else see
-                :func:`icecore.codecs.spec.resolve`.
-            fill_value: of elements that are never written; zero (or an empty string) by default.
+            path: the path of the array; parent groups are created.
+            dtype: any NumPy dtype that Zarr supports; ``str`` for variable-length strings.
+            shape: length of each axis; 0 for the first axis if rows will be appended.
+            dims: dimension names, one per axis.
+            chunks: shape of the unit of decoding; planned by default.
+            shards: shape of the unit of I/O, a multiple of ``chunks``; by default planned to fit the
+                writer's ``memory``.
+            codec: ``auto`` measures codecs on the first shard and chooses one for the goal; for other values
+                see :func:`icecore.codecs.spec.resolve`.
+            fill_value: value of elements that are never written; zero or an empty string by default.
             attrs: attributes; see :meth:`attrs`.
-            portable: choose only codecs that other Zarr readers have.
-            access: how it will be read, to plan chunks for it; see :func:`icecore.pack`.
-            goal: of ``auto``: ``archive``, ``balanced`` or ``speed``; see
+            portable: use only codecs that other Zarr readers have.
+            access: expected reads, for planning chunks; see :func:`icecore.pack`.
+            goal: the goal of ``auto``: ``archive``, ``balanced`` or ``speed``; see
                 :class:`icecore.analyzer.measure.Goal`.
-            bandwidth: that ``balanced`` assumes to the store: bytes a second, or ``"200MB/s"`` (the default).
+            bandwidth: speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).
+
+        Returns:
+            An array writer: assign to parts of it, or append rows.
 
         Raises:
-            Error: ``exists``, ``dtype``, ``codec``, ``invalid``; ``format`` (codecs of other axes).
+            Error: ``exists``, ``dtype``, ``codec``, ``invalid``; ``format`` if the codecs don't fit the axes.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     t2m = w.array("/t2m", "f4", (2, 3), dims=("y", "x"), fill_value=-1, attrs={"units": "K"})
+            ...     t2m[0] = [1, 2, 3]
+            >>> repo.at("main")["/t2m"][:, 0].tolist()
+            [1.0, -1.0]
         """
         path = self._path(path)
         lengths = tuple(shape) if isinstance(shape, Iterable) else None
@@ -203,7 +232,7 @@ class Writer:
 
     @in_turn
     def __getitem__(self, path: str) -> ArrayWriter:
-        """An array that exists, to write regions of it or append to it.
+        """Return a writer of an existing array: assign to parts of it, or append rows.
 
         Raises:
             Error: ``not-found`` (also a ``KeyError``).
@@ -220,14 +249,22 @@ class Writer:
         """Replace the attributes of a group or array.
 
         Args:
-            path: of the group or array.
-            attrs: what JSON can say: texts, numbers, True, False, None, and lists, tuples and dictionaries of
-                them. NumPy's scalars and arrays become numbers and lists, bytes and times texts; complex
-                numbers, which are stored as pairs, come back as they were.
+            path: the path of the group or array.
+            attrs: strings, numbers, True, False, None, and lists, tuples and dictionaries of them. NumPy
+                scalars and arrays become numbers and lists; bytes and times become strings. Complex numbers
+                are stored as pairs and read back as complex numbers.
 
         Raises:
-            Error: ``not-found``; ``invalid`` for other values, of which only how Python prints them could be
-                stored.
+            Error: ``not-found``; ``invalid`` for values of other types.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            ...     w.attrs("/t2m", {"units": "K"})
+            >>> repo.at("main")["/t2m"].attrs
+            {'units': 'K'}
         """
         path = self._path(path)
         storable(attrs, path)
@@ -239,10 +276,23 @@ class Writer:
 
     @in_turn
     def delete(self, path: str) -> None:
-        """Remove an array, or a group and everything below it, a table's summaries too.
+        """Delete an array, or a group and everything below it, with the summaries of a table.
+
+        Args:
+            path: the path of the array or group.
 
         Raises:
             Error: ``not-found``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> with repo.at("main").writer() as w:
+            ...     w.delete("/t2m")
+            >>> repo.at("main").keys()
+            []
         """
         path = self._path(path)
         for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
@@ -256,14 +306,28 @@ class Writer:
 
     @in_turn
     def commit(self, message: str | None = None) -> str:
-        """Commit now what was written so far, and go on; the end of the ``with`` block commits the rest.
+        """Commit the data written so far; the end of the ``with`` block commits the rest.
+
+        Args:
+            message: the commit message; that of the writer by default.
 
         Returns:
-            The snapshot's id; the branch's newest where nothing was written since.
+            The id of the new snapshot; the branch's newest if nothing was written since the last commit.
 
         Raises:
-            Error: ``conflict``, naming the paths, where someone else changed the same nodes meanwhile;
-                ``io``, ``permission``, ``network``. What was written is still there after an error.
+            Error: ``conflict`` if another writer changed the same nodes meanwhile (the message names the
+                paths); ``io``, ``permission``, ``network``. After an error the data is still in the writer.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     t2m = w.array("/t2m", "f4", (0, 2))
+            ...     t2m.append([1, 2])
+            ...     first = w.commit("first row")
+            ...     t2m.append([3, 4])
+            >>> repo.at(first)["/t2m"].shape, repo.at("main")["/t2m"].shape
+            ((1, 2), (2, 2))
         """
         self._path("/")
         return self._commit(message)
@@ -317,14 +381,33 @@ class Writer:
 
     @in_turn
     def abort(self) -> None:
-        """Forget everything since the last commit, and close."""
+        """Discard everything since the last commit and close the writer.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            ...     w.abort()
+            >>> repo.at("main").keys()
+            []
+        """
         self._closed = True
         self._torn = None
         self._arrays.clear()
 
     def base(self) -> Repo:
-        """The version that the changes are made to: the branch's newest when this writer was made, or when it
-        committed last.
+        """Return the version that the changes are based on.
+
+        It is the newest version of the branch when this writer was created, or its own last commit.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            ...     w.base().keys()
+            []
         """
         base = self._native.base()
         return self._repo if base == self._repo.snapshot_id else self._repo.at(base)

@@ -1,4 +1,4 @@
-"""A column of a table, as the engine takes it: its array, its nulls, its unit of time, its items."""
+"""Convert an array to a column for the engine: its nulls, unit of time and items."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.array import Array
 
-#: values of a row, at most: a map's rows are no rows of a table
+#: largest number of items per row; the rows of a map are not rows of a table
 _WIDEST = 4096
-#: CF's names of the calendar that the times of a clause are in
+#: CF's names of the Gregorian calendar, which times in clauses use
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
 _ARROW_TIMES = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
 
 def fits(array: Array) -> str:
-    """Why an array can't be a column; empty where it can."""
+    """Return the reason why an array can't be a column; empty if it can."""
     if array.ndim not in (1, 2):
         return f"it has {array.ndim} dimensions"
     if array.ndim == 2 and not 1 <= array.shape[1] <= _WIDEST:
-        return f"it has {array.shape[1]:,} values a row, 1 to {_WIDEST:,} make a column"
+        return f"it has {array.shape[1]:,} values per row (a column has 1 to {_WIDEST:,})"
     kind = array.dtype.kind
     if array._node.dtype_label == "string" or kind in "biufSU":
         return ""
     if kind in "mM":
         unit = np.datetime_data(array.dtype)[0]
-        return "" if unit in _ARROW_TIMES else f"Arrow has no unit of time {unit}"
+        return "" if unit in _ARROW_TIMES else f"Arrow does not support the time unit {unit}"
     return f"its type is {array._node.dtype_label}"
 
 
 def width(array: Array) -> int | None:
-    """Values of a row; None where it is one, and no list."""
+    """Return the number of items per row; None if the column is not a list."""
     return array.shape[1] if array.ndim == 2 else None
 
 
 def items(name: str, array: Array) -> list[str]:
-    """What the single values of a row are called: ``spectrum[0]``, ``spectrum[1]``, …"""
+    """Return the names of the items: ``spectrum[0]``, ``spectrum[1]``, …"""
     return [f"{name}[{i}]" for i in range(width(array) or 0)]
 
 
 def column(
     name: str, array: Array, item: int | None = None
 ) -> tuple[str, _icecore.Array, list[bytes], tuple[float, float] | None, int | None]:
-    """What the engine's table takes; with ``item`` only that value of each row."""
+    """Return the column for the engine; with ``item`` only that item of each row."""
     return name, array._native, nulls(array), _epoch(array), item
 
 
 def no_epoch(array: Array) -> str:
-    """What to do where a column counts time, but can't be compared with times; empty for any other column."""
+    """Return a hint for a column with units of time that can't be compared with times, or an empty string."""
     units = array.attrs.get("units")
     if array.dtype.kind not in "iuf" or not is_time(units) or _epoch(array) is not None:
         return ""
     calendar = str(array.attrs.get("calendar", "standard")).lower()
-    why = f"are in the calendar {calendar}" if calendar not in _CALENDARS else "can't be told from its units"
+    why = f"use the calendar {calendar}" if calendar not in _CALENDARS else "can't be derived from its units"
     return f"its times {why}: compare it with numbers of {units}"
 
 
 def _epoch(array: Array) -> tuple[float, float] | None:
-    """Nanoseconds of one stored unit, and of a stored zero since 1970, of numbers that count time."""
+    """Return the length of one stored unit and the epoch since 1970, both in ns, for columns of time."""
     attrs = array.attrs
     units, calendar = attrs.get("units"), attrs.get("calendar", "standard")
     if array.dtype.kind not in "iuf" or not isinstance(units, str) or not is_time(units):
         return None
-    if str(calendar).lower() not in _CALENDARS:  # a clause's time would be another day there
+    if str(calendar).lower() not in _CALENDARS:  # dates of other calendars are different days
         return None
     seconds = conversion(units, "seconds since 1970-01-01", str(calendar))
     packed = [attrs.get("scale_factor", 1), attrs.get("add_offset", 0)]

@@ -1,11 +1,11 @@
-"""Names of columns in lists, in double quotes where they hold what would end them, as in where-clauses."""
+"""Parse lists of column names; names with special characters are in double quotes, as in where-clauses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-#: a quoted name as a whole, perhaps with the number of an item behind it
+#: a quoted name, optionally followed by the index of an item
 _NAME = re.compile(
     r'(?<![^:,\s])"((?:[^"]|"")*)"(?=(?:\[\d+\])?\s*(?:[:,]|$)|(?:\[\d+\])?\s+by\s)', re.IGNORECASE
 )
@@ -13,7 +13,7 @@ _HIDDEN = re.compile("\0([0-9]+)\0")
 
 
 def hidden(text: str) -> tuple[str, Callable[[str], str]]:
-    """The text with its quoted names out of the way, and what puts those of a part of it back, unquoted."""
+    """Replace quoted names by placeholders; also return a function that restores them without quotes."""
     names: list[str] = []
 
     def hide(found: re.Match[str]) -> str:
@@ -24,6 +24,6 @@ def hidden(text: str) -> tuple[str, Callable[[str], str]]:
 
 
 def split(text: str) -> list[str]:
-    """The names of a list: ``a, "b, too", c[3]``."""
+    """Split a list of names such as ``a, "b, too", c[3]``."""
     plain, shown = hidden(text)
     return [shown(part.strip()) for part in plain.split(",") if part.strip()]

@@ -1,4 +1,4 @@
-"""Rows of a scan or a reduction to the terminal, to stdout, or to a file, batch by batch."""
+"""Write rows of a scan or a reduction to the terminal, to stdout or to a file, batch by batch."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-#: characters of a text on a terminal, and of the names of columns that it has no room for
+#: characters of a cell on a terminal, and of the list of columns that do not fit
 _CELL, _MORE = 40, 120
 
 
 class Rows(Protocol):
-    """What can be written: a scan, a reduction."""
+    """Interface of the rows: a scan or a reduction."""
 
     @property
     def columns(self) -> list[str]: ...
@@ -43,15 +43,21 @@ class Rows(Protocol):
 
 
 def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) -> int:
-    """Write rows out and return their number.
+    """Write rows and return their number.
 
-    ``output`` names a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears only
-    when it is complete; ``-`` is stdout: JSON where asked for, else CSV. Without it the same, but a short
-    table on a terminal. As text durations are times of day, ``00:05:00.123``.
+    Args:
+        rows: a scan or a reduction.
+        output: a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears when it is
+            complete; or ``-`` for stdout. None also writes to stdout, but prints a short table if stdout is a
+            terminal.
+        json: write JSON to stdout instead of CSV.
+        shown: rows of the short table.
+
+    Durations in text formats are times of day, ``00:05:00.123``.
 
     Raises:
-        Error: ``unsupported`` for another suffix or a missing package, ``io`` or ``permission`` where the
-            file can't be written.
+        Error: ``unsupported`` for another suffix or a missing package; ``io`` or ``permission`` if the file
+            can't be written.
     """
     if output is None or output == "-":
         with printing():
@@ -66,7 +72,7 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
 
 
 def writer(output: str) -> Callable[[Rows, str], int]:
-    """What writes a file of this name.
+    """Return the function that writes a file with this suffix.
 
     Raises:
         Error: ``unsupported`` for another suffix than those of :func:`export`.
@@ -100,7 +106,7 @@ def _csv(scan: Rows, sink: Any) -> int:
 
 
 def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
-    """One column with nulls, which are "" here: readers skip empty lines."""
+    """Write a single column; null is ``""`` here, because CSV readers skip empty lines."""
     import pyarrow as pa
 
     if pa.types.is_large_string(batch[0].type):
@@ -110,7 +116,7 @@ def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
     made = io.BytesIO()
     pc.write_csv(filled, made, pc.WriteOptions(include_header=False))
     lines = made.getvalue()
-    if filled is batch:  # no text, so that every empty line is a null
+    if filled is batch:  # no empty strings, so every empty line is a null
         lines = b"".join(line if line != b"\n" else b'""\n' for line in lines.splitlines(keepends=True))
     sink.write(lines)
 
@@ -142,7 +148,7 @@ def _arrow(scan: Rows, path: str) -> int:
 
 
 def _npy(scan: Rows, path: str) -> int:
-    """A structured array; text of any length becomes fixed-size text."""
+    """Write a structured array; variable-length strings become fixed-size strings."""
     columns = scan.to_numpy()
     columns = {name: data.astype("U") if data.dtype.kind == "O" else data for name, data in columns.items()}
     rows = len(next(iter(columns.values())))
@@ -154,13 +160,13 @@ def _npy(scan: Rows, path: str) -> int:
 
 
 def _json(scan: Rows, sink: TextIO) -> int:
-    """One array of objects, written row by row; NaN and infinities are null, which JSON lacks."""
+    """Write one array of objects, row by row; NaN and infinities become null."""
     import json
 
     rows = 0
     for batch in times(scan.reader()):
         for row in batch.to_pylist():
-            # Nothing stands before the first row: where none can be read there is no half a document.
+            # The opening bracket comes with the first row, so that a failing read leaves no partial document.
             sink.write(("," if rows else "[") + "\n " + json.dumps(_plain(row), default=str))
             rows += 1
     sink.write("\n]\n" if rows else "[\n]\n")
@@ -177,7 +183,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    if isinstance(value, Decimal):  # a whole number of more than 64 bits
+    if isinstance(value, Decimal):  # an integer of more than 64 bits
         return int(value)
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -192,7 +198,7 @@ _FORMATS: dict[str, Callable[[Rows, str], int]] = {
 
 
 def _show(scan: Rows, shown: int) -> int:
-    """The first rows, with the columns that a terminal has room for: half a number is none."""
+    """Print the first rows with the columns that fit the terminal; numbers are never cut."""
     first: list[list[str]] = []
     rows = 0
     for batch in times(scan.reader()):
@@ -214,9 +220,7 @@ def _show(scan: Rows, shown: int) -> int:
 
 
 def _cell(value: Any, is_last: bool = False) -> str:
-    """A value as text; a list or a histogram of which only a part is shown ends with its last whole number,
-    as it would hide the columns behind it.
-    """
+    """Return a value as text; long lists and histograms are cut after a complete number."""
     if isinstance(value, str):
         return text.shorten(text.visible(value), _CELL)
     cell = "" if value is None else str(value)
@@ -226,7 +230,7 @@ def _cell(value: Any, is_last: bool = False) -> str:
 
 
 def _fitting(widths: list[int], wide: int) -> int:
-    """How many columns fit beside each other, one at least; a last one, a histogram say, may be broken."""
+    """Return how many columns fit the terminal, at least one; the last one may be wrapped."""
     ends = np.cumsum(np.array(widths) + 2) - 2
     fit = max(int((ends <= wide).sum()), 1)
     return len(widths) if fit >= len(widths) - 1 and widths[-1] > wide // 2 else fit

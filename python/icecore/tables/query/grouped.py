@@ -1,4 +1,4 @@
-"""Numbers about the rows of each key, for any number of keys: arrays with one place a key, no objects."""
+"""Grouped reductions: arrays with one element per key, without Python objects."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.tables.query.reduction_spec import Wish
 
-#: by name one item a key, texts as Arrow's
+#: name → array with one element per key; strings as Arrow arrays
 Parts = dict[str, Any]
 
 
 class Grouped:
-    """What is known so far about the rows of each key. NaN as a key is null, and one key.
+    """Accumulators of all keys. NaN as a key counts as null.
 
     Args:
-        keys: key columns.
-        wishes: what is asked of the rows of each.
+        keys: names of the key columns.
+        wishes: the functions to compute.
     """
 
     def __init__(self, keys: Sequence[str], wishes: Sequence[Wish]) -> None:
@@ -39,7 +39,7 @@ class Grouped:
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take in some rows."""
+        """Add a batch of rows."""
         codes, *others = (key.add(batch[name]) for name, key in self._keys.items())
         for pairs, more in zip(self._pairs, others, strict=True):
             codes = pairs.pairs(codes, more)
@@ -48,12 +48,13 @@ class Grouped:
             column.add(codes, len(self), None if name is None else batch[name])
 
     def __len__(self) -> int:
-        """Keys so far."""
+        """Number of keys so far."""
         return len(self._pairs[-1]) if self._pairs else len(next(iter(self._keys.values())))
 
     def result(self) -> tuple[dict[str, Any], int]:
-        """Keys (as Arrow) and functions (as NumPy or lists) by name, in order of the keys; and all rows. What
-        was known is gone then: what there is of many keys should not be there twice.
+        """Return keys (Arrow) and functions (NumPy or lists) by name, sorted by key, and the number of rows.
+
+        The accumulators are consumed, so that the results of many keys are not in memory twice.
         """
         if not self._rows:
             return {name: [] for name in [*self._keys, *(wish.label for wish in self._wishes)]}, 0
@@ -70,12 +71,12 @@ class Grouped:
         return columns, self._rows
 
     def _numbers(self) -> list[np.ndarray]:
-        """For each key column which of its values each key has."""
+        """Return, for each key column, the index of its value for each key."""
         whole = np.arange(len(self), dtype="u4")
         numbers: list[np.ndarray] = []
         for pairs in reversed(self._pairs):
             words = pairs.finish()[0]
-            words = words if not numbers else words[whole]  # the last ones are the keys
+            words = words if not numbers else words[whole]  # the last numbering is that of the keys
             numbers.append(words.astype("u4"))
             words >>= np.uint64(32)
             whole = words.astype("u4")
@@ -83,7 +84,7 @@ class Grouped:
 
 
 class _Column:
-    """What is known of one column, or of the rows."""
+    """Accumulators of one column, or of the rows."""
 
     def __init__(self, wishes: Sequence[Wish]) -> None:
         self._asked = {wish.function for wish in wishes}
@@ -95,7 +96,7 @@ class _Column:
         self._dtype = np.dtype("u4")
 
     def add(self, codes: np.ndarray, count: int, data: pa.Array | None) -> None:
-        """Take in rows whose keys have the numbers ``codes``, all below ``count``; None are rows."""
+        """Add rows: ``codes`` are their key numbers, below ``count``; ``data`` is None for counting rows."""
         from icecore import _icecore
 
         values, valid = (codes, None) if data is None else stored(data)
@@ -118,7 +119,7 @@ class _Column:
             _histogram(wish, counts, codes, values, valid)
 
     def finish(self, count: int) -> Parts:
-        """What is known, for each of so many keys; nothing is left here."""
+        """Return the results for ``count`` keys and release the accumulators."""
         parts: Parts = {wish.label: counts[:count] for wish, counts in self._histograms.items()}
         for fold in self._folds:
             parts |= fold.finish()
@@ -131,19 +132,19 @@ class _Column:
 
 
 def _folds(asked: set[str], dtype: np.dtype[Any]) -> list[str]:
-    """What has to be known for the functions asked."""
+    """Return the accumulators that the functions need."""
     found = ["moments"] if asked & {"std", "rms"} else []
     found += ["extremes"] if asked & {"min", "max"} else []
     found += ["sum"] if "sum" in asked else []
     tells_mean = "sum" in found and dtype.kind == "f"
-    found += ["mean"] if "mean" in asked and not tells_mean else []  # more exact than that of moments
+    found += ["mean"] if "mean" in asked and not tells_mean else []  # more exact than the mean of the moments
     return found or ["count"]
 
 
 def _histogram(
     wish: Wish, counts: np.ndarray, codes: np.ndarray, values: np.ndarray, valid: np.ndarray | None
 ) -> None:
-    """Adds values to the counts of their keys."""
+    """Add values to the histograms of their keys."""
     edges = np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
     wide = values.astype("f8")
     inside = (wide >= edges[0]) & (wide <= edges[-1])
@@ -154,7 +155,7 @@ def _histogram(
 
 
 def _value(wish: Wish, parts: Parts, place: np.ndarray) -> Any:
-    """One of the functions for the keys at ``place``; None where there is no value."""
+    """Return one function for the keys at ``place``; None for keys without values."""
     if wish.function == "count":
         return parts["count"][place]
     if wish.function == "histogram":

@@ -1,4 +1,4 @@
-"""A key column: a number for each of its values, in the order in which they come."""
+"""Number the values of a key column in order of appearance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Key:
-    """The values met so far. NaN is null, and -0.0 is 0.0."""
+    """The distinct values so far. NaN counts as null, -0.0 as 0.0."""
 
     def __init__(self) -> None:
         self._type: Any = None
@@ -26,7 +26,7 @@ class Key:
         return len(self._native)
 
     def add(self, column: pa.Array) -> np.ndarray:
-        """The number of each row's value (u4); it stays the same in later batches."""
+        """Return the number of each row's value (uint32); a value keeps its number in later batches."""
         from icecore import _icecore
 
         if self._type is None:
@@ -39,8 +39,9 @@ class Key:
         return self._native.add(values.dtype.name, values.view("u1"), valid)  # type: ignore[arg-type]
 
     def finish(self) -> pa.Array:
-        """The values in order of their numbers; of 16 bits they become 32, which Arrow can sort. Nothing is
-        left here.
+        """Return the values in order of their numbers and release them.
+
+        float16 becomes float32, because Arrow can't sort float16.
         """
         pa, count = arrow(), len(self)
         found: list[Any]
@@ -59,13 +60,13 @@ class Key:
 
 
 def is_text(column: pa.Array) -> bool:
-    """Whether a column holds texts."""
+    """Whether a column holds strings."""
     pa = arrow()
     return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
 
 
 def texts(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Offsets (i8) and bytes of a column of texts, and where they are valid (u1; None: all)."""
+    """Return offsets (int64), bytes and validity (uint8; None if all are valid) of a string column."""
     column = column.cast(arrow().large_string())
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, "i8", len(column) + 1, column.offset * 8)
@@ -74,7 +75,7 @@ def texts(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 
 def of_texts(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray | None) -> pa.Array:
-    """A column of texts; null where ``valid`` (None: all) has none."""
+    """Build a string column from offsets, bytes and validity (None if all are valid)."""
     pa = arrow()
     validity = None if valid is None else np.packbits(valid, bitorder="little")
     parts = [None if part is None else pa.py_buffer(part) for part in (validity, offsets, data)]
@@ -82,8 +83,9 @@ def of_texts(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray | None) ->
 
 
 def stored(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
-    """The numbers of a column as they are (times as whole ones, of texts none but zeros: they are only
-    counted), and where they are valid (u1; None: all).
+    """Return the stored numbers of a column and its validity (uint8; None if all are valid).
+
+    Times become integers. Strings become zeros, because they are only counted.
     """
     pa = arrow()
     if is_text(column):
@@ -101,14 +103,14 @@ def _valid(column: pa.Array) -> np.ndarray | None:
 
 
 def order(columns: list[pa.Array], numbers: list[np.ndarray]) -> np.ndarray:
-    """The places of keys in their order, null last: ``numbers`` says which of a column's values each has."""
+    """Return the sort order of the keys, null last; ``numbers`` are their value numbers per column."""
     if len(columns) == 1:
         return _sorted(columns[0])
     ranks, many = np.zeros(len(numbers[0]), "u8"), 1
     for values, number in zip(columns, numbers, strict=True):
         rank = np.empty(len(values), "u8")
         rank[_sorted(values)] = np.arange(len(values), dtype="u8")
-        if many * len(values) >= 1 << 64:  # of the combinations only those that there are
+        if many * len(values) >= 1 << 64:  # number only the combinations that occur
             ranks = np.unique(ranks, return_inverse=True)[1].astype("u8")
         ranks *= np.uint64(len(values))
         ranks += rank[number]
@@ -117,8 +119,9 @@ def order(columns: list[pa.Array], numbers: list[np.ndarray]) -> np.ndarray:
 
 
 def _argsort(values: np.ndarray) -> np.ndarray:
-    """The places of different numbers in their order. Whole ones within 32 bits are sorted together with
-    their places, in half the time and memory.
+    """Argsort of distinct numbers.
+
+    Integers of at most 32 bits are sorted with their index in one uint64: half the time and memory.
     """
     if values.dtype.kind not in "iu" or not len(values):
         return np.argsort(values)
@@ -131,11 +134,11 @@ def _argsort(values: np.ndarray) -> np.ndarray:
     both <<= np.uint64(32)
     both += np.arange(len(values), dtype="u4")
     both.sort()
-    return both.astype("u4")  # its lower half
+    return both.astype("u4")  # the lower half is the index
 
 
 def _sorted(values: pa.Array) -> np.ndarray:
-    """The places of different values in their order, null last."""
+    """Argsort of distinct values, null last."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Areas on a sphere: longitudes are the same whichever turn of the circle they are given in."""
+"""Longitudes modulo 360 degrees: clauses and areas on a sphere."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from icecore.repository.array import Array
 LONGITUDES = ("lon", "longitude", "clon")
 #: turns within which the where-clause's ``wrap`` finds a longitude
 _TURNS = range(-3, 4)
-#: degrees by which a box is widened, more than its sides lose when they are turned
+#: degrees by which a box is widened: more than rounding loses when a longitude is shifted by 360
 _SLACK = 1e-9
 
 
 def is_longitude(name: str, column: Array | None) -> bool:
-    """Whether a column holds degrees of longitude, by its name, ``standard_name`` and units."""
+    """Whether a column holds longitudes in degrees, judged by its name, ``standard_name`` and units."""
     attrs = column.attrs if column is not None else {}
     units = str(attrs.get("units", attrs.get("unit", ""))).strip().lower()
     if (units.startswith("degree") and units.endswith(("_east", "_e"))) or units in ("degreee", "degreese"):
@@ -31,12 +31,12 @@ def is_longitude(name: str, column: Array | None) -> bool:
 
 
 def side(column: str, west: float, east: float) -> str:
-    """The where-clause for longitudes from ``west`` to ``east``, in any turn; never narrower."""
+    """Return the where-clause for longitudes from ``west`` to ``east`` modulo 360; never narrower."""
     return f"wrap({column}, {west - _SLACK!r}, {east + _SLACK!r})"
 
 
 def contains(shapely: Any, area: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether points lie inside an area in any turn of their longitude ``x``."""
+    """Whether points are inside an area, with longitudes ``x`` modulo 360."""
     west, _, east, _ = area.bounds
     inside = np.zeros(len(x), bool)
     for turn in _TURNS:
@@ -48,13 +48,13 @@ def contains(shapely: Any, area: Any, x: np.ndarray, y: np.ndarray) -> np.ndarra
 
 
 def unwound(shapely: Any, polygon: Any) -> Any:
-    """A GeoJSON polygon whose ring crosses the antimeridian uncut as one that goes on beyond 180.
+    """Return a GeoJSON polygon; if it crosses the antimeridian, its longitudes continue beyond 180.
 
-    A polygon is what its rings enclose in the plane, whichever way round they run. RFC 7946 has polygons cut
-    at the antimeridian and exterior rings run counterclockwise: so one within -180 to 180 that runs clockwise
-    and has a side of more than half a circle may be a polygon that was not cut, from 170 eastwards to -170.
-    It is taken for that, with a warning, as a program that cares for no direction writes the same ring for
-    -170 to 170. Polygons that reach beyond 180, and those with holes that don't fit, are never such ones.
+    RFC 7946 asks writers to cut polygons at the antimeridian and to write exterior rings counterclockwise.
+    A clockwise ring within -180 to 180 with a side longer than 180 degrees may therefore be a polygon that
+    was not cut, for example from 170 eastwards to -170. It is interpreted so, with a warning, because
+    programs that ignore the orientation write the same ring for -170 to 170. Polygons that reach beyond 180,
+    and polygons whose holes would be outside, are never changed.
 
     Raises:
         Error: ``invalid`` for such a ring around a pole.
@@ -70,8 +70,8 @@ def unwound(shapely: Any, polygon: Any) -> Any:
     if shell[0, 0] != shell[-1, 0]:
         raise errors.make(
             "invalid",
-            "a polygon goes round a pole: it runs clockwise and has a side of more than 180 degrees",
-            "let it run along -180, the pole and 180 too; or counterclockwise, if it is no such polygon",
+            "a polygon encloses a pole: its ring is clockwise with a side longer than 180 degrees",
+            "add points along -180, the pole and 180; or make the ring counterclockwise if it has no pole",
         )
     holes = [_along(np.asarray(hole.coords)[:, :2]) for hole in polygon.interiors]
     middle = (shell[:, 0].min() + shell[:, 0].max()) / 2
@@ -87,14 +87,14 @@ def unwound(shapely: Any, polygon: Any) -> Any:
 def _warn(plane: np.ndarray, sphere: np.ndarray) -> None:
     first, last = ((end + 180) % 360 - 180 for end in (sphere.min(), sphere.max()))
     warnings.warn(
-        f"a polygon that runs clockwise is taken to cross the antimeridian, from {first:g} eastwards to "
-        f"{last:g}; let it run counterclockwise to mean {plane.min():g} to {plane.max():g}, or cut it at 180",
+        f"a clockwise polygon is interpreted as crossing the antimeridian, from {first:g} eastwards to "
+        f"{last:g}; make it counterclockwise for {plane.min():g} to {plane.max():g}, or cut it at 180",
         stacklevel=2,
     )
 
 
 def _along(coords: np.ndarray) -> np.ndarray:
-    """The ring with longitudes that change by half a circle at most from point to point."""
+    """Shift longitudes by multiples of 360 so that neighbouring points differ by at most 180."""
     steps = np.diff(coords[:, 0])
     steps -= 360 * np.round(steps / 360)
     along = coords.copy()

@@ -1,4 +1,4 @@
-"""Count, mean, deviations and extremes of numbers, from the numbers or from summaries."""
+"""Moments (count, mean, deviations, extremes) of numbers, from values or from summaries."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-#: a sum of squares of a zone is known to about so much of itself
+#: relative error of a zone's sum of squares
 _ROUNDED = 2.0**-42
 
 
 @dataclass
 class Moments:
-    """Count, mean and sum of squared deviations, joined as in T. F. Chan, G. H. Golub, R. J. LeVeque,
-    "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979); and the extremes.
+    """Count, mean, sum of squared deviations and extremes.
+
+    Partial results are combined with the formulas of T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating
+    Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979).
 
     Attributes:
-        m2: the sum of squared deviations from the mean.
-        doubt: how far off rounding may have left it.
+        m2: sum of squared deviations from the mean.
+        doubt: bound on the rounding error of ``m2``.
     """
 
     count: int = 0
@@ -31,7 +33,7 @@ class Moments:
     doubt: float = 0.0
 
     def add(self, other: Moments) -> None:
-        """Take in another part."""
+        """Combine with another part."""
         if other.count == 0:
             return
         if self.count == 0:
@@ -40,7 +42,7 @@ class Moments:
         both, gap = self.count + other.count, other.mean - self.mean
         self.m2 += other.m2 + gap * gap * self.count * other.count / both
         if math.isinf(self.mean) or math.isinf(other.mean):
-            self.mean += other.mean  # there is no gap
+            self.mean += other.mean  # the difference of two infinities would be NaN
         else:
             self.mean += gap * other.count / both
         self.min, self.max = min(self.min, other.min), max(self.max, other.max)
@@ -49,25 +51,25 @@ class Moments:
 
     @property
     def is_sure(self) -> bool:
-        """Whether deviations are known to six digits."""
+        """Whether deviations are exact to six digits."""
         return math.isfinite(self.m2) and self.m2 >= 1e6 * self.doubt
 
     def value(self, function: str) -> Any:
-        """One of the functions; None where there is no value. ``std`` is the population's."""
+        """Return one of the functions; None without values. ``std`` is that of the population."""
         if function == "count":
             return self.count
         if self.count == 0:
             return None
         if function == "std":
             return math.sqrt(self.m2 / self.count)
-        if function == "rms":  # infinities have no deviations, but squares
+        if function == "rms":  # infinities have squares but no deviations
             square = self.m2 / self.count + self.mean * self.mean
             return math.sqrt(square) if math.isfinite(self.mean) else math.inf
         return {"sum": self.total, "mean": self.mean, "min": self.min, "max": self.max}[function]
 
 
 def of_values(data: np.ndarray) -> Moments:
-    """Those of numbers; infinite where they are too large to be added."""
+    """Return the moments of numbers; infinite if their sum overflows."""
     if data.size == 0:
         return Moments()
     wide = data.astype("f8", copy=False)
@@ -81,7 +83,7 @@ def of_values(data: np.ndarray) -> Moments:
 
 
 def _sum(data: np.ndarray) -> int:
-    """The sum of whole numbers; of 64 bits as multiples of 2³² and the rest, which stay within 64."""
+    """Return the sum of integers; the upper and lower 32 bits are added separately to avoid overflow."""
     if data.dtype.itemsize < 8:
         return int(data.sum(dtype="i8"))
     low = data & data.dtype.type(0xFFFF_FFFF)
@@ -89,14 +91,16 @@ def _sum(data: np.ndarray) -> int:
 
 
 def of_zones(zones: dict[str, np.ndarray], used: np.ndarray) -> Moments:
-    """Those of zones, by their summary. A variance is the small difference of two large numbers where values
-    vary little around one that is far from zero: ``doubt`` tells.
+    """Return the moments of zones from their summary.
+
+    If values vary little around a large mean, the variance is the small difference of two large numbers;
+    ``doubt`` bounds that error.
     """
     whole, exact = Moments(), zones["min"].dtype.kind in "biu"
     parts = zip(*(zones[name][used] for name in ("count", "mean", "rms", "min", "max")), strict=True)
     for count, mean, rms, low, high in parts:
         n, m, square = int(count), float(mean), float(rms) * float(rms)
-        if low == high:  # nothing varies
+        if low == high:  # all values are equal
             m = float(low)
         m2, doubt = (0.0, 0.0) if low == high else (max(square - m * m, 0.0) * n, square * n * _ROUNDED)
         total = round(m * n) if exact else m * n

@@ -1,4 +1,4 @@
-"""A Polars LazyFrame over a table: pushes down projections, and of predicates what a where-clause can say."""
+"""Polars LazyFrame over a table; pushes down projections and the predicates that where-clauses support."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lazy(table: Table) -> polars.LazyFrame:
         wanted = list(table) if columns is None else columns
         tested = [] if predicate is None else predicate.meta.root_names()
         read = [*wanted, *(name for name in dict.fromkeys(tested) if name not in wanted)]
-        # Where both are given, the first rows are those of the table, and of them the predicate keeps some.
+        # With both, Polars applies the predicate to the first n rows of the table.
         where = None if predicate is None or rows is not None else clause(predicate, table)
         for batch in table.scan(read, where, limit=rows).batches():
             frame = pl.from_arrow(batch)
@@ -52,14 +52,14 @@ def lazy(table: Table) -> polars.LazyFrame:
 
 
 def clause(predicate: polars.Expr, table: Table) -> str | None:
-    """A where-clause that is true at least wherever the predicate is; None where nothing can be said.
+    """Return a where-clause that selects at least the rows of the predicate; None if there is none.
 
-    Polars says about itself how an expression is serialised, and may change it: what isn't understood is
-    left to Polars, which filters the rows again in any case.
+    The serialised form of expressions may change between versions of Polars. Parts that are not recognised
+    are ignored: Polars filters the rows again in any case.
     """
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
-    except Exception:  # whatever a later Polars raises: then nothing is pushed down
+    except Exception:  # later versions of Polars may raise anything: push nothing down
         return None
     return _clause(tree, table)
 
@@ -75,11 +75,11 @@ def _clause(node: Any, table: Table) -> str | None:
         case {"BinaryExpr": {"left": left, "op": op, "right": right}} if op in _COMPARE:
             return _compare(_COMPARE[op], left, right, table)
         case {"Function": {"input": [value, low, high], "function": {"Boolean": {"IsBetween": _}}}}:
-            # Open ends are closed here: a superset is enough.
+            # Open intervals become closed: a superset is enough.
             ends = (_compare(">=", value, low, table), _compare("<=", value, high, table))
             return " and ".join(f"({end})" for end in ends if end) or None
         case {"Function": {"input": [value], "function": {"Boolean": "IsNull" | "IsNan"}}}:
-            # Null is both here: a superset is enough.
+            # NaN counts as null in clauses: a superset is enough.
             name = _column(value)
             return f"{_quoted(name)} is null" if name and name in table and table[name].ndim == 1 else None
     return None
@@ -94,12 +94,12 @@ def _compare(op: str, left: Any, right: Any, table: Table) -> str | None:
     kind, quoted = table.dtypes[name], _quoted(name)
     match value:
         case (int() | float()) as number if kind.kind in "iuf":
-            # Polars counts NaN as larger than every number, and compares in the wider of two types.
+            # Polars orders NaN above all numbers and compares in the wider of the two dtypes.
             wide = f"({quoted} + 0)" if kind.kind == "f" and kind.itemsize < 8 else quoted
             test = f"{wide} {op} {number!r}"
             return f"{test} or {quoted} is null" if kind.kind == "f" and op in (">", ">=") else test
         case np.datetime64() as time if kind.kind == "M":
-            # Polars may compare in the coarser of two units: a second more is a superset, which is enough.
+            # Polars may compare in the coarser of two units: one second more gives a superset.
             second = np.timedelta64(1, "s")
             ends = [f"{quoted} >= '{time - second}'"] if op in (">", ">=", "=") else []
             ends += [f"{quoted} <= '{time + second}'"] if op in ("<", "<=", "=") else []
@@ -118,7 +118,7 @@ def _column(node: Any) -> str | None:
 
 
 def _literal(node: Any) -> int | float | str | np.datetime64 | None:
-    """What stands in ``{"Literal": {"Dyn": {"Float": 120.0}}}`` and the like."""
+    """Return the value of a serialised literal such as ``{"Literal": {"Dyn": {"Float": 120.0}}}``."""
     match node:
         case {"Literal": {"Scalar": {"String": str(text)}}}:
             return text
@@ -127,7 +127,7 @@ def _literal(node: Any) -> int | float | str | np.datetime64 | None:
         case {"Literal": {"Scalar": {"Float16": int(bits)}}}:
             return _finite(np.uint16(bits % 2**16).view("f2"))
         case {"Literal": {"Scalar": {"Float32": int() | float() as shortest}}}:
-            return _finite(np.float32(shortest))  # -1.450099 stands for -1.450098991394043
+            return _finite(np.float32(shortest))  # Polars writes -1.450099 for -1.450098991394043
         case {"Literal": {"Dyn": {**kinds}}} | {"Literal": {"Scalar": {**kinds}}}:
             kind, value = cast(tuple[str, Any], next(iter(kinds.items()), ("", None)))
             good = kind.startswith(("Int", "UInt", "Float")) and isinstance(value, (int, float))

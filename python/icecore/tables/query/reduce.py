@@ -1,4 +1,4 @@
-"""Numbers about rows instead of the rows: count, sum, mean, min, max, std, rms, histogram, by key columns."""
+"""Reductions of rows: count, sum, mean, min, max, std, rms, histogram; optionally by key columns."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
 
 @dataclass
 class Group:
-    """What is known so far about all rows."""
+    """Accumulators of all rows."""
 
     rows: int = 0
     moments: dict[str, Moments] = field(default_factory=dict)
     histograms: dict[str, np.ndarray] = field(default_factory=dict)
-    #: by column the least and the greatest text
+    #: column → smallest and largest string
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def reduced(
     table: Table, what: str, where: str | None = None, *, limit: int | None = None, **options: Any
 ) -> Reduced:
-    """``Table.reduce`` as an object that can be written and reports what it took.
+    """Compute ``Table.reduce``.
 
     Args:
-        table, what, where: as there.
-        limit: at most so many rows, of the first keys.
+        table, what, where: as for ``Table.reduce``.
+        limit: the largest number of rows of the result.
         options: within, xy, source and prune.
     """
     if limit is not None and limit < 0:
-        raise errors.make("invalid", f"a limit of {limit} rows", "give 0 or more")
+        raise errors.make("invalid", f"limit must not be negative (got {limit})", "give 0 or more")
     wishes, keys = parse(what, table)
     reports: list[dict[str, Any]] = []
     wishes = [_spanned(table, wish, where, options, reports) for wish in wishes]
@@ -84,7 +84,7 @@ def _single(
 
 
 def _as_times(table: Table, wishes: Sequence[Wish], made: dict[str, Any]) -> dict[str, Any]:
-    """The extremes of columns of times, which so far are Arrow's numbers, as such."""
+    """Convert the extremes of time columns from Arrow's integers to times."""
     pa, found = arrow(), {}
     for wish in wishes:
         kind = table._kind(wish.column)[0] if wish.column is not None else None
@@ -95,43 +95,43 @@ def _as_times(table: Table, wishes: Sequence[Wish], made: dict[str, Any]) -> dic
 
 
 def _known(table: Table, wishes: Sequence[Wish], keys: Sequence[str], options: dict[str, Any]) -> bool:
-    """Whether zones of which every row matches are taken from summaries."""
-    asked = options.get("prune", True) and options.get("within") is None and not keys
-    return bool(asked) and _summed(table, wishes)
+    """Whether zones in which all rows match are computed from summaries."""
+    possible = options.get("prune", True) and options.get("within") is None and not keys
+    return bool(possible) and _summed(table, wishes)
 
 
 def _summed(table: Table, wishes: Sequence[Wish]) -> bool:
-    """Whether zones that match as a whole can be taken from summaries."""
+    """Whether the functions can be computed from summaries."""
     if any(wish.function == "histogram" for wish in wishes):
         return False
-    return all(name in table and _enough(table[name], of) for name, of in _asked(wishes).items())
+    return all(name in table and _enough(table[name], of) for name, of in _by_column(wishes).items())
 
 
-def _asked(wishes: Sequence[Wish]) -> dict[str, set[str]]:
-    """What is asked of each column."""
-    asked: dict[str, set[str]] = {}
+def _by_column(wishes: Sequence[Wish]) -> dict[str, set[str]]:
+    """Return column → functions."""
+    functions: dict[str, set[str]] = {}
     for wish in wishes:
         if wish.column is not None:
-            asked.setdefault(wish.column, set()).add(wish.function)
-    return asked
+            functions.setdefault(wish.column, set()).add(wish.function)
+    return functions
 
 
 def _enough(array: Array, functions: set[str]) -> bool:
     if write.state(array) != "fresh":
         return False
     if array.dtype.kind == "f":
-        return write.finite(array)  # infinities are in no summary's mean, but in that of the rows
+        return write.finite(array)  # summaries leave infinities out of the mean, reductions don't
     if "sum" not in functions or array.dtype.itemsize < 8:
         return True
-    # Zones' sums come from their means, and are exact below 2⁵¹.
+    # The sum of a zone is computed from its mean, which is exact below 2⁵¹.
     zones = write.read(array)
     return bool(max(zones["max"].max(initial=0), -int(zones["min"].min(initial=0))) < 2**51 // ZONE)
 
 
 def _whole(table: Table, wishes: Sequence[Wish], runs: Sequence[tuple[int, int]]) -> Group | None:
-    """The zones that match as a whole, from summaries; None where these don't tell deviations."""
+    """Reduce zones in which all rows match from summaries; None if these are too inexact for deviations."""
     group = Group(rows=sum(stop - start for start, stop in runs))
-    for column, functions in _asked(wishes).items():
+    for column, functions in _by_column(wishes).items():
         zones = _numbers(write.read(table[column]), table[column])
         used = np.zeros(len(zones["count"]), bool)
         for start, stop in runs:
@@ -144,7 +144,7 @@ def _whole(table: Table, wishes: Sequence[Wish], runs: Sequence[tuple[int, int]]
 
 
 def _numbers(zones: dict[str, np.ndarray], array: Array) -> dict[str, np.ndarray]:
-    """A summary with times as Arrow's numbers."""
+    """Return a summary with times as Arrow's integers."""
     if array.dtype.kind not in "mM":
         return zones
     unit = arrow_type(arrow(), array.dtype).unit
@@ -155,7 +155,7 @@ def _numbers(zones: dict[str, np.ndarray], array: Array) -> dict[str, np.ndarray
 def _spanned(
     table: Table, wish: Wish, where: str | None, options: dict[str, Any], reports: list[dict[str, Any]]
 ) -> Wish:
-    """A histogram's ends, from a first pass over its column (or its summary) where none are given."""
+    """Set the ends of a histogram, if not given, from a first pass over its column or its summary."""
     if wish.function != "histogram":
         return wish
     if wish.span is None:
@@ -167,11 +167,11 @@ def _spanned(
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.histogram_bin_edges(np.empty(0), wish.bins, wish.span)
             cut = bool((edges[1:] > edges[:-1]).all())
-    except ValueError:  # NumPy looks for itself since 2.0
+    except ValueError:  # raised since NumPy 2.0
         cut = False
     if not cut:
         low, high = wish.span or (0.0, 0.0)
-        message = f"{wish.label}: {low} to {high} can't be cut into {wish.bins} bins"
+        message = f"{wish.label}: {low} to {high} can't be divided into {wish.bins} bins"
         hint = f"give other ends: histogram:{wish.column}:{wish.bins}:0:400"
         raise errors.make("invalid", message, hint)
     return wish

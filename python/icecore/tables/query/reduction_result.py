@@ -1,4 +1,4 @@
-"""What a reduction came to: few rows, which can be written like those of a scan."""
+"""Result of a reduction: rows that can be written like those of a scan."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _READS = ("summaries", "predicate", "data")
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """Rows of keys and functions: a sequence of dictionaries, and an Arrow stream as a scan is.
+    """Rows of keys and functions: a sequence of dictionaries and an Arrow stream.
 
     Attributes:
-        table: what was reduced.
-        keys: its key columns.
+        table: the reduced table.
+        keys: names of the key columns.
         wishes: the functions.
-        made: name → values, one a key, in order: Arrow's, NumPy's or a list.
-        matched: the rows of the table that went in.
-        summed: the columns of which summaries were taken.
-        reports: what each pass over the table took.
+        made: name → one value per key, in order: an Arrow array, a NumPy array or a list.
+        matched: number of selected rows.
+        summed: columns that were computed from summaries.
+        reports: one report per pass over the table.
     """
 
     table: Table
@@ -44,10 +44,10 @@ class Reduced:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary a key, in order."""
+        """One dictionary per key, in order."""
         names, values = self.columns, [_objects(self.made[name]) for name in self.columns]
         blank = dict.fromkeys(names)
-        rows = [blank.copy() for _ in values[0]]  # a third of the time that a dictionary made of pairs takes
+        rows = [blank.copy() for _ in values[0]]  # three times as fast as dict(pairs)
         for name, column in zip(names, values, strict=True):
             for row, value in zip(rows, column, strict=True):
                 row[name] = value
@@ -78,52 +78,53 @@ class Reduced:
 
     @property
     def columns(self) -> list[str]:
-        """The names, in order."""
+        """The column names, in order."""
         return [*self.keys, *(wish.label for wish in self.wishes)]
 
     @property
     def schema(self) -> pa.Schema:
-        """Keys and extremes have their column's type, histograms are structures of low, high and counts; a
-        sum of whole numbers beyond 64 bits is a decimal.
+        """The Arrow schema.
+
+        Keys and extremes have the type of their column. A histogram is a structure of low, high and counts. A
+        sum of integers that exceeds 64 bits is a decimal.
         """
         pa = arrow()
         fields = [pa.field(key, arrow_type(pa, *self.table._kind(key))) for key in self.keys]
         return pa.schema([*fields, *(pa.field(wish.label, self._type(pa, wish)) for wish in self.wishes)])
 
     def reader(self) -> pa.RecordBatchReader:
-        """The rows as an Arrow stream."""
+        """Return the rows as an Arrow stream."""
         return arrow().RecordBatchReader.from_batches(self.schema, self.batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for what takes Arrow streams: ``pyarrow.table(r)``, ``polars.DataFrame(r)``, and DuckDB by
-        the variable's name.
-        """
+        """Return an Arrow stream, for ``pyarrow.table(r)``, ``polars.DataFrame(r)`` and DuckDB."""
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in one batch."""
+        """Yield the rows in one batch."""
         schema = self.schema
         columns = [_arrow(self.made[field.name], field.type) for field in schema]
         yield arrow().RecordBatch.from_arrays(columns, schema=schema)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
-        """The rows by column; null is NaN, not-a-time or None.
+        """Return name → NumPy array; null is NaN, not-a-time or None.
 
         Raises:
-            Error: ``unsupported`` for a histogram or a sum beyond 64 bits.
+            Error: ``unsupported`` for a histogram, and for a sum that exceeds 64 bits.
         """
         pa = arrow()
         [batch] = self.batches()
         for field in batch.schema:
             if pa.types.is_struct(field.type) or pa.types.is_decimal(field.type):
-                what = "histograms" if pa.types.is_struct(field.type) else "a sum beyond 64 bits"
-                message = f"{field.name}: {what} can't be a column of a NumPy array"
+                kind = "a histogram" if pa.types.is_struct(field.type) else "a sum of more than 64 bits"
+                message = f"{field.name}: {kind} can't be a column of a NumPy array"
                 raise errors.make("unsupported", message, "write .csv, .json, .parquet or .arrow")
         return {name: batch[name].to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
     def report(self) -> dict[str, Any]:
-        """What it took, as a scan's, the reads of all passes together; ``from_summaries`` names the columns
-        of which zones that match as a whole were not read.
+        """Return the report of a scan, summed over all passes.
+
+        ``from_summaries`` lists the columns for which zones were computed from summaries.
         """
         report = {**self.reports[-1], "rows_out": self.matched, "from_summaries": list(self.summed)}
         for name in _READS:
@@ -150,7 +151,7 @@ class Reduced:
 
 
 def _objects(values: Any) -> list[Any]:
-    """Values as Python's; times and durations beyond those as NumPy's."""
+    """Convert to Python objects; times and durations that Python can't represent stay NumPy's."""
     import numpy as np
 
     if isinstance(values, list):
@@ -158,7 +159,7 @@ def _objects(values: Any) -> list[Any]:
     if isinstance(values, np.ndarray):
         return values.tolist()
     if not values.null_count and not arrow().types.is_temporal(values.type):
-        return values.to_numpy(zero_copy_only=False).tolist()  # many times as fast as Arrow's own
+        return values.to_numpy(zero_copy_only=False).tolist()  # many times faster than Arrow's to_pylist
     try:
         return values.to_pylist()
     except (OverflowError, ValueError):

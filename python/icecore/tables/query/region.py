@@ -1,4 +1,4 @@
-"""Rows inside a polygon: its boxes become a where-clause that prunes, shapely decides about the rest."""
+"""Select rows inside polygons: bounding boxes become a where-clause, shapely tests the remaining rows."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _X = ("lon", "longitude", "clon", "x", "lon_ph")
 _Y = ("lat", "latitude", "clat", "y", "lat_ph")
 _EXAMPLE = 'write {"type": "Polygon", "coordinates": [[[x, y], [x, y], [x, y], [x, y]]]}'
 _NO_AREAS = ("Point", "MultiPoint", "LineString", "MultiLineString")
-#: beyond this many parts, one box around them all does
+#: with more parts than this, one box around all of them is used
 _BOXES = 64
 
 
 class Region:
-    """An area of two columns, x and y, in the coordinates that they are stored in; longitudes in any turn."""
+    """An area in the stored coordinates of two columns, x and y; longitudes are compared modulo 360."""
 
     def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
         self._shapely = _shapely()
         self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
         if len(table._names(self.xy)) != 2:
-            raise errors.make("invalid", f"xy is {self.xy!r}, no two columns", 'xy=("clon", "clat")')
+            raise errors.make("invalid", f"xy must name two columns (got {self.xy!r})", 'xy=("clon", "clat")')
         self._is_round = longitude.is_longitude(self.xy[0], table.columns.get(self.xy[0]))
         self._area = self._geometry(area)
         self._shapely.prepare(self._area)
 
     @property
     def clause(self) -> str:
-        """A where-clause for the boxes around the area's parts."""
+        """The where-clause for the bounding boxes of the area's parts."""
         x, y = ('"' + name.replace('"', '""') + '"' for name in self.xy)
         boxes = [part.bounds for part in _parts(self._area) if not part.is_empty]
         if len(boxes) > _BOXES:
@@ -51,7 +51,7 @@ class Region:
         return " or ".join(sides) or "false"
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
-        """Which rows of a batch lie inside (not on the edge: ``shapely.contains_xy``)."""
+        """Return which rows of a batch are inside, not on the edge (``shapely.contains_xy``)."""
         import pyarrow as pa
 
         x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
@@ -60,17 +60,18 @@ class Region:
         return pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
 
     def _geometry(self, area: Any) -> Any:
-        """One geometry of finite coordinates; of GeoJSON its polygons."""
+        """Return one geometry with finite coordinates; for GeoJSON the union of its polygons."""
         shapely, is_geojson = self._shapely, not isinstance(area, self._shapely.Geometry)
         if isinstance(area, (str, os.PathLike)):
             area = _load(os.fspath(area))
         elif not is_geojson and shapely.get_dimensions(area) < 2 and not area.is_empty:
             raise _no_area(area.geom_type)
-        # Each by itself: made valid as a whole, an area would lose what two of its parts share.
+        # Repair each part separately: make_valid of the whole would remove the overlap of two parts.
         shapes = self._polygons(area) if is_geojson else _flat(shapely, area)
         if not np.isfinite(shapely.get_coordinates(shapes)).all():
-            raise errors.make("invalid", "a polygon has coordinates that are no numbers", "give finite ones")
-        if is_geojson and self._is_round:  # libraries turn the rings of their geometries as they like
+            message = "within: a polygon has coordinates that are not finite"
+            raise errors.make("invalid", message, "use finite numbers")
+        if is_geojson and self._is_round:  # in shapely geometries the orientation has no meaning
             shapes = [longitude.unwound(shapely, polygon) for polygon in shapes]
         shapes = [shape if shape.is_valid else shapely.make_valid(shape) for shape in shapes]
         return shapely.union_all(shapes) if len(shapes) != 1 else shapes[0]
@@ -81,8 +82,8 @@ class Region:
             shapes = [self._shapely.geometry.shape(item) for item in _areas(area, others)]
         except errors.Error:
             raise
-        except Exception as error:  # shapely's readers raise many kinds
-            message = f"this is no GeoJSON geometry: {type(error).__name__}: {error}"
+        except Exception as error:  # shapely's readers raise many types
+            message = f"within: not a GeoJSON geometry: {type(error).__name__}: {error}"
             raise errors.make("format", message, _EXAMPLE) from None
         if others and not shapes:
             raise _no_area(", ".join(dict.fromkeys(others)))
@@ -95,25 +96,25 @@ def _side(column: str, low: float, high: float) -> str:
 
 def _load(path: str) -> Any:
     try:
-        with open(path, encoding="utf-8-sig") as file:  # Windows' programs write a byte order mark
+        with open(path, encoding="utf-8-sig") as file:  # programs on Windows write a byte order mark
             return json.load(file)
     except FileNotFoundError:
-        raise errors.no_file(f"there is no file {path}", "within takes a file of GeoJSON polygons") from None
+        raise errors.no_file(f"no file at {path}", "within needs a GeoJSON file with polygons") from None
     except OSError as error:
         raise errors.make("io", f"{path} can't be read: {error.strerror}", "name a GeoJSON file") from None
     except ValueError as error:
-        raise errors.make("format", f"{path} is no GeoJSON: {error}", _EXAMPLE) from None
+        raise errors.make("format", f"{path} is not GeoJSON: {error}", _EXAMPLE) from None
 
 
 def _areas(area: Any, others: list[str]) -> Iterator[Any]:
-    """The Polygons and MultiPolygons of GeoJSON; what else is in a collection goes to ``others``."""
+    """Yield the Polygons and MultiPolygons of GeoJSON; the types of other geometries go to ``others``."""
     kind = area.get("type") if isinstance(area, dict) else None
     members = {"FeatureCollection": "features", "GeometryCollection": "geometries"}
     if kind in members:
         for member in area.get(members[kind], []):
             yield from _areas(member, others)
     elif kind == "Feature":
-        if area.get("geometry") is None:  # a feature without a place
+        if area.get("geometry") is None:  # a feature without geometry
             others.append("null")
         else:
             yield from _areas(area["geometry"], others)
@@ -135,7 +136,7 @@ def _parts(area: Any) -> list[Any]:
 
 
 def _flat(shapely: Any, area: Any) -> list[Any]:
-    """The polygons of a geometry, those of collections in collections too."""
+    """Return the polygons of a geometry, including those of nested collections."""
     if hasattr(area, "geoms"):
         return [polygon for part in area.geoms for polygon in _flat(shapely, part)]
     return [area] if shapely.get_dimensions(area) == 2 else []
@@ -151,10 +152,10 @@ def _find(table: Table, names: tuple[str, ...], axis: str) -> str:
     if len(known) == 1:
         return known[0]
     near = known or [name for name in table if name.lower().startswith(stated[:3])]
-    there = f"; {', '.join(near)} might be meant" if near else ""
+    there = f"; similar names: {', '.join(near)}" if near else ""
     raise errors.make(
         "not-found",
-        f"no column of {table.path} is named like {axis} ({', '.join(names)})",
+        f"{table.path} has no column for {axis} (expected one of {', '.join(names)})",
         f'name the columns: xy=("clon", "clat"), --xy clon,clat{there}',
     )
 

@@ -1,4 +1,4 @@
-"""What rows look like as text: a duration as a time of day, a structure as JSON."""
+"""Text form of rows: durations as times of day, structures as JSON."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: ticks a second of Arrow's units, and the digits behind the point that they take
+#: Arrow's unit → ticks per second, decimal digits
 _TICKS = {"s": (1, 0), "ms": (1000, 3), "us": (10**6, 6), "ns": (10**9, 9)}
 
 
 def clocks(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same rows with durations, also those in lists, as times of day: ``00:05:00.123``, ``-01:00:00``,
-    ``49:00:00``; as many digits as the unit has, like the times that Arrow prints.
+    """Convert durations, also in lists, to times of day: ``00:05:00.123``, ``-01:00:00``, ``49:00:00``.
+
+    The number of decimals depends on the unit, as in the times that Arrow prints.
     """
     return _changed(batches, partial(_text_type, "is_duration"), partial(_within_lists, _clock))
 
 
 def times(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same rows with times and durations, also those in lists, as text: Python has none beyond the years
-    1 to 9999.
-    """
+    """Convert times and durations, also in lists, to text: Python supports only the years 1 to 9999."""
     return _changed(clocks(batches), partial(_text_type, "is_timestamp"), partial(_within_lists, _time))
 
 
 def near(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows; with times as text where Arrow has none for one of them, in years beyond ±32,767."""
+    """Convert time columns to text if Arrow can't print one of their values (years beyond ±32,767)."""
     import pyarrow as pa
 
     if any(pa.types.is_timestamp(column.type) and _is_far(column) for column in batch.columns):
@@ -40,7 +39,7 @@ def near(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def cells(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same rows with structures as JSON text: one cell of a CSV file."""
+    """Convert structures to JSON text, for one cell of a CSV file."""
     import pyarrow as pa
 
     def kind(of: Any) -> Any:
@@ -54,7 +53,7 @@ def cells(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
 def _changed(
     batches: pa.RecordBatchReader, kind: Callable[[Any], Any], change: Callable[[Any], Any]
 ) -> pa.RecordBatchReader:
-    """Rows of which the columns with another ``kind`` are changed."""
+    """Convert the columns whose type ``kind`` changes."""
     import pyarrow as pa
 
     schema = batches.schema
@@ -88,7 +87,7 @@ def _within_lists(change: Callable[[Any], Any], column: Any) -> Any:
 
 
 def _is_far(column: Any) -> bool:
-    """Whether Arrow prints one of these times as ``<value out of range: …>``."""
+    """Whether Arrow would print one of these times as ``<value out of range: …>``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -101,7 +100,7 @@ def _is_far(column: Any) -> bool:
 
 
 def _time(column: Any) -> Any:
-    """A column of times as text."""
+    """Return a column of times as text."""
     import pyarrow as pa
 
     if not _is_far(column):
@@ -111,14 +110,16 @@ def _time(column: Any) -> Any:
 
 
 def _clock(column: Any) -> Any:
-    """A column of durations as text."""
+    """Return a column of durations as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     unit, ticks = column.type.unit, column.cast(pa.int64())
     ends = pc.min_max(ticks).as_py()
     second, digits = _TICKS[unit]
-    if ends["min"] is not None and ends["min"] >= 0 and ends["max"] < 86_400 * second:  # Arrow's own times
+    if (
+        ends["min"] is not None and ends["min"] >= 0 and ends["max"] < 86_400 * second
+    ):  # Arrow's time type prints these
         narrow = pa.time32(unit) if digits < 6 else pa.time64(unit)
         return ticks.cast(pa.int32() if digits < 6 else pa.int64()).cast(narrow).cast(pa.large_string())
     texts = (None if tick is None else _text(tick, second, digits) for tick in ticks.to_pylist())

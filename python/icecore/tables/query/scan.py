@@ -1,4 +1,4 @@
-"""A scan of a table: Arrow batches from the engine's buffers."""
+"""Scan of a table: Arrow batches from the engine's buffers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from icecore.tables.query.table import Table
 
 
-#: more rows or bytes than there can be
+#: upper limit of row and byte counts in the engine
 _MOST = 2**63 - 1
 
 
 class Scan:
-    """Rows of a table that match, batch by batch; each can be gone through once.
+    """Selected rows of a table as Arrow batches. A scan can be iterated once.
 
-    ``report()`` says what it took so far: zones pruned, rows tested, and for the summaries, for the
-    where-clause's columns (``predicate``) and for the others (``data``) the requests, bytes and chunks.
+    ``report()`` returns the cost so far: skipped zones, tested rows, and the requests, bytes and chunks of
+    the summaries, of the where-clause's columns (``predicate``) and of the other columns (``data``).
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Scan:
         self.columns = list(columns)
         self._where = where
         if twice := [name for name, times in Counter(columns).items() if times > 1]:
-            raise errors.make("invalid", f"columns names {twice[0]} twice", "name it once")
+            raise errors.make("invalid", f"columns contains {twice[0]} twice", "list it once")
         self._read = list(columns)
         self._inside = None
         limit, memory = _most("limit", limit, "rows"), _most("memory", memory, "bytes")
         if not isinstance(prune, (bool, np.bool_)):
-            raise errors.make("invalid", f"prune is {prune!r}", "give True or False")
+            raise errors.make("invalid", f"prune must be True or False (got {prune!r})", "prune=False")
         self._limit = limit
         if where is not None:
             _check(table, where)
@@ -67,7 +67,7 @@ class Scan:
             self._inside = Region(table, within, xy)
             self._read += [name for name in self._inside.xy if name not in self._read]
             where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
-            limit = None  # rows are dropped behind the engine
+            limit = None  # applied after the polygon test
         rows = None if source is None else of_source(table, source)
         numbers = [table._numbers[name] for name in self._read]
         self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, rows)
@@ -79,12 +79,13 @@ class Scan:
         )
 
     def report(self) -> dict[str, Any]:
-        """What it took so far."""
+        """Return the cost so far; see the class."""
         return self._native.report()
 
     def whole(self) -> list[tuple[int, int]]:
-        """The (start, stop) of rows of which every one matches by the summaries alone: whole zones (the last
-        may be shorter). With ``unsure_only`` they don't come out.
+        """Return (start, stop) of the row ranges in which all rows match according to the summaries.
+
+        They are whole zones; the last one may be shorter. With ``unsure_only`` the batches leave them out.
         """
         return list(self._native.whole())
 
@@ -94,34 +95,34 @@ class Scan:
         return self._schema(self.columns)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The batches as an Arrow stream."""
+        """Return the batches as an Arrow stream."""
         return arrow().RecordBatchReader.from_batches(self.schema, self.batches())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, none of them empty."""
+        """Yield the batches that are not empty."""
         return self._batches()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The batches for what takes Arrow streams: pyarrow, Polars, DuckDB by the variable's name."""
+        """Return an Arrow stream, for ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and DuckDB."""
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def read_all(self) -> pa.Table:
-        """All rows as a pyarrow Table."""
+        """Return all rows as a pyarrow Table."""
         return self.reader().read_all()
 
     def read_pandas(self) -> Any:
-        """All rows as a pandas DataFrame; each value of a list becomes a column of its own."""
+        """Return all rows as a pandas DataFrame; each item of a list becomes a column."""
         return flat(self.reader()).read_pandas()
 
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
-        """The same; with ``stored`` nulls are the values that stand for them."""
+        """Yield the batches; with ``stored`` null values keep their stored value."""
         left = self._limit
         while left != 0 and (found := self._native.next_arrow()) is not None:
             batch = self._batch(*found, stored)
-            if self._inside is not None:  # which must see what is null
+            if self._inside is not None:  # the polygon test must see nulls
                 inside = self._inside.mask(self._batch(*found) if stored else batch)
                 batch = batch.filter(inside).slice(0, left).select(self.columns)
                 if batch.num_rows == 0:
@@ -139,13 +140,13 @@ class Scan:
 
     @cached_property
     def _null_texts(self) -> dict[str, list[str]]:
-        """The texts of each column that stand for null, which the engine leaves in its batches."""
+        """column → strings that mean null; the engine's batches contain them unchanged."""
         arrays = {name: self._table._array_of(name) for name in self._read}
         texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SU"}
         return {name: [_text(null, array.dtype) for null in nulls(array)] for name, array in texts.items()}
 
     def to_numpy(self) -> dict[str, np.ndarray]:
-        """All of it: name → array of the column's dtype, of shape (rows,), or (rows, items) for lists."""
+        """Return all rows: name → array of the column's dtype, of shape (rows,) or (rows, items)."""
         kinds = [self._table._kind(name) for name in self.columns]
         if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
             table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
@@ -162,7 +163,7 @@ class Scan:
         return result
 
     def count(self) -> int:
-        """The number of rows that match."""
+        """Return the number of selected rows."""
         if self._inside is not None:
             return sum(batch.num_rows for batch in self.batches())
         rows = 0
@@ -183,45 +184,47 @@ class Scan:
 
 
 def _metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
-    """What Arrow and Parquet say of a column: its attributes, as JSON where they are no texts."""
+    """Return a column's attributes as metadata for Arrow and Parquet; other types than strings as JSON."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(to_json(value)) for name, value in attrs.items()
     }
     encoded = {name.encode(errors="replace"): value.encode(errors="replace") for name, value in texts.items()}
-    return {name: value for name, value in encoded.items() if not name.startswith(b"ARROW:")}  # its own
+    return {
+        name: value for name, value in encoded.items() if not name.startswith(b"ARROW:")
+    }  # reserved by Arrow
 
 
 def _most(name: str, most: Any, what: str) -> int | None:
-    """How many at most, None where nobody says."""
+    """Return a checked limit; None if it is not given."""
     if most is None:
         return None
     try:
         number = index(most)
     except TypeError:
         raise errors.make(
-            "invalid", f"{name} is {most!r}, no whole number of {what}", "give 0 or more"
+            "invalid", f"{name} must be an integer number of {what} (got {most!r})", "give 0 or more"
         ) from None
     if number < 0:
-        raise errors.make("invalid", f"a {name} of {number} {what}", "give 0 or more")
+        raise errors.make("invalid", f"{name} must not be negative (got {number} {what})", "give 0 or more")
     return min(number, _MOST)
 
 
 def _check(table: Table, where: str) -> None:
-    """A clause by itself, before others are joined to it: so that its error points at what was written."""
+    """Check a clause before others are joined to it, so that errors point into the user's text."""
     if not isinstance(where, str):
-        hint = 'write it as one: "tb > 90"; Polars takes its expressions: table.to_polars().filter(…)'
-        raise errors.make("invalid", f"the where-clause is no text but {type(where).__name__}", hint)
+        hint = 'for example "tb > 90"; for Polars expressions use table.to_polars().filter(…)'
+        raise errors.make("invalid", f"the where-clause must be a string (got {type(where).__name__})", hint)
     try:
         where.encode()
     except UnicodeEncodeError as error:
-        message = f"character {error.start + 1} of the where-clause is not encoded in UTF-8"
+        message = f"character {error.start + 1} of the where-clause is not valid UTF-8"
         raise errors.make("invalid", message, "write the clause in UTF-8") from None
     try:
         table._native.columns_of(where)
     except errors.Error as error:
         for name in table.left_out:
             if f"there is no column {name} " in str(error):
-                table._names([name])  # says why it is none
+                table._names([name])  # raises with the reason
         for name in table._numbers:
             if error.kind == "dtype" and error.message.startswith(f"{name} holds "):
                 hint = no_epoch(table._array_of(name)) or error.hint
@@ -230,10 +233,10 @@ def _check(table: Table, where: str) -> None:
 
 
 def arrow() -> Any:
-    """pyarrow.
+    """Return the module pyarrow.
 
     Raises:
-        Error: ``unsupported`` where it is missing.
+        Error: ``unsupported`` if it is not installed.
     """
     try:
         import pyarrow
@@ -245,8 +248,10 @@ def arrow() -> Any:
 
 
 def arrow_type(pa: Any, dtype: np.dtype[Any], width: int | None = None) -> Any:
-    """The Arrow type of a column: the same number, ``large_string`` for texts, and the next unit of time; of
-    several values a row a list of that fixed size.
+    """Return the Arrow type of a column.
+
+    Numbers keep their type, strings become ``large_string``, times get the nearest finer unit, and columns of
+    several values per row become fixed-size lists.
     """
     if width is not None:
         return pa.list_(arrow_type(pa, dtype), width)
@@ -262,14 +267,14 @@ def arrow_type(pa: Any, dtype: np.dtype[Any], width: int | None = None) -> Any:
 def _array(
     pa: Any, kind: Any, rows: int, buffers: tuple[Any, Any, Any], stored: bool, nulls: Sequence[str]
 ) -> Any:
-    """An Arrow array of the engine's buffers; texts among ``nulls`` are null, with ``stored`` nothing is."""
+    """Build an Arrow array from the engine's buffers; strings in ``nulls`` become null unless ``stored``."""
     if isinstance(kind, pa.FixedSizeListType):
         values = _array(pa, kind.value_type, rows * kind.list_size, buffers, stored, nulls)
         return pa.FixedSizeListArray.from_arrays(values, kind.list_size)
     validity, offsets = (None if b is None else pa.py_buffer(b) for b in buffers[:2])
     values = pa.py_buffer(buffers[2])
     if validity is not None and not stored and pa.types.is_duration(kind):
-        # DuckDB converts what lies under nulls too, and fails where that is not-a-time.
+        # DuckDB also converts the values behind nulls, and fails for not-a-time.
         ticks = np.frombuffer(values, "m8[s]")
         values = pa.py_buffer(np.where(np.isnat(ticks), np.timedelta64(0, "s"), ticks))
     parts = [values] if offsets is None else [offsets, values]
@@ -282,7 +287,7 @@ def _array(
 
 
 def _text(null: bytes, dtype: np.dtype[Any]) -> str:
-    """A fixed-size text as the engine hands it to Arrow."""
+    """Decode a fixed-size string as the engine does for Arrow."""
     item = np.frombuffer(null, dtype)[0]
     return item.decode("utf-8", "replace") if dtype.kind == "S" else str(item)
 
@@ -297,8 +302,9 @@ def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> 
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:
-    """The same rows with a column of its own for each value of a list: ``spectrum_0``, ``spectrum_1``, …;
-    ``spectrum[0]`` where another column has that name.
+    """Split list columns into one column per item: ``spectrum_0``, ``spectrum_1``, …
+
+    If another column has such a name, the item is named ``spectrum[0]``.
     """
     import pyarrow as pa
 
@@ -315,7 +321,7 @@ def flat(batches: pa.RecordBatchReader) -> Any:
         single = [own if plain in schema.names else plain for plain, own in names]
         fields += [field.with_name(name).with_type(field.type.value_type) for name in single] or [field]
 
-    def apart(batch: pa.RecordBatch) -> Iterator[Any]:
+    def split(batch: pa.RecordBatch) -> Iterator[Any]:
         for column in batch.columns:
             if isinstance(column.type, pa.FixedSizeListType):
                 yield from (pc.list_element(column, i) for i in range(column.type.list_size))
@@ -324,5 +330,5 @@ def flat(batches: pa.RecordBatchReader) -> Any:
 
     made = pa.schema(fields)
     return pa.RecordBatchReader.from_batches(
-        made, (pa.RecordBatch.from_arrays(list(apart(batch)), schema=made) for batch in batches)
+        made, (pa.RecordBatch.from_arrays(list(split(batch)), schema=made) for batch in batches)
     )

@@ -1,4 +1,4 @@
-"""Rows by where they came from: the files that a table was packed from."""
+"""Rows of a table by source file."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ _SHOWN = 5
 
 
 def of_source(table: Table, source: str) -> list[tuple[int, int]]:
-    """The rows [start, stop) that came from files.
+    """Return the rows [start, stop) that were packed from source files.
 
     Args:
-        table: one that was packed from files.
-        source: a file's name, with or without its folder, or a glob (``"2009*.TAB"``) for several.
+        table: a table that was packed from files.
+        source: a file name, with or without its directory, or a glob (``"2009*.TAB"``).
 
     Raises:
-        Error: ``invalid`` for a table that keeps no files, ``not-found`` with the names there are.
+        Error: ``invalid`` if the table does not record its source files; ``not-found`` with their names.
     """
     if not isinstance(source, str):
-        message = f"source is {source!r}, no file's name"
-        raise errors.make("invalid", message, 'name one, or several by a glob: source="2009*.TAB"')
+        message = f"source must be a file name (got {source!r})"
+        raise errors.make("invalid", message, 'name a file, or several by a glob: source="2009*.TAB"')
     files = _files(table)
     if not files:
         raise errors.make(
             "invalid",
-            f"{table.path} does not say which rows came from which file",
-            "tables that were packed from text or records do; leave source out",
+            f"{table.path} does not record which rows came from which file",
+            "only tables packed from text or binary records do; leave source out",
         )
     exact = [rows for name, rows in files if name == source]
     rows = sorted(exact or [rows for name, rows in files if _is(name, source)])
     if not rows:
         names = [name for name, _ in files]
         shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names):,} in all)" if len(names) > _SHOWN else "")
-        hint = suggestion(source, names, f"there are {shown}")
-        raise errors.make("not-found", f"no rows of {table.path} came from {source} (but from {shown})", hint)
+        hint = suggestion(source, names, f"its files are {shown}")
+        raise errors.make("not-found", f"{table.path} has no source file {source} (it has {shown})", hint)
     joined = [rows[0]]
     for start, stop in rows[1:]:
         if start <= joined[-1][1]:
@@ -57,7 +57,7 @@ def _is(name: str, source: str) -> bool:
 
 
 def _files(table: Table) -> list[tuple[str, tuple[int, int]]]:
-    """Name and rows of each; what is no such thing (metadata may say anything) is left out."""
+    """Return (name, rows) of each source file; entries with an unexpected form are skipped."""
     kept: Any = table._group._node.ours.get("table")
     sources = kept.get("sources") if isinstance(kept, dict) else None
     found = []

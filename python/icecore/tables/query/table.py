@@ -1,4 +1,4 @@
-"""Tables: groups of arrays of one length, asked with where-clauses."""
+"""Tables: groups of arrays of equal length, queried with where-clauses."""
 
 from __future__ import annotations
 
@@ -24,29 +24,41 @@ if TYPE_CHECKING:
     from icecore.tables.query.reduction_result import Reduced
     from icecore.tables.query.scan import Scan
 
-#: tables that an error names
+#: largest number of tables that an error lists
 _SHOWN = 5
 
 
 class Table:
-    """The columns of a group, linked or packed. Use :meth:`icecore.Repo.table`.
+    """The columns of a group. :meth:`icecore.Repo.table` returns one.
 
-    where-clauses read like SQL's: comparisons (``tb > 90``, also ``90 < tb <= 120``), ``between A and B``,
-    ``in (…)``, ``is [not] null``, ``like 'abc%'``, ``and``, ``or``, ``not``, parentheses, arithmetic on
-    columns in float64, ``wrap(lon, 350, 10)`` for longitudes from 350 eastwards to 10. Texts, ISO times and
-    durations, times of day above all (``'00:05:00.25'``), stand in single quotes, names that are no plain
-    words in double quotes. Columns are compared with columns too: texts with texts, times with times,
-    whatever their units; arithmetic sees the numbers that are stored.
+    A where-clause is similar to SQL's:
 
-    NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null:
-    comparisons with null are neither true nor false, and only rows for which the clause is true are kept.
-    Constants are rounded to the type of a float column, as in NumPy. Values are those that are stored:
-    ``scale_factor`` and ``add_offset`` are not applied, but count where a time is compared with numbers of
-    units such as ``seconds since 2018-01-01``.
+    - comparisons of columns with constants and with other columns: ``tb > 90``, ``90 < tb <= 120``;
+    - ``between A and B``, ``in (…)``, ``is [not] null``, ``like 'abc%'``, ``and``, ``or``, ``not``;
+    - arithmetic in float64, on the stored numbers;
+    - ``wrap(lon, 350, 10)`` for longitudes from 350 eastwards to 10.
 
-    An array with a second axis is a column of several values a row: a list of fixed size in Arrow, shape
-    (rows, items) in NumPy, columns ``name_0``, ``name_1``, … in pandas and CSV. One value of it is called
-    ``name[3]`` in clauses, among columns and in reductions.
+    Put strings, ISO times and durations (``'00:05:00.25'``) in single quotes. Put column names that are not
+    plain words in double quotes. Times are comparable whatever their units.
+
+    NaN, not-a-time and the values of the attributes ``_FillValue`` and ``missing_value`` are null. A
+    comparison with null is neither true nor false; a row is selected if the clause is true. Constants are
+    rounded to the dtype of a float column, as in NumPy. ``scale_factor`` and ``add_offset`` are not applied,
+    except when a column with units such as ``seconds since 2018-01-01`` is compared with a time.
+
+    An array of shape (rows, items) is a column of lists: a fixed-size list in Arrow, shape (rows, items) in
+    NumPy, columns ``name_0``, ``name_1``, … in pandas and CSV. ``name[3]`` selects one item, in clauses,
+    column lists and reductions.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:
+        ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+        ...     w.array("/rdr/channel", "i1", (3,))[...] = [7, 8, 7]
+        >>> table = repo.at("main").table("/rdr")
+        >>> table.to_numpy(["tb"], where="channel = 7 and tb > 220")["tb"].tolist()
+        [300.0]
     """
 
     def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
@@ -62,9 +74,9 @@ class Table:
             why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
             raise errors.make(
                 "mismatch",
-                f"{group.path} has no column that a table can have" + (f" ({why})" if why else ""),
+                f"{group.path} has no array that can be a column" + (f" ({why})" if why else ""),
                 _below(group)
-                or "a table is a group of 1-D arrays of one length: `icecore ls` shows the groups",
+                or "a table is a group of 1-D arrays of equal length: `icecore ls` lists the groups",
             )
 
     @property
@@ -84,12 +96,12 @@ class Table:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Arrays of the group that are no columns, and why."""
+        """Arrays of the group that can't be columns: name → reason."""
         return dict(self._left_out)
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The group's attributes (a copy)."""
+        """A copy of the group's attributes."""
         return self._group.attrs
 
     @cached_property
@@ -105,20 +117,20 @@ class Table:
 
     @cached_property
     def _items(self) -> dict[str, Array]:
-        """``name[i]`` → the array that it is a value of."""
+        """``name[i]`` → its array."""
         return {item: array for name, array in self._columns.items() for item in items(name, array)}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The engine's number of each column and item."""
+        """column or item → its index in the engine."""
         return {name: i for i, name in enumerate([*self._columns, *self._items])}
 
     def _array_of(self, name: str) -> Array:
-        """The array that a column or item is of."""
+        """Return the array of a column or item."""
         return self._columns[name] if name in self._columns else self._items[name]
 
     def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
-        """The dtype of a column or item, and how many values make a row (None: one, and no list)."""
+        """Return the dtype of a column or item and its items per row (None if it is not a list)."""
         if name in self._columns:
             return self._columns[name].dtype, width(self._columns[name])
         return self._items[name].dtype, None
@@ -133,7 +145,7 @@ class Table:
         return isinstance(name, str) and name in self._columns
 
     def __getitem__(self, name: str) -> Array:
-        """A column, as an array."""
+        """Return a column as an array."""
         if name in self:
             return self._columns[name]
         (name,) = _listed([name])
@@ -151,33 +163,46 @@ class Table:
         prune: bool = True,
         memory: int | None = None,
     ) -> Scan:
-        """Select rows, in the order of the table, to be read as a stream of Arrow record batches.
+        """Select rows, in the order of the table, as a stream of Arrow record batches.
 
-        Iterating over the scan gives the batches; ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
+        Iterating over the scan yields the batches. ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
         DuckDB (by the variable's name) read it as an Arrow stream; ``to_numpy()`` and ``read_all()`` read
-        all of it. A scan can be read once. Attributes of columns, such as units, are in their fields'
-        metadata.
+        all rows. A scan can be read once. Attributes of columns, such as units, are in the metadata of the
+        Arrow fields.
 
-        Zones whose summaries (`icecore.tables.summaries`) say that no row can match are not read; of
-        the others the where-clause's columns are read first, and then only the chunks with rows that match.
+        Zones are skipped if their summary (`icecore.tables.summaries`) rules out a match. In the other zones
+        the columns of the where-clause are read first, then the chunks that contain matching rows.
 
         Args:
-            columns: names, in the order wanted; all by default.
-            where: see :class:`Table`.
-            within: a shapely geometry, a GeoJSON mapping, or the path of a GeoJSON file: rows inside it.
-                Longitudes may be given in any turn: -180 to 180, 0 to 360, or 170 to 190. Rings may run
-                either way round; only a GeoJSON ring within -180 to 180 that runs clockwise and has a side of
-                more than 180 degrees is taken to cross the antimeridian, with a warning.
-            xy: the columns of x and y that ``within`` is about; found by their names (lon, lat, …) or their
-                attribute ``standard_name`` if None.
-            source: only rows that came from this file, or from those that a glob names (``"2009*.TAB"``).
-            limit: at most so many rows.
-            prune: use summaries.
-            memory: bytes of columns held at once, about.
+            columns: names, in the order of the result; all by default.
+            where: a where-clause, see :class:`Table`.
+            within: select rows inside a shapely geometry, a GeoJSON mapping or a GeoJSON file (its path).
+                Longitudes may use any range, such as -180 to 180, 0 to 360 or 170 to 190. Rings may have
+                either orientation. Exception: a clockwise GeoJSON ring within -180 to 180 with a side longer
+                than 180 degrees is interpreted as crossing the antimeridian, with a warning.
+            xy: the columns of x and y for ``within``. By default they are found by name (lon, lat, …) or by
+                the attribute ``standard_name``.
+            source: only rows from this source file, or from the files that a glob matches (``"2009*.TAB"``).
+            limit: the largest number of rows.
+            prune: use summaries to skip zones.
+            memory: approximate limit for columns in memory, in bytes.
+
+        Returns:
+            A scan; nothing is read before it is iterated.
 
         Raises:
-            Error: ``invalid`` with the place of a mistake in the clause, ``not-found`` for unknown columns,
-                ``dtype`` where texts meet numbers, ``unsupported`` where pyarrow (or shapely) is missing.
+            Error: ``invalid`` for a mistake in the clause (with its position); ``not-found`` for unknown
+                columns; ``dtype`` for a comparison of strings with numbers; ``unsupported`` if pyarrow or
+                shapely is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            >>> scan = repo.at("main").table("/rdr").scan(where="tb > 220")
+            >>> [batch.num_rows for batch in scan]
+            [2]
         """
         return self._scan(
             columns, where, within=within, xy=xy, source=source, limit=limit, prune=prune, memory=memory
@@ -193,7 +218,7 @@ class Table:
         prune: bool = True,
         **options: Any,
     ) -> Scan:
-        """Scan; with ``unsure_only`` without the rows of zones that match by their summaries alone."""
+        """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
         names = self._names(columns)
@@ -202,8 +227,26 @@ class Table:
     def to_numpy(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
     ) -> dict[str, np.ndarray]:
-        """Rows as NumPy arrays: name → array of the column's dtype, of shape (rows,) or (rows, items); nulls
-        are the values stored. ``options`` are those of :meth:`scan`.
+        """Return rows as NumPy arrays. Null values keep their stored value.
+
+        Args:
+            columns: names, in the order of the result; all by default.
+            where: a where-clause, see :class:`Table`.
+            **options: other options of :meth:`scan`.
+
+        Returns:
+            name → array of the column's dtype, of shape (rows,) or (rows, items).
+
+        Raises:
+            Error: as :meth:`scan`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            >>> repo.at("main").table("/rdr").to_numpy(where="tb between 220 and 260")["tb"].tolist()
+            [250.0]
         """
         names = list(dict.fromkeys(self._names(columns)))
         if where is None and not options and all(name in self._columns for name in names):
@@ -214,7 +257,25 @@ class Table:
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, **options: Any
     ) -> pandas.DataFrame:
-        """Rows as a pandas DataFrame; ``options`` are those of :meth:`scan`."""
+        """Return rows as a pandas DataFrame.
+
+        Args:
+            columns: names, in the order of the result; all by default.
+            where: a where-clause, see :class:`Table`.
+            **options: other options of :meth:`scan`.
+
+        Raises:
+            Error: as :meth:`scan`; ``unsupported`` if pandas or pyarrow is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            >>> repo.at("main").table("/rdr").to_pandas(limit=1)
+                  tb
+            0  200.0
+        """
         return self.scan(columns, where, **options).read_pandas()
 
     def reduce(
@@ -228,31 +289,39 @@ class Table:
         prune: bool = True,
         limit: int | None = None,
     ) -> Reduced:
-        """Functions of columns over all rows that match, or by key columns.
+        """Compute functions of columns over the selected rows, optionally grouped by key columns.
 
-        Nulls and NaN are left out. Without keys and histograms, zones of which every row matches (all of them
-        without a clause) are taken from summaries, where every column has one: nothing else of them is read.
+        Null and NaN are ignored. If there are no keys and no histograms and every column has a summary, zones
+        in which all rows match are computed from the summaries without reading the data.
 
         Args:
-            what: ``"count, mean:tb, max:tb by c"``: functions of columns, then key columns. ``count`` counts
-                rows, ``count:tb`` values, also texts; ``sum``, ``mean``, ``min``, ``max``, ``std`` (of the
-                population) and ``rms`` are of numbers, ``min`` and ``max`` of times too, and of texts in the
-                order of their characters' code points.
-                ``histogram:tb:40:0:400`` counts values in 40 bins of one width from 0 to 400, both ends
-                included; without ends from the least to the greatest value, without a number in 100 bins.
-            where: see :class:`Table`.
+            what: functions of columns, then key columns: ``"count, mean:tb, max:tb by c"``.
+                ``count`` counts rows, ``count:tb`` values. ``sum``, ``mean``, ``std`` (of the population) and
+                ``rms`` need numbers. ``min`` and ``max`` also take times and strings (in the order of code
+                points). ``histogram:tb:40:0:400`` counts values in 40 bins of equal width from 0 to 400, both
+                ends included. Default ends are the minimum and maximum; the default number of bins is 100.
+            where: a where-clause, see :class:`Table`.
             within, xy, source, prune: as for :meth:`scan`.
-            limit: at most so many of the first keys.
+            limit: the largest number of rows of the result.
 
         Returns:
-            A sequence of one dictionary per key, in order, which is also an Arrow stream
-            (``pyarrow.table(r)``, ``polars.DataFrame(r)``) and has ``to_numpy()``. Key columns (null
-            comes last, and NaN counts as null; times and durations beyond Python's as NumPy's), then one
-            entry per function.
+            A sequence of one dictionary per key, sorted by key, null last (NaN counts as null). It holds the
+            key columns, then one entry per function. Times and durations that Python can't represent are
+            NumPy's. The result is also an Arrow stream (``pyarrow.table(r)``, ``polars.DataFrame(r)``) and
+            has ``to_numpy()``.
 
         Raises:
-            Error: ``invalid`` for what can't be understood, ``not-found``, ``dtype`` for other functions of
-                texts than ``count``, ``min`` and ``max``.
+            Error: ``invalid`` if ``what`` can't be parsed; ``not-found`` for an unknown column; ``dtype``
+                for a function that the column's dtype does not support.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            ...     w.array("/rdr/channel", "i1", (3,))[...] = [7, 8, 7]
+            >>> repo.at("main").table("/rdr").reduce("count, mean:tb by channel")[0]
+            {'channel': 7, 'count': 2, 'mean:tb': 250.0}
         """
         from icecore.tables.query.reduce import reduced
 
@@ -260,19 +329,28 @@ class Table:
         return reduced(self, what, where, limit=limit, **options)
 
     def to_polars(self) -> polars.LazyFrame:
-        """A Polars LazyFrame that reads only the columns and, where it can, the zones that a query needs.
+        """Return a Polars LazyFrame that reads only the columns, and if possible the zones, of a query.
 
         Raises:
-            Error: ``unsupported`` where polars is missing.
+            Error: ``unsupported`` if polars is not installed.
+
+        Example:
+            >>> import icecore, polars
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            >>> repo.at("main").table("/rdr").to_polars().filter(polars.col("tb") > 220).collect().height
+            2
         """
         from icecore.tables.query.polars import lazy
 
         return lazy(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """All rows for what takes Arrow streams: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, and DuckDB by
-        the variable's name; :meth:`scan` leaves columns and rows out before they are read. DuckDB has no
-        float16 ("Unsupported Internal Arrow Type e"): name the other columns, ``t.scan(columns)``.
+        """Return all rows as an Arrow stream, for ``pyarrow.table(t)``, ``polars.DataFrame(t)`` and DuckDB.
+
+        :meth:`scan` does the same for some columns and rows. DuckDB does not support float16 ("Unsupported
+        Internal Arrow Type e"): scan the other columns, ``t.scan(columns)``.
         """
         return self.scan().__arrow_c_stream__(requested_schema)
 
@@ -293,13 +371,13 @@ class Table:
                     f'read it as an array: repo["{self.path}/{name}"]',
                 )
             hint = suggestion(name, self._numbers, f"there are {', '.join(self._columns)}")
-            raise errors.make("not-found", f"there is no column {name} in {self.path}", hint)
+            raise errors.make("not-found", f"{self.path} has no column {name}", hint)
         return wanted
 
     def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
         if name not in arrays:
             hint = suggestion(name, arrays, f"there are {', '.join(arrays)}")
-            raise errors.make("not-found", f"there is no array {name} in {self.path}", hint)
+            raise errors.make("not-found", f"{self.path} has no array {name}", hint)
         reason = fits(arrays[name])
         if reason:
             raise errors.make("unsupported", f"{self.path}/{name} can't be a column: {reason}")
@@ -325,7 +403,7 @@ def _listed(columns: Sequence[str]) -> list[str]:
     names: list[Any] = list(columns) if several else [columns]
     if not several or not all(isinstance(name, str) for name in names):
         shown = [name.decode("latin-1") if isinstance(name, bytes) else str(name) for name in names]
-        raise errors.make("invalid", f"columns is {columns!r}, no list of names", f"columns={shown}")
+        raise errors.make("invalid", f"columns must be a list of names (got {columns!r})", f"columns={shown}")
     return names
 
 
@@ -335,7 +413,7 @@ def _label(array: Array) -> str:
 
 
 def _below(group: Group) -> str:
-    """The groups below that have columns, as a hint; empty where there are none."""
+    """Return a hint that lists the tables below a group; empty if there are none."""
     prefix = group.path.rstrip("/") + "/"
     arrays = group.repo.arrays.values()
     inside = (a for a in arrays if a.path.startswith(prefix) and a.ndim == 1 and not fits(a))
@@ -343,11 +421,11 @@ def _below(group: Group) -> str:
     if not found:
         return ""
     more = f", … ({len(found):,} in all)" if len(found) > _SHOWN else ""
-    return f"name one below it: {', '.join(found[:_SHOWN])}{more}"
+    return f"name a table below it: {', '.join(found[:_SHOWN])}{more}"
 
 
 def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
-    """The columns of a group, in the order that it states (else that of their names), and what is none."""
+    """Return the columns of a group, in its stated order or by name, and the arrays left out with reasons."""
     left_out = {name: reason for name, array in arrays.items() if (reason := fits(array))}
     found = {name: array for name, array in arrays.items() if name not in left_out}
     lengths = Counter(array.shape[0] for array in found.values() if array.ndim == 1)
@@ -355,13 +433,17 @@ def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array
         sample = {array.shape[0]: name for name, array in found.items() if array.ndim == 1}
         raise errors.make(
             "mismatch",
-            f"the arrays of {group.path} differ in length, so they are no table: "
+            f"the arrays of {group.path} differ in length, so they are not one table: "
             + ", ".join(f"{sample[n]} has {n:,}" for n, _ in lengths.most_common(3)),
-            "name columns of one length: --columns A,B; in Python repo.table(path, columns=[…])",
+            "name columns of equal length: --columns A,B; in Python repo.table(path, columns=[…])",
         )
     for name, array in list(found.items()):
         if array.ndim == 2 and array.shape[0] not in lengths:
-            rows = f"the other columns {next(iter(lengths)):,}" if lengths else "no 1-D array says how many"
+            rows = (
+                f"the other columns have {next(iter(lengths)):,}"
+                if lengths
+                else "and no 1-D array defines the number of rows"
+            )
             left_out[name] = f"it has 2 dimensions and {array.shape[0]:,} rows, {rows}"
             del found[name]
     stated = group._node.ours.get("table", {})

@@ -1,8 +1,8 @@
-"""Summaries: per column and zone of 4,096 rows min, max, mean, rms, count, and the intervals that cover it.
+"""Summaries: min, max, mean, rms, count and covering intervals per column and zone of 4,096 rows.
 
-Those of all arrays of a group are together in a few ordinary arrays of a hidden group,
+The summaries of all arrays of a group are stored in a few ordinary arrays of a hidden group,
 ``/__summary__/<path of the group>/r4096`` (`icecore.tables.summaries.zones`), and are committed with the
-data. One that no longer fits its array (rows were added, a chunk was written or linked anew) is ignored.
+data. A summary is ignored if its array has changed since (rows added, a chunk written or linked again).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from icecore.writing.writer import Writer
 
 _MEMORY = 64 << 20
-#: the same where what is read was just written, and all of it is wanted: what stays in a cache
+#: the same for data that was just written and is read completely: small enough for the CPU cache
 _NEAR = 8 << 20
 
 
@@ -34,16 +34,16 @@ def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None
     """Summarise the one-dimensional arrays of numbers and times at or below ``path``.
 
     Args:
-        target: a writer, whose commit will hold the summaries beside its data; or a repository, which gets
-            a commit of its own (reopen it to see them).
-        path: an array, or a group.
-        columns: only these members of the group.
+        target: a writer, which commits the summaries with its data; or a repository, which gets a separate
+            commit (open it again to use them).
+        path: the path of an array or a group.
+        columns: names of members of the group; all by default.
 
     Returns:
-        The paths of the arrays that now have a summary.
+        The paths of the summarised arrays.
 
     Raises:
-        Error: ``not-found``, and those of a read.
+        Error: ``not-found``, and the errors of a read.
     """
     if not isinstance(target, Repo):
         return _write(target, lambda repo: _below(repo, path, columns))
@@ -52,8 +52,9 @@ def write(target: Writer | Repo, path: str, columns: Sequence[str] | None = None
 
 
 def write_for(writer: Writer, paths: Iterable[str], made: Mapping[str, Zones] | None = None) -> list[str]:
-    """The same for arrays that were just packed or linked; those that can have no summary are left out, and
-    what is ``made`` already is not made again.
+    """Summarise arrays that were just packed or linked.
+
+    Arrays that can't have a summary are skipped; summaries in ``made`` are not computed again.
     """
     wanted, made = list(paths), made or {}
     return _write(writer, lambda repo: [repo._array(path) for path in wanted], made)
@@ -62,23 +63,23 @@ def write_for(writer: Writer, paths: Iterable[str], made: Mapping[str, Zones] | 
 def read_back(
     arrays: Sequence[Array], ranges: Sequence[tuple[int, int]], before: Sequence[Array | None] = ()
 ) -> tuple[list[list[int]], dict[str, Zones]]:
-    """Read rows of arrays of one length once, for two purposes.
+    """Read rows of arrays of equal length once, to compute both checksums and summaries.
 
     Args:
-        arrays: of one group.
-        ranges: of rows.
-        before: what each array of more rows was, where rows before the ranges are as they were: of those with
-            a summary only the zones are read that the ranges lie in.
+        arrays: arrays of one group.
+        ranges: ranges of rows.
+        before: for appended arrays, the array before the append, if its rows are unchanged. For arrays with a
+            summary only the zones that overlap ``ranges`` are read.
 
     Returns:
-        For each range of rows the CRC-32C of every array's elements; and by path the summaries of those that
-        can have one, from the first zone on that was read.
+        For each range the CRC-32C of every array's elements; and path → summary, which starts at the first
+        zone that was read.
     """
     known = [_is_known(old) for old in before] or [False] * len(arrays)
     start = min((first for first, _ in ranges), default=0) // zones.ZONE * zones.ZONE
     starts = [start if old or (before and not _fits(a)) else 0 for a, old in zip(arrays, known, strict=True)]
     found: dict[int, dict[str, Any]] = {}
-    # Long texts are read by themselves: so many of them as other columns have in a zone take gigabytes.
+    # Long strings are read separately: a whole zone of them can take gigabytes.
     together = [
         (first, a.dtype.itemsize * zones.ZONE > _NEAR) for a, first in zip(arrays, starts, strict=True)
     ]
@@ -96,15 +97,15 @@ def read_back(
 
 
 def _is_known(array: Array | None) -> bool:
-    """Whether an array has a summary of what it holds."""
+    """Whether an array has a valid summary."""
     return array is not None and _fits(array) and state(array) == "fresh"
 
 
 def state(array: Array) -> str:
-    """``"fresh"``, ``"stale"`` or ``"none"``.
+    """Return the state of an array's summary: ``"fresh"``, ``"stale"`` or ``"none"``.
 
     Raises:
-        Error: ``source-changed``, ``source-missing`` for a linked file that is not what it was.
+        Error: ``source-changed``, ``source-missing`` if a linked file has changed or is missing.
     """
     entry = zones.entries(array.repo, array._node.parent).get(array.name)
     if entry is None:
@@ -150,7 +151,7 @@ def _below(repo: Repo, path: str, columns: Sequence[str] | None) -> list[Array]:
     if not any(_fits(array) for array in arrays):
         raise errors.make(
             "not-found",
-            f"{found.path} has no one-dimensional array of numbers or times to summarise",
+            f"{found.path} has no one-dimensional array of numbers or times",
             f"see `icecore ls {quote(repo.url)} {quote(found.path)}`",
         )
     return arrays
@@ -161,7 +162,7 @@ def _fits(array: Array) -> bool:
 
 
 def _together(arrays: Iterable[Array]) -> list[list[Array]]:
-    """Arrays of one group and one length, which are read side by side."""
+    """Group arrays by parent and length; each group is read together."""
     groups: dict[tuple[str, int], list[Array]] = {}
     for array in filter(_fits, arrays):
         groups.setdefault((array._node.parent, array.shape[0]), []).append(array)
@@ -169,10 +170,10 @@ def _together(arrays: Iterable[Array]) -> list[list[Array]]:
 
 
 def read(array: Array) -> dict[str, np.ndarray]:
-    """An array's summary: min, max, mean, rms, count of shape (zones,), intervals of shape (zones, 4, 2).
+    """Return an array's summary: min, max, mean, rms, count of shape (zones,), intervals (zones, 4, 2).
 
     Raises:
-        Error: ``not-found`` where there is none.
+        Error: ``not-found`` if the array has no summary.
     """
     entry = zones.entries(array.repo, array._node.parent).get(array.name)
     if entry is None:
@@ -183,5 +184,5 @@ def read(array: Array) -> dict[str, np.ndarray]:
 
 
 def finite(array: Array) -> bool:
-    """Whether an array's summary says that it has no infinities: all that its intervals cover is finite."""
+    """Whether an array has no infinities according to its summary: all intervals are finite."""
     return not bool(np.isinf(read(array)["intervals"].astype("f8")).any())

@@ -1,4 +1,4 @@
-"""How summaries are stored: one row of a few arrays for each array of a group (docs/format.md)."""
+"""Storage of summaries: one row in a few arrays for each array of a group (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
 #: rows of a zone
 ZONE = 4096
-#: bytes of a chunk, about: a clause on one column of a long table should not read those of all others
+#: approximate bytes of a chunk, so that a clause on one column does not read the summaries of all columns
 _CHUNK = 1 << 16
 _INTERVALS = 4
-#: arrays of (columns, zones, …): the extremes and intervals of whole numbers and times, the same of floats,
-#: mean and rms, and the number of values
+#: arrays of shape (columns, zones, …): ranges of integers and times, ranges of floats, mean and rms, counts
 _PARTS: dict[str, tuple[str, tuple[int, ...], tuple[str, ...]]] = {
     "whole": ("i8", (1 + _INTERVALS, 2), ("interval", "end")),
     "real": ("f8", (1 + _INTERVALS, 2), ("interval", "end")),
@@ -31,15 +30,15 @@ _PARTS: dict[str, tuple[str, tuple[int, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Zones:
-    """One column's summary, in int64 or float64 whatever the column's type.
+    """Summary of one column, in int64 or float64 whatever the column's dtype.
 
     Attributes:
-        rows: of the column.
-        digest: what it was made from.
-        ranges: (zones, 5, 2): min and max, then the four intervals.
-        moments: (zones, 2): mean and rms.
-        count: (zones,).
-        first: the zone that they begin with; those before it are as they are stored.
+        rows: number of rows of the column.
+        digest: digest of the summarised data.
+        ranges: shape (zones, 5, 2): min and max, then the four intervals.
+        moments: shape (zones, 2): mean and rms.
+        count: shape (zones,): number of values.
+        first: index of the first zone in these arrays; earlier zones are unchanged in storage.
     """
 
     rows: int
@@ -51,16 +50,16 @@ class Zones:
 
     @property
     def parts(self) -> dict[str, np.ndarray]:
-        """What each array holds of it."""
+        """Return array name → values to store."""
         return {self.kind: self.ranges, "moments": self.moments, "count": self.count}
 
     @property
     def kind(self) -> str:
-        """The array that holds ``ranges``."""
+        """Name of the array that stores ``ranges``."""
         return "real" if self.ranges.dtype.kind == "f" else "whole"
 
     def narrowed(self, dtype: np.dtype[Any]) -> dict[str, np.ndarray]:
-        """min, max, mean, rms, count, intervals, with values in the column's own type."""
+        """Return min, max, mean, rms, count and intervals, with values in the column's dtype."""
         values = self.ranges.view(dtype) if dtype.kind in "mM" else self.ranges.astype(dtype)
         ends, moments = values[:, 0], self.moments
         parts = {"min": ends[:, 0], "max": ends[:, 1], "mean": moments[:, 0], "rms": moments[:, 1]}
@@ -68,8 +67,9 @@ class Zones:
 
 
 def widened(summary: dict[str, Any], dtype: np.dtype[Any], first: int = 0) -> Zones:
-    """What the engine makes of a column from its zone ``first`` on; uint64 beyond int64 wraps around, and
-    back in ``narrowed``.
+    """Convert the engine's summary of the zones from ``first`` on.
+
+    uint64 values above the int64 range wrap around; ``narrowed`` reverses that.
     """
     ends = np.stack([summary["min"].view(dtype), summary["max"].view(dtype)], axis=-1)
     intervals = summary["intervals"].view(dtype).reshape(-1, _INTERVALS, 2)
@@ -87,7 +87,7 @@ def widened(summary: dict[str, Any], dtype: np.dtype[Any], first: int = 0) -> Zo
 
 
 def _whole(repo: Repo, parent: str, name: str, found: Zones) -> Zones:
-    """A summary with the zones before its first, which are stored."""
+    """Return a summary completed with the stored zones before its first."""
     if not found.first:
         return found
     old = load(repo, parent, entries(repo, parent)[name])
@@ -97,7 +97,7 @@ def _whole(repo: Repo, parent: str, name: str, found: Zones) -> Zones:
 
 
 def entries(repo: Repo, parent: str) -> dict[str, dict[str, Any]]:
-    """The arrays of a group that have a summary: name → {at, kind, rows, digest}."""
+    """Return the summaries of a group's arrays: name → {at, kind, rows, digest}."""
     node = repo._nodes.get(_top(parent))
     summary = node.ours.get("summary") if node is not None else None
     kept = summary.get("columns") if isinstance(summary, dict) else None
@@ -112,7 +112,7 @@ def _sound(entry: Any) -> bool:
 
 
 def load(repo: Repo, parent: str, entry: dict[str, Any]) -> Zones:
-    """A summary that ``entries`` names."""
+    """Load the summary of an entry of :func:`entries`."""
     top, zones = _top(parent), -(-entry["rows"] // ZONE)
     part = (entry["at"], slice(0, zones))
     found = repo.read({f"{top}/{name}": part for name in (entry["kind"], "moments", "count")})
@@ -121,7 +121,7 @@ def load(repo: Repo, parent: str, entry: dict[str, Any]) -> Zones:
 
 
 def store(writer: Writer, parent: str, columns: dict[str, Zones]) -> None:
-    """Write summaries of arrays of one group, beside those that the group's other arrays have."""
+    """Write summaries of arrays of one group; the summaries of other arrays of the group are kept."""
     view, top = writer._view(), _top(parent)
     if _grows(view, parent, columns):
         _extend(writer, view, parent, columns)
@@ -155,7 +155,7 @@ def _make(writer: Writer, path: str, values: np.ndarray, dims: tuple[str, ...]) 
 
 
 def _stated(every: dict[str, Zones]) -> str:
-    """The attributes of a group of summaries."""
+    """Return the attributes of a group of summaries as JSON."""
     stated = {
         name: {"at": at, "kind": found.kind, "rows": found.rows, "digest": found.digest}
         for at, (name, found) in enumerate(every.items())
@@ -164,7 +164,7 @@ def _stated(every: dict[str, Zones]) -> str:
 
 
 def _unit(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The chunks of an array of (columns, zones, …)."""
+    """Return the chunk shape of an array of shape (columns, zones, …)."""
     columns, zones, *item = shape
     row = itemsize * int(np.prod(item, dtype="i8"))
     length = min(max(zones, 1), _CHUNK // row)
@@ -172,7 +172,7 @@ def _unit(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def _grows(view: Repo, parent: str, columns: dict[str, Zones]) -> bool:
-    """Whether the columns that have summaries are these, and all they get are zones at their end."""
+    """Whether exactly these columns have summaries, so that zones can be appended."""
     if not all(found.first for found in columns.values()):
         return False
     known = [(name, entry["at"], entry["kind"]) for name, entry in entries(view, parent).items()]
@@ -180,8 +180,9 @@ def _grows(view: Repo, parent: str, columns: dict[str, Zones]) -> bool:
 
 
 def _extend(writer: Writer, view: Repo, parent: str, columns: dict[str, Zones]) -> None:
-    """Write the chunks with zones that are new or others than before; of an array that is one chunk so far,
-    which should be longer, all of them.
+    """Write the chunks that contain new or changed zones.
+
+    An array that was a single short chunk is written again with longer chunks.
     """
     top, first = _top(parent), min(found.first for found in columns.values())
     zones = max(len(found.count) + found.first for found in columns.values())
