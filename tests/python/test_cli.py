@@ -6,7 +6,6 @@ import csv
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +44,8 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_help_is_fast_and_complete() -> None:
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        done = subprocess.run([sys.executable, "-m", "icecore", "--help"], capture_output=True, text=True)
-        times.append(time.perf_counter() - began)
+def test_help_is_complete_and_imports_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-m", "icecore", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     for verb in [
         "demo",
@@ -69,9 +64,9 @@ def test_help_is_fast_and_complete() -> None:
         "verify",
     ]:
         assert f"  {verb} " in done.stdout
-    code = "import sys, icecore.cli; print([m for m in ('h5py', 'xarray', 'zarr') if m in sys.modules])"
+    heavy = ("h5py", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "xarray", "zarr")
+    code = f"import sys, icecore.cli; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-    assert min(times) < 3  # a guard against heavy imports; the goal of 0.5 s is for a quiet machine
 
 
 def test_version(run: Any) -> None:

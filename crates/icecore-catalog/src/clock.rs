@@ -120,10 +120,8 @@ mod tests {
         let repo = changed_in(TimeDelta::seconds(40), "interrupted");
         let writer = repo.writer("main").unwrap();
         writer.add_group("/g", &json!({})).unwrap();
-        let start = Instant::now();
         let error = writer.commit_unless(&AtomicBool::new(true), "never").unwrap_err();
         assert_eq!(error.kind, ErrorKind::Interrupted);
-        assert!(start.elapsed() < Duration::from_secs(20));
         assert!(writer.exists("/g").unwrap());
     }
 }

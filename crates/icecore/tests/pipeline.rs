@@ -159,13 +159,10 @@ fn requests_run_ahead_within_their_limits() {
         let counts = Arc::new(Counts::default());
         let fault = Fault { delay: Duration::from_millis(60), ..Fault::default() };
         let options = ReadOptions { concurrency, memory, ..counting(&counts, fault) };
-        let started = std::time::Instant::now();
         let (got, report) = fetch(&view, &[Index::Ellipsis], &options).unwrap();
-        let waited = started.elapsed();
         assert_eq!((got[0], got.len()), (value(0, 0), 2304 * 1024));
         assert_eq!((report.requests, counts.requests.load(Ordering::Relaxed)), (8, 8), "1.1 MiB each, an object each");
         assert_eq!(counts.peak.load(Ordering::Relaxed), peak, "{concurrency} requests, {memory} bytes");
-        assert!(peak < 8 || waited < Duration::from_millis(6 * 60), "{waited:?}: one after the other");
     }
 }
 
