@@ -81,9 +81,9 @@ def stream_file(attempt: Attempt, number: int, file: TableFile) -> None:
     source.update({"bytes": stream.size, "sha256": stream.sha256} if attempt.options.keep else {})
     attempt.done.text += stream.size
     source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
-    if kept := list(file_notes.kept(state)):
-        source["notes"] = kept
-    attempt.done.notes += [(file.name, note) for note in [*kept, *file_notes.doubtful(state)]]
+    if notes := [*file_notes.kept(state), *file_notes.doubtful(state)]:
+        source["notes"] = notes
+        attempt.done.notes += [(file.name, note) for note in notes]
     attempt.sources.append(source)
 
 
