@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Random text tables of each layout with unusual rows, and the comparison of what was packed with their cells."""
 
 from __future__ import annotations

@@ -330,7 +330,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 def test_a_text_beyond_all_bounds_is_kept_without_a_value(tmp_path: Path) -> None:
     table, report = packed(tmp_path, b"id,geom\n1,a\n2," + b"x" * 1_200_000 + b"\n3,c\n")
     assert table["geom"][...].tolist() == ["a", "", "c"]
-    told = f"1 cell of column geom kept as text, no values: {'x' * 40!r}"
+    told = f"1 cell of column geom kept as text, no values: {'x' * 40!r} (line 3)"
     assert told in [note.message for note in report.notes]
 
 
@@ -428,7 +428,7 @@ def test_prefixes_that_vary(tmp_path: Path) -> None:
     assert again == text
     assert repo.table("/t")["A"][...].tolist() == list(range(40))
     assert [note.message for note in report.notes] == [
-        "bytes in no column vary in 39 rows, from row 0 on: '000'"
+        "bytes in no column vary in 39 rows, from row 0 on: '000' (line 1)"
     ]
 
 

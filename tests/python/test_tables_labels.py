@@ -222,3 +222,75 @@ def test_a_reader_never_takes_a_begun_repository_for_a_damaged_one(tmp_path: Pat
                 seen.add(error.kind)
     process.join()
     assert seen <= {"not-found"}
+
+
+README = """J/AJ/1/2   Stars, made for a test   (Nobody+, 2020)
+================================================================================
+File Summary:
+--------------------------------------------------------------------------------
+ FileName   Lrecl  Records   Explanations
+--------------------------------------------------------------------------------
+ReadMe         80        .   This file
+table1.dat     30      300   Stars
+table2.dat     12       20   Fluxes
+--------------------------------------------------------------------------------
+
+Byte-by-byte Description of file: table1.dat
+--------------------------------------------------------------------------------
+   Bytes Format Units   Label   Explanations
+--------------------------------------------------------------------------------
+   1-  6 A6     ---     Name    Star name
+   8- 12 F5.2   mag     Vmag    ?=99.99 Magnitude,
+                                 in V
+  14- 17 I4     ---     Num     number
+  19- 30 A12    ---     Other   ? other names
+--------------------------------------------------------------------------------
+
+Byte-by-byte Description of file: table2.dat table3.dat
+--------------------------------------------------------------------------------
+   Bytes Format Units   Label   Explanations
+--------------------------------------------------------------------------------
+   1-  3 I3     ---     Num     number
+   5- 12 E8.2   Jy      Flux    flux
+--------------------------------------------------------------------------------
+(End)                                                                 2020
+"""
+
+
+def catalogue(folder: Path, trimmed: bool) -> None:
+    (folder / "ReadMe").write_text(README)
+    stars = [
+        f"HD{i:04d} {'' if i % 5 == 0 else 8.25:>5} {i:4d} {['', 'x 1'][i % 2]:<12}" for i in range(1500)
+    ]
+    (folder / "table1.dat").write_text("".join((s.rstrip() if trimmed else s) + "\n" for s in stars))
+    (folder / "table2.dat").write_text("".join(f"{i:3d} {i / 8:8.2E}\n" for i in range(20)))
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_a_readme_of_the_cds_describes_the_files_beside_it(tmp_path: Path, trimmed: bool) -> None:
+    catalogue(tmp_path, trimmed)
+    report = icecore.pack(tmp_path / "table1.dat", into=tmp_path / "r.icecore", group="/t")
+    table = icecore.open(tmp_path / "r.icecore").table("/t")
+    assert list(table.columns) == ["Name", "Vmag", "Num", "Other"] and report.notes == []
+    assert table.columns["Num"][...].tolist() == list(range(1500))
+    assert table.columns["Other"][...].tolist() == [[b"", b"x 1"][i % 2] for i in range(1500)]
+    assert table.columns["Vmag"].attrs["units"] == "mag"
+    restore(icecore.open(tmp_path / "r.icecore"), "/t", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "table1.dat").read_bytes()
+
+
+def test_a_readme_of_the_cds_as_the_source(tmp_path: Path) -> None:
+    catalogue(tmp_path, True)
+    with pytest.raises(icecore.Error, match=r"table3\.dat, which is not beside it"):
+        icecore.pack(tmp_path / "ReadMe", into=tmp_path / "r.icecore")
+    icecore.pack(tmp_path / "ReadMe", into=tmp_path / "r.icecore", group="/c", keep_going=True)
+    repo = icecore.open(tmp_path / "r.icecore")
+    assert list(repo.table("/c/table2").columns) == ["Num", "Flux"]
+    assert len(np.asarray(repo.table("/c/table1").columns["Num"][...])) == 1500
+
+
+def test_a_readme_of_something_else_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "README.txt").write_text("<?xml version='1.0'?>\n<a>1,2</a>\n")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    icecore.pack(tmp_path / "t.csv", into=tmp_path / "r.icecore", group="/t")
+    assert list(icecore.open(tmp_path / "r.icecore").table("/t").columns) == ["a", "b"]

@@ -18,7 +18,7 @@ def test_rows_that_are_too_short_are_told_of_below_a_header_too(tmp_path: Path) 
     assert again == text
     assert len(repo.table("/t")) == 90
     assert [note.message for note in report.notes] == [
-        "10 lines kept as text, no rows: b'5,5\\n' before row 5"
+        "10 lines kept as text, no rows: b'5,5\\n' before row 5 (line 7)"
     ]
 
 
@@ -103,7 +103,7 @@ def test_the_end_of_a_file_of_dos(tmp_path: Path) -> None:
     repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
     assert again == (tmp_path / "t.csv").read_bytes()
     assert repo["/t/b"][...].tolist() == [2, 4]
-    assert [note.message for note in report.notes] == ["1 line kept as text, no rows: b'\\x1a' before row 2"]
+    assert [note.message for note in report.notes] == ["1 line kept as text, no rows: b'\\x1a' before row 2 (line 4)"]
 
 
 def test_a_damaged_byte_of_a_table_of_one_row(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_line_that_is_longer_than_a_block_is_one_line(tmp_path: Path, size: in
     assert [repo["/t/a"][...].tolist(), repo["/t/b"][...].tolist()] == [[1, 3], [2, 4]]
     shown = b"x" * 60
     assert [note.message for note in report.notes] == [
-        f"1 line kept as text, no rows: {shown!r} before row 1"
+        f"1 line kept as text, no rows: {shown!r} before row 1 (line 3)"
     ]
     assert repo["/t"]._node.ours["table"]["sources"][0]["lines"] == 1
 

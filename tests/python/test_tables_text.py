@@ -243,7 +243,7 @@ def test_values_beside_damage_are_right(tmp_path: Path) -> None:
     np.testing.assert_array_equal(value[kept != 100], values["VALUE"][kept != 100])
     np.testing.assert_array_equal(count[kept != 200], values["COUNT"][kept != 200])
     [note] = report.notes
-    assert note.message == "1 cell of column VALUE kept as text, no values: '-'"
+    assert note.message == "1 cell of column VALUE kept as text, no values: '-' (line 101)"
 
 
 @pytest.mark.parametrize("count", [2, 3, 400])

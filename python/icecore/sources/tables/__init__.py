@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
+from types import ModuleType
 
 from icecore import errors
 from icecore.sources.files.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
@@ -23,7 +24,7 @@ from icecore.sources.files.identity import is_remote, local_path
 from icecore.sources.files.signatures import arrays_in
 from icecore.sources.mapping.array_map import ArrayMap, Note
 from icecore.sources.mapping.table_file import TableFile, TableSpec
-from icecore.sources.tables import pds3, pds4
+from icecore.sources.tables import cds_readme, pds3, pds4
 from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
 from icecore.sources.tables.preamble import COMMENTS, unique
@@ -47,7 +48,7 @@ def matches(source: ByteSource, start: bytes) -> bool:
     block, path = source.read_at(0, _START), local_path(source.identity.url)
     while is_printable(block) and _all_comments(block) and len(block) < min(source.identity.size, _FAR):
         block = source.read_at(0, min(2 * len(block), source.identity.size))
-    if pds3.is_label(block) or pds4.is_label(block):
+    if pds3.is_label(block) or pds4.is_label(block) or cds_readme.is_readme(path, block):
         return True
     if root_element(block) is not None:
         return False
@@ -105,8 +106,8 @@ def open(source: str) -> ArrayMap:
 def _no_table(source: str, found: Sequence[Member], arrays: Sequence[tuple[str, str]]) -> errors.Error:
     """Why a label, an archive, or a file that was made smaller, has no rows."""
     start = _start(found[0]) if len(found) == 1 else b""
-    if pds3.is_label(start) or pds4.is_label(start):
-        hint = pds3.TABLES if pds3.is_label(start) else pds4.TABLES
+    if (reader := _reader(source, start)) is not None:
+        hint = reader.TABLES
         return errors.make("format", f"{source} is a label, and describes no table in a file", hint)
     for name, kind in arrays:
         hint = "unpack it first: arrays are read from files that aren't compressed as a whole"
@@ -151,20 +152,19 @@ def _tables(
     Tables whose data aren't there are among what ``failed``: the others do without them.
     """
     start = _start(member)
-    is_label = pds3.is_label(start) or pds4.is_label(start)
-    if not is_label and len(siblings) == 1:
+    reader = _reader(member.name, start)
+    if reader is None and len(siblings) == 1:
         label = _label_beside(source, member)
         if label is not None:
             return label
     if kind := arrays_in(start):
         arrays[member.place] = (member.name, kind)
         return []
-    if not is_label:
+    if reader is None:
         if len(siblings) > 1 and not member.name.lower().endswith(_SUFFIXES):
             return []
         spec = _sniffed(member, start)
         return [] if spec is None else [TableFile(member.name, member.place, member.open, spec)]
-    reader = pds3 if pds3.is_label(start) else pds4
 
     def find(name: str) -> Member | None:
         return _find(name, member, siblings, source) if name else member
@@ -183,13 +183,20 @@ def _tables(
     return tables
 
 
+def _reader(name: str, start: bytes) -> ModuleType | None:
+    """What reads the labels of a kind; None for a file that is none."""
+    kinds = ((pds3, pds3.is_label(start)), (pds4, pds4.is_label(start)))
+    found = next((module for module, is_one in kinds if is_one), None)
+    return found or (cds_readme if cds_readme.is_readme(name, start) else None)
+
+
 def _start(member: Member) -> bytes:
     """All of a label, or so much of a file that it holds some lines, however long they are; the last one of
     the file with its end.
     """
     with member.open() as file:
         start = file.read(_START)
-        if pds3.is_label(start) or pds4.is_label(start):
+        if cds_readme.is_named(member.name) or _reader(member.name, start) is not None:
             return start + file.read(_LABEL)
         while _tells_little(start) and len(start) < _FAR and (more := file.read(len(start))):
             start += more
@@ -254,20 +261,24 @@ def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
 
 
 def _label_beside(source: str, member: Member) -> list[TableFile] | None:
-    """The tables of ``x.lbl`` or ``x.xml`` beside ``x.tab`` (or ``X.TAB``, ``x.tab.gz``), where there is one
-    for it.
+    """The tables of ``x.lbl``, ``x.xml`` or ``ReadMe`` beside ``x.tab`` (or ``X.TAB``, ``x.tab.gz``), where
+    there is one for it.
     """
     stem = os.path.splitext(member.name)[0]
     names = [s + suffix for s in dict.fromkeys((stem, stem.lower(), stem.upper())) for suffix in _LABELS]
-    for label in (os.path.join(os.path.dirname(source), name) for name in names):
+    for name in (*names, *cds_readme.NAMES):
+        label = os.path.join(os.path.dirname(source), name)
         if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
-        beside = Member(os.path.basename(label), label, partial(plain, label))
+        beside = Member(name, label, partial(plain, label))
+        of_others = name in cds_readme.NAMES
+        if of_others and not cds_readme.is_readme(name, _start(beside)):
+            continue
         failed: list[errors.Error] = []
         described = _tables(beside, [beside, member], label, {}, failed)
         if tables := [table for table in described if table.place == member.place]:
             return tables
-        if failed:
+        if failed and not of_others:
             raise failed[0]
     return None
 

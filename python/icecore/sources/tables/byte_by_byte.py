@@ -20,7 +20,7 @@ _RULE = re.compile(rb"(-{40,}|={40,})\s*")
 #: first and last byte, format, units, name, explanation
 _FIELD = re.compile(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(.*))?")
 #: the longest row, in bytes
-_WIDEST = 1 << 16
+WIDEST = 1 << 16
 #: what stands for no value, in front of an explanation and behind the limits of the values
 _NULL = re.compile(r"(?:[\[\]][^\[\]]*[\[\]])?\?=(\S+)")
 
@@ -37,9 +37,9 @@ def bytewise(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
     inside = [i for i in rules if titles and i > titles[0]]
     if len(titles) != 1 or len(inside) < 3:
         return None
-    fields = list(_fields([decoded(line) for line in lines[inside[1] + 1 : inside[2]]]))
+    fields = list(fields_of([decoded(line) for line in lines[inside[1] + 1 : inside[2]]]))
     rows = [line for line in lines[rules[-1] + 1 :] if line.strip()]
-    if not fields or not rows or not all(0 <= f.start < f.start + f.length <= _WIDEST for f in fields):
+    if not fields or not rows or not all(0 <= f.start < f.start + f.length <= WIDEST for f in fields):
         return None
     if not _fits(fields, rows):
         return None
@@ -64,7 +64,8 @@ def _fits(fields: list[Field], rows: list[bytes]) -> bool:
     return good * 2 > len(rows)
 
 
-def _fields(described: list[str]) -> Iterator[Field]:
+def fields_of(described: list[str]) -> Iterator[Field]:
+    """The columns that lines of a description name; a line that names none continues an explanation."""
     last: Field | None = None
     for line in described:
         found = _FIELD.fullmatch(line.rstrip())

@@ -14,7 +14,7 @@ from icecore.sources.tables.ecsv import ecsv
 from icecore.sources.tables.header import has_values, is_header, is_measured, names_rows
 from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
 from icecore.sources.tables.ruled_table import ruled
-from icecore.sources.tables.unlabelled_fixed import by_spaces
+from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
 
 _SEPARATORS = b",\t;|"
 #: of formats that are no text: what looks like it there is a damaged file
@@ -161,6 +161,8 @@ def _of_blank_cells(
     spec = by_spaces(body[next(begins, 0) :], lines, whole, header, padded=True)
     if spec is None or len(spec.fields) < usual:
         return None
+    if spec.fields[0].name == numbered(1)[0] and _is_named(whole, body):
+        return None  # one cell more in some row would take the names of all
     full = [line for line in body[named:] if _count(line, b" ") == usual]
     apart = sum(sum(map(bool, _cut(line, spec))) == usual for line in full)
     return spec if apart * 100 >= len(full) * _ALIKE else None

@@ -86,13 +86,14 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
         rows = [row for row in table[i + 1 :] if len(row) == count]
         if comment:
             head = _commented(head, line, cells, rows)
+            strays = [k for k in strays if has_values(table[k])] if head.named else strays
         elif len(cells) == count:
             found = header or (header is None and is_header(cells, rows))
             head = _named(head, line, cells, rows, bool(header)) if found else head
             head = replace(head, above=i + 1 if found else i)
             if not found:
-                return _lacking(head, lines, table, strays)
-            head = _lacking(head, lines, table, strays)
+                return _lacking(head, lines, strays)
+            head = _lacking(head, lines, [k for k in strays if has_values(table[k])])
             head = _below(head, lines[i + 1], table[i + 1 :], rows) if rows else head
             return _until(head, lines, separator, rows)
         elif header is not False and (short := _short(cells, table[i + 1 :], rows)):
@@ -101,6 +102,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
                 head = replace(head, doubt=_doubt(len(cells), count, line, rows[0]))
             if short[0] == b"" and not names_rows([row[0] for row in rows]):
                 head = _noted(head, "the first line names all columns but the first, as it seems", line)
+            head = _lacking(head, lines, [k for k in strays if has_values(table[k])])
             return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines, separator, rows)
         else:
             strays.append(i)
@@ -162,10 +164,8 @@ def _doubt(names: int, count: int, line: bytes, row: Row) -> str:
     return f"{names} names ({above!r}) stand above rows of {count} words and numbers ({below!r})"
 
 
-def _lacking(head: Head, lines: list[bytes], table: list[Row], strays: list[int]) -> Head:
+def _lacking(head: Head, lines: list[bytes], strays: list[int]) -> Head:
     """Report lines above the first row that are neither comments nor names: they may be rows."""
-    if head.named:
-        strays = [i for i in strays if has_values(table[i])]
     if not strays:
         return head
     many = f"{plural(len(strays), 'line')} above the first row kept as text, no rows"

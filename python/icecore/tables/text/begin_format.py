@@ -1,0 +1,76 @@
+"""Choose the print format of a file when its first block is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.mapping.table_file import TableFile, TableSpec
+from icecore.tables.text import array_kinds, file_notes, label_check, print_format
+from icecore.tables.text.file_state import FileState
+from icecore.tables.text.format_reuse import alike, prints
+from icecore.tables.text.table_attempt import Again, Attempt
+from icecore.tables.text.text_stream import BLOCK, beginning
+
+
+def begin_format(
+    attempt: Attempt, state: FileState, text: np.ndarray, last: bool, later: list[TableFile]
+) -> None:
+    """Choose the print format of a file: the last one where it fits, else one of its own."""
+    file = state.file
+    assert file.spec is not None
+    known = attempt.formats[-1] if attempt.formats else None
+    fmt, spec = _infer(attempt, file, text)
+    if attempt.described is None:
+        attempt.described = {field.name: field.attrs for field in spec.fields}
+    stated_here = spec.fields if spec.label else ()
+    differing = label_check.differing(attempt.job.path, attempt.described, file, stated_here)
+    attempt.done.notes += [(file.name, what) for what in differing]
+    attempt.described = label_check.joined(attempt.described, stated_here)
+    attempt.columns.unproven = False
+    if not attempt.columns.agree(fmt["columns"], file, bool(attempt.arrays)):
+        # What is begun anew had better be so once, as far as what comes to it does not hang on values.
+        for other in later:
+            if attempt.columns.unproven:
+                break
+            if len(start := beginning(other)):
+                attempt.columns.agree(
+                    _infer(attempt, other, start)[0]["columns"], other, bool(attempt.arrays)
+                )
+        raise Again
+    both = zip(attempt.columns.held, fmt["columns"], strict=True)
+    fmt["columns"] = [array_kinds.fitted(old, new) for old, new in both]
+    if known is not None and alike(known, fmt) and prints(known, text):
+        fmt = known
+    if fmt not in attempt.formats:
+        attempt.formats.append(fmt)
+    state.source["format"] = attempt.formats.index(fmt)
+    state.begin(fmt, spec, text[: BLOCK >> 4].tobytes())
+    attempt.proofs[-1].format = fmt
+    # A label may say that more blocks are but one chunk.
+    state.rows = spec.rows if not last and spec.rows is not None else None
+    state.small = (last or state.rows is not None) and len(attempt.job.files) == 1 and attempt.stored is None
+    state.small = state.small and (state.rows is not None or len(text) <= state.most)
+
+
+def _infer(attempt: Attempt, file: TableFile, text: np.ndarray) -> tuple[dict[str, Any], TableSpec]:
+    """The print format of a file that begins with ``text``.
+
+    Raises:
+        Error: ``mismatch`` where its columns are others than the table's.
+    """
+    known = attempt.columns
+    fmt, spec = print_format.infer(
+        file, text.tobytes(), attempt.options.trust, known.extra, known.words, known.fractions
+    )
+    names = [column["name"] for column in fmt["columns"]]
+    if attempt.columns.held and names != [column["name"] for column in attempt.columns.held]:
+        raise errors.make(
+            "mismatch",
+            f"{file.place} has the columns {file_notes.few(names)}, {attempt.job.path} has "
+            f"{file_notes.few([c['name'] for c in attempt.columns.held])}",
+            "pack it into a group of its own",
+        )
+    return fmt, spec

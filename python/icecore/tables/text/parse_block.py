@@ -1,0 +1,61 @@
+"""Parse a block of text into the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from icecore.tables.text import column_codecs, column_types
+from icecore.tables.text.file_state import FileState, more
+from icecore.tables.text.new_arrays import column_array
+from icecore.tables.text.relayout import respace
+from icecore.tables.text.row_writer import Growing
+from icecore.tables.text.table_attempt import Again, Attempt
+
+
+def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool) -> int:
+    """Parse a block into the columns; the number of bytes that were taken."""
+    assert state.native is not None
+    parsed = state.native.parse(text, last, attempt.options.keep)
+    # All of them, before the table is begun anew.
+    again = False
+    assert state.spec is not None
+    for column, count, row, cell in parsed["lost"]:
+        if attempt.columns.widen(state.spec, column, cell, f"row {attempt.rows + row} of {state.file.place}"):
+            again = True
+        else:
+            more(state.lost, column, count, cell)
+    if again:
+        raise Again
+    if attempt.columns.fill(state.spec, parsed, f"a row from {attempt.rows} on of {state.file.place}"):
+        raise Again
+    if parsed["lines"]:
+        respace(attempt, state, text[: parsed["used"]])
+    if parsed["used"]:
+        if attempt.growing is None:
+            attempt.growing = _create_arrays(attempt, state, parsed["columns"])
+        attempt.keep(parsed["escapes"])
+        empty = attempt.growing.append(parsed["columns"])
+        if parsed["escaped"]:
+            attempt.blank.update(empty)
+        attempt.blank.update(parsed.get("blank", ()))  # of records
+        state.count(parsed, attempt.rows, text[: parsed["used"]])
+        attempt.rows += parsed["rows"]
+        attempt.done.rows += parsed["rows"]
+    return int(parsed["used"])
+
+
+def _create_arrays(attempt: Attempt, state: FileState, parsed: Sequence[np.ndarray]) -> Growing:
+    """Make the group, and an array for each column."""
+    path, writer = attempt.job.path, attempt.writer
+    assert state.spec is not None
+    attempt.attrs = state.spec.attrs
+    writer.group(path)
+    choices = column_codecs.Choices(attempt.options)
+    for item, column, raw in zip(state.spec.fields, attempt.columns.held, parsed, strict=True):
+        values = column_types.values(raw, column)
+        whole = max(len(values), state.rows or 0) if state.small else None
+        array = column_array(writer, path, column, values, item.attrs, choices, whole)
+        attempt.arrays.append(array)
+    return Growing(writer, attempt.arrays)

@@ -1,0 +1,35 @@
+"""Begin a table anew where lines of a file contradict its layout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from icecore.sources.mapping.table_file import TableSpec
+from icecore.tables.text import line_survey
+from icecore.tables.text.column_state import Held
+from icecore.tables.text.file_state import FileState
+from icecore.tables.text.table_attempt import Again, Attempt
+
+
+def survey(attempt: Attempt, number: int, text: np.ndarray) -> None:
+    """Begin anew where lines of a file have bytes that its layout has no place for."""
+    spec = line_survey.widened(attempt.files[number], text)
+    if spec is not None:
+        _anew(attempt, number, spec)
+
+
+def respace(attempt: Attempt, state: FileState, text: np.ndarray) -> None:
+    """Begin anew where lines have blank cells, which no run of blanks separates from the ones beside them."""
+    spec = line_survey.respaced(state.file, text)
+    if spec is not None:
+        _anew(attempt, attempt.files.index(state.file), spec)
+
+
+def _anew(attempt: Attempt, number: int, spec: TableSpec) -> None:
+    """Begin anew with another layout of a file."""
+    attempt.files[number] = replace(attempt.files[number], spec=spec)
+    if attempt.stored is None:
+        attempt.columns = Held(attempt.job.path, None)
+    raise Again
