@@ -22,6 +22,11 @@ pub(crate) fn lzma() -> Value {
     codec("numcodecs.lzma", json!({"format": 1, "check": -1, "preset": 6, "filters": null}))
 }
 
+/// The same with a dictionary for the longest chunks.
+pub(crate) fn long_lzma() -> Value {
+    codec("numcodecs.lzma", json!({"format": 1, "check": -1, "preset": 9, "filters": null}))
+}
+
 /// PStore's bytewise partition (bwc) of numbers of `size` bytes: the top two bytes together, the others one by one.
 pub(crate) fn planes(size: usize, compressor: &Value) -> Value {
     let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
