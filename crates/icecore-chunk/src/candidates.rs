@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::candidates_codecs::{codec, long_lzma, lz4, lzma, planes, zlib, zstd};
+use crate::candidates_codecs::{codec, lz4, lzma, planes, zlib, zstd};
 use crate::candidates_predict::{Foretold, foretold, vertices};
 use crate::chain::Chain;
 use crate::cost_class::CostClass;
@@ -52,17 +52,20 @@ struct List<'a> {
 /// The quick relative of a slow chain: the same arrangement of the bytes. What searches harder for the same thing gains little
 /// (pco 5 %, the partition of bytes 20 %); lzma and zstd may find repeats that no quick one sees.
 fn kin(label: &str) -> Option<(&'static str, f64)> {
-    const FAR: f64 = 3.0;
+    const FAR: f64 = 2.0;
     let arranged = [
+        ("shuffle+bzip2", "shuffle+zstd-3", 1.5),
         ("shuffle+", "shuffle+zstd-3", FAR),
         ("shuffle parts", "shuffle parts+zstd-3", FAR),
         ("blosc shuffle", "shuffle+zstd-3", 1.3),
         ("blosc bitshuffle", "blosc bitshuffle zstd-3", 1.3),
         ("pco", "pco-8", 1.2),
         ("bwc", "bwc+zstd-3", 1.3),
-        ("predict", "predict lorenzo+pco-8", FAR),
+        ("predict", "predict lorenzo+pco-8", 3.0),
+        ("bzip2", "zstd-3", 1.5),
+        ("blosc zstd", "zstd-3", 1.3),
     ];
-    let plain = ["zstd", "bzip2", "lzma", "blosc zstd"];
+    let plain = ["zstd", "lzma"];
     arranged
         .iter()
         .find(|(start, ..)| label.starts_with(start))
@@ -115,7 +118,7 @@ impl List<'_> {
         self.bytes("raw", Fast, true, &[]);
         self.bytes("gzip-6", Usual, false, &[codec("gzip", json!({"level": 6}))]);
         let plain = self.dtype.is_vlen() || grouping(self.dtype).1 == "noshuffle";
-        for (level, class) in [(1, Fast), (3, Usual), (6, Usual), (9, Usual), (14, Slow), (19, Slow), (22, Slow)] {
+        for (level, class) in [(1, Fast), (3, Usual), (6, Usual), (9, Usual), (14, Slow), (22, Slow)] {
             self.bytes(format!("zstd-{level}"), class, level == 3 && plain, &[zstd(level)]);
         }
         for shuffle in ["noshuffle", "shuffle", "bitshuffle"] {
@@ -135,8 +138,7 @@ impl List<'_> {
         self.bytes("zlib-6", CostClass::Usual, false, &[zlib()]);
         self.bytes("lz4", CostClass::Fast, false, &[lz4()]);
         self.bytes("bzip2-9", CostClass::Slow, false, &[codec("numcodecs.bz2", json!({"level": 9}))]);
-        self.bytes("lzma-6", CostClass::Slow, false, &[lzma()]);
-        self.bytes("lzma-9", CostClass::Slow, false, &[long_lzma()]);
+        self.bytes("lzma-9", CostClass::Slow, false, &[lzma()]);
     }
 
     /// Bytes of one significance together, then a compressor over the whole chunk.
@@ -152,11 +154,9 @@ impl List<'_> {
             ("zlib-6", CostClass::Usual, zlib()),
             ("zstd-3", CostClass::Usual, zstd(3)),
             ("zstd-9", CostClass::Usual, zstd(9)),
-            ("zstd-19", CostClass::Slow, zstd(19)),
             ("zstd-22", CostClass::Slow, zstd(22)),
             ("bzip2-9", CostClass::Slow, codec("numcodecs.bz2", json!({"level": 9}))),
-            ("lzma-6", CostClass::Slow, lzma()),
-            ("lzma-9", CostClass::Slow, long_lzma()),
+            ("lzma-9", CostClass::Slow, lzma()),
         ];
         for (name, class, compressor) in steps {
             self.bytes(format!("shuffle+{name}"), class, false, &[step.clone(), compressor]);
@@ -167,7 +167,7 @@ impl List<'_> {
             for (name, class, compressor) in [
                 ("zstd-3", CostClass::Usual, zstd(3)),
                 ("zstd-19", CostClass::Slow, zstd(19)),
-                ("lzma-6", CostClass::Slow, lzma()),
+                ("lzma-9", CostClass::Slow, lzma()),
             ] {
                 self.bytes(format!("shuffle parts+{name}"), class, name == "zstd-3", &[step.clone(), compressor]);
             }
@@ -190,8 +190,8 @@ impl List<'_> {
         if !portable {
             found.push(("shuffle+zstd-3", Usual, true, vec![bytes.clone(), step.clone(), zstd(3)]));
             found.push(("shuffle+zstd-22", Slow, false, vec![bytes.clone(), step.clone(), zstd(22)]));
-            found.push(("shuffle+lzma-9", Slow, false, vec![bytes.clone(), step, long_lzma()]));
-            found.push(("lzma-9", Slow, false, vec![bytes, long_lzma()]));
+            found.push(("shuffle+lzma-9", Slow, false, vec![bytes.clone(), step, lzma()]));
+            found.push(("lzma-9", Slow, false, vec![bytes, lzma()]));
             let predicted = vertices(self.dtype, axes).into_iter();
             found.extend(predicted.map(|(label, class, short, codec)| (label, class, short, vec![codec])));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::candidates_codecs::{codec, long_lzma, lz4, lzma, planes, quick_planes, zlib, zstd};
+use crate::candidates_codecs::{codec, lz4, lzma, planes, quick_planes, zlib, zstd};
 use crate::cost_class::CostClass;
 use crate::dtype::DType;
 
@@ -30,8 +30,8 @@ pub(crate) fn foretold(dtype: &DType, rank: usize) -> Vec<Foretold> {
 /// Chains for vertices of cells, kind by kind along the first axis: predicted within a kind, what is left repeats itself.
 pub(crate) fn vertices(dtype: &DType, rank: usize) -> Vec<(&'static str, CostClass, bool, Value)> {
     let within: Vec<usize> = (1..rank).collect();
-    let long = json!([bytes(), long_lzma()]);
-    let lists = [shuffled(dtype, long_lzma()), long, shuffled(dtype, zstd(22))];
+    let long = json!([bytes(), lzma()]);
+    let lists = [shuffled(dtype, lzma()), long, shuffled(dtype, zstd(22))];
     let modes = |name: &str| json!([{"mode": name, "axes": within}]);
     let quick = json!([shuffled(dtype, zstd(3))]);
     let mut found = vec![
