@@ -12,6 +12,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.zarr_dtypes import data_type
+from icecore.tables.text import related_columns
 from icecore.tables.text.column_types import dtype
 from icecore.tables.text.table_job import TableOptions
 
@@ -41,6 +42,10 @@ _SCREENED, _SAVING = 1 << 10, 64
 #: so many columns of a type are measured that are not larger; the others take what most of them took
 _MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
+_LZMA: Codec = {
+    "name": "numcodecs.lzma",
+    "configuration": {"format": 1, "check": 0, "preset": 9, "filters": None},
+}
 #: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
 _SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
@@ -52,9 +57,15 @@ class Choices:
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._measured: dict[Any, Counter[str]] = {}
+        self._related = related_columns.Related(options.portable)
 
     def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         """Those of a column's chunks; see :func:`codecs`."""
+        if values.nbytes > _TINY and constant(values) is None:
+            return self._related.of(_integers(column), values, lambda: self._alone(column, values, whole))
+        return self._alone(column, values, whole)
+
+    def _alone(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         if values.nbytes > _TINY or constant(values) is not None:
             return codecs(column, values, whole, self._options)
         found = self._measured.setdefault((values.dtype.str, column["scale"], whole), Counter())
@@ -84,7 +95,10 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         best, size = _smallest(candidates, values if whole else values[:_ROWS])
         if lengths(kind.itemsize)[0] < CHUNK and size * _REPEATS < values[:_ROWS].nbytes and not whole:
             return [*best, _CRC]  # what is before the end of the longest text is hardly anything
-        return [*best[:-1], _zstd(19 if whole else 9), _CRC]
+        slow = [*best[:-1], _zstd(19 if whole else 9)]
+        if whole and not options.portable:
+            slow, _ = _smallest([slow, [*best[:-1], _LZMA]], values)
+        return [*slow, _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole and options.smallest else values[:_ROWS]
@@ -143,6 +157,7 @@ def _numbers(column: dict[str, Any], step: int, whole: bool, pco: Codec) -> Iter
         yield [*first, _predict("fast", pco, [_BYTES, _zstd(19)])]
         yield [*first, _BYTES, _zstd(19)]
         yield [*first, _BYTES, shuffle, _zstd(19)]
+        yield [*first, _BYTES, _LZMA]
 
 
 def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool) -> list[list[Codec]]:
