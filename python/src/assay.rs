@@ -55,10 +55,10 @@ fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>,
     let cancel = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&cancel);
     interrupt::owned(py, &cancel, move || {
-        let rank = held.first().map_or(0, |(shape, _)| shape.len());
+        let shape = held.first().map_or(&[] as &[u64], |(shape, _)| shape);
         let options = Options { cancel: Some(until), ..measuring(&wanted) };
         let blocks: Vec<Block> = held.iter().map(|(shape, data)| block(shape, data)).collect();
-        let list = offered(&wanted, &dtype, rank);
+        let list = offered(&wanted, &dtype, shape);
         let fill = vec![0; if dtype.is_vlen() { 0 } else { dtype.size() }];
         let in_turn = wanted["in_turn"].as_bool().unwrap_or(false);
         let measuring = if in_turn { measure_in_turn } else { measure };
@@ -105,7 +105,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(2)
 }
 
-fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
+fn offered(wanted: &Value, dtype: &DType, shape: &[u64]) -> Vec<Candidate> {
     if let Some(only) = wanted["only"].as_array() {
         let named = |item: &Value| Candidate {
             label: item["label"].as_str().unwrap_or_default().to_owned(),
@@ -116,7 +116,7 @@ fn offered(wanted: &Value, dtype: &DType, rank: usize) -> Vec<Candidate> {
         };
         return only.iter().map(named).collect();
     }
-    let mut list = candidates(dtype, rank, wanted["portable"].as_bool().unwrap_or(false));
+    let mut list = candidates(dtype, shape, wanted["portable"].as_bool().unwrap_or(false));
     match wanted["effort"].as_str() {
         Some("short") => list.retain(|c| c.short),
         Some("fast") => list.retain(|c| c.class == CostClass::Fast),

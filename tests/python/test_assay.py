@@ -50,7 +50,7 @@ def test_figures(found: icecore.Assay) -> None:
     assert (array.chunks, array.of, array.sampled) == (1, 1, array.nbytes), "as a pack measures it"
     labels = [c.label for c in array.candidates]
     assert len(labels) == len(set(labels)) > 30
-    wanted = {"raw", "zlib-6", "gzip-6", "bzip2-9", "lzma-6", "lz4", "zstd-3", "zstd-19", "pco-8", "pco-12"}
+    wanted = {"raw", "zlib-6", "gzip-6", "bzip2-9", "lzma-9", "lz4", "zstd-3", "zstd-22", "pco-8", "pco-12"}
     assert wanted | {"blosc shuffle zstd-3", "blosc bitshuffle lz4-5", "bwc+zlib-6"} <= set(labels)
     measured = [c for c in array.candidates if c.state == "measured"]
     assert all(c.ratio > 0 and c.write > 0 and c.read > 0 and c.blocks for c in measured)

@@ -27,6 +27,23 @@ pub(crate) fn foretold(dtype: &DType, rank: usize) -> Vec<Foretold> {
     found
 }
 
+/// Chains for vertices of cells, kind by kind along the first axis: predicted within a kind, what is left repeats itself.
+pub(crate) fn vertices(dtype: &DType, rank: usize) -> Vec<(&'static str, CostClass, bool, Value)> {
+    let within: Vec<usize> = (1..rank).collect();
+    let long = json!([bytes(), lzma()]);
+    let lists = [shuffled(dtype, lzma()), long, shuffled(dtype, zstd(22))];
+    let modes = |name: &str| json!([{"mode": name, "axes": within}]);
+    let quick = json!([shuffled(dtype, zstd(3))]);
+    let mut found = vec![
+        ("lorenzo+zstd-3", CostClass::Usual, true, predict(modes("lorenzo"), quick)),
+        ("lorenzo+zstd|lzma", CostClass::Slow, false, predict(modes("lorenzo"), json!(lists))),
+    ];
+    if matches!(dtype, DType::Float16 | DType::Float32 | DType::Float64) {
+        found.push(("lattice+zstd|lzma", CostClass::Slow, false, predict(modes("lattice"), json!(lists))));
+    }
+    found
+}
+
 fn predict(modes: Value, codecs: Value) -> Value {
     codec("icecore.predict", json!({"modes": modes, "codecs": codecs}))
 }

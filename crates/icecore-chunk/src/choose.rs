@@ -350,6 +350,43 @@ mod tests {
     }
 
     #[test]
+    fn equal_times_are_settled_by_bytes_class_and_name() {
+        let goal = Goal::Speed;
+        let a = one("a", CostClass::Fast, 700, 1.0, 0.3);
+        let close = |label, stored, encode| one(label, CostClass::Fast, stored, encode, 0.3);
+        assert_eq!(label(&[a.clone(), close("b", 690, 1.1)], goal), "b", "written as fast within 15 %: fewer bytes");
+        assert_eq!(label(&[a.clone(), close("b", 690, 1.3)], goal), "a", "written faster");
+        assert_eq!(label(&[close("b", 700, 1.0), a.clone()], goal), "a", "by name");
+        let usual = Measurement { candidate: Candidate { class: CostClass::Usual, ..a.candidate.clone() }, ..a };
+        let balanced = Goal::Balanced { bandwidth: 200e6 };
+        assert_eq!(label(&[usual, close("b", 700, 1.0)], balanced), "b", "by class");
+    }
+
+    #[test]
+    fn speed_reads_no_more_slowly_than_balanced() {
+        let pruned = |mut measured: Vec<Measurement>, bases: &[usize]| -> Vec<String> {
+            leave_out_slower(&mut measured, bases, 200e6);
+            let left = measured.into_iter().filter(|m| m.state == State::Measured);
+            left.map(|m| m.candidate.label).collect()
+        };
+        let all = || {
+            vec![
+                one("slower", CostClass::Fast, 300, 1.0, 0.9),
+                one("as fast", CostClass::Fast, 390, 1.0, 0.295),
+                one("balanced", CostClass::Fast, 400, 1.0, 0.3),
+                one("rival", CostClass::Fast, 470, 1.0, 0.2),
+                one("raw", CostClass::Fast, 1000, 0.1, 0.1),
+            ]
+        };
+        assert_eq!(pruned(all(), &[2, 3]), ["balanced", "rival", "raw"]);
+        assert_eq!(label(&all(), Goal::Speed), "slower", "what speed would choose by itself");
+        let mut left = all();
+        leave_out_slower(&mut left, &[2, 3], 200e6);
+        assert_eq!(label(&left, Goal::Speed), "balanced");
+        assert_eq!(pruned(all(), &[]).len(), 5, "nothing to compare with");
+    }
+
+    #[test]
     fn ties_and_failures() {
         let mut tied = vec![one("a", CostClass::Usual, 500, 1.0, 3.0), one("b", CostClass::Usual, 500, 9.0, 2.0)];
         assert_eq!(label(&tied, Goal::Archive), "b");

@@ -49,13 +49,13 @@ pub use block::{Block, Elements};
 pub use candidates::{Candidate, candidates};
 pub use chain::Chain;
 pub use choose::{Choice, Goal, choose, frontier, leave_out_slower, rivals};
-pub use finals::measure_in_turn;
 pub use codecs::{Planes, crc32, crc32c};
 pub use cost_class::CostClass;
 pub use decode_pair::{Job, decode_pair};
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};
 pub use fill_value::parse_fill;
+pub use finals::measure_in_turn;
 #[cfg(feature = "own-deflate")]
 pub use inflate::Inflate;
 #[cfg(not(feature = "own-deflate"))]

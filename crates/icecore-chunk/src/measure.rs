@@ -28,8 +28,6 @@ const DECODINGS: usize = 6;
 const DECODINGS_ALONE: usize = 20;
 /// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
 const FAR: f64 = 1.4;
-/// Where the least bytes are all that counts: a few fields repeat so far apart that only the slow ones see it.
-const VERY_FAR: f64 = 3.0;
 /// A budget never ends a measurement before this many blocks.
 const FEWEST: usize = 3;
 
@@ -94,7 +92,7 @@ pub fn measure(
         let (now, later) = rest.split_at(threads.div_ceil(live).min(rest.len()));
         if done == 0 {
             on_blocks(&mut runs, now, &mut workers, options, |class| class != CostClass::Slow);
-            spare(&mut runs, if options.goals.contains(&Goal::Archive) { VERY_FAR } else { FAR });
+            spare(&mut runs, if options.goals.contains(&Goal::Archive) { f64::INFINITY } else { FAR });
             on_blocks(&mut runs, now, &mut workers, options, |class| class == CostClass::Slow);
         } else {
             on_blocks(&mut runs, now, &mut workers, options, |_| true);
@@ -249,8 +247,9 @@ fn repeated(first: f64, once: f64, times: usize, mut work: impl FnMut() -> Resul
     Ok(least)
 }
 
-/// Leaves out slow candidates before they are run at all, where a quick relative needs `far` times the bytes of the best.
-fn spare(runs: &mut [Run], far: f64) {
+/// Leaves out slow candidates before they are run at all, where a quick relative needs more times the bytes of the best than it
+/// may, or than `most`.
+fn spare(runs: &mut [Run], most: f64) {
     let stored: HashMap<String, u64> = runs
         .iter()
         .map(|run| &run.measured)
@@ -260,8 +259,8 @@ fn spare(runs: &mut [Run], far: f64) {
     let Some(least) = stored.values().min().copied() else { return };
     for run in runs {
         let measured = &mut run.measured;
-        let kin = measured.candidate.kin.and_then(|kin| stored.get(kin));
-        if measured.state == State::Measured && kin.is_some_and(|kin| *kin as f64 > least as f64 * far) {
+        let kin = measured.candidate.kin.and_then(|(kin, far)| Some((*stored.get(kin)? as f64, far.min(most))));
+        if measured.state == State::Measured && kin.is_some_and(|(kin, far)| kin > least as f64 * far) {
             measured.state = State::Pruned;
         }
     }

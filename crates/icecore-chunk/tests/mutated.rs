@@ -54,7 +54,7 @@ fn encoded(dtype: &DType, noise: &mut Noise) -> Vec<Seed> {
     let mut seeds = Vec::new();
     for shape in shapes {
         let count = shape.iter().product::<u64>() as usize;
-        for candidate in candidates(dtype, shape.len(), false) {
+        for candidate in candidates(dtype, shape, false) {
             let chain = Chain::parse(&bare(&candidate.codecs), dtype, &fill).unwrap();
             let raw = data(dtype, count, noise.below(4));
             let stored = chain.encode(&raw, shape, &mut Scratch::new()).unwrap();

@@ -255,7 +255,15 @@ def _choices(
         write, read = item["raw"] / item["encode"] / 1e6, item["raw"] / item["decode"] / 1e6
         ratio = _ratio(sample, item["stored"], blocks, entry)
         result[goal.name] = Choice(
-            goal, item["label"], item["codecs"], ratio, write, read, blocks, item["cost"], _finalists(found, item)
+            goal,
+            item["label"],
+            item["codecs"],
+            ratio,
+            write,
+            read,
+            blocks,
+            item["cost"],
+            _finalists(found, item),
         )
     return result
 
@@ -288,7 +296,17 @@ def _candidates(
         on = index in found["frontier"]
         result.append(
             Candidate(
-                m["label"], m["codecs"], m["state"], m["why"], ratio, write, read, blocks, on, goals, m["class"]
+                m["label"],
+                m["codecs"],
+                m["state"],
+                m["why"],
+                ratio,
+                write,
+                read,
+                blocks,
+                on,
+                goals,
+                m["class"],
             )
         )
     return sorted(result, key=lambda candidate: -candidate.ratio)

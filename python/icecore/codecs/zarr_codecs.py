@@ -122,6 +122,28 @@ class ToIntegers(_Named, ArrayArrayCodec):
         return chunk_spec.prototype.nd_buffer.from_numpy_array(integers)
 
 
+class SameType(ToIntegers):
+    """An array→array codec of integers and times that keeps their type: ``icecore.offset``."""
+
+    def resolve_metadata(self, chunk_spec: ArraySpec) -> ArraySpec:
+        """What the codecs behind it see."""
+        return chunk_spec
+
+    def _decode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
+        stored = np.ascontiguousarray(chunk_data.as_numpy_array(), dtype=_native(chunk_spec))
+        out = np.empty(chunk_spec.shape, _native(chunk_spec))
+        self._of(chunk_spec).decode(_bytes(stored), chunk_spec.shape, _bytes(out))
+        return chunk_spec.prototype.nd_buffer.from_numpy_array(out)
+
+    def _encode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
+        native = _native(chunk_spec)
+        raw = np.ascontiguousarray(chunk_data.as_numpy_array(), dtype=native)
+        stored = self._of(chunk_spec).encode(_bytes(raw), chunk_spec.shape)
+        return chunk_spec.prototype.nd_buffer.from_numpy_array(
+            np.frombuffer(stored, native).reshape(chunk_spec.shape)
+        )
+
+
 class BytesToBytes(_Named, BytesBytesCodec):
     """A bytes→bytes codec: HDF5's filters, ``icecore.h5bitshuffle`` and its like."""
 

@@ -24,6 +24,8 @@ from icecore.tables.text.column_codecs import CHUNK
 
 #: how much more than 32 MiB of data a shard of compressed chunks may hold; what is worth a second plan
 _MOST_GATHERED, _WORTH_GATHERING = 4.0, 1.5
+#: bytes up to which an array for `archive` is one chunk: repeats are found wherever they are
+_ALONE = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,9 @@ class StorageChoice:
             return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
         if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
+        alone = self.codec == "auto" and self.goal.name == "archive" and self.grows is None and not reads
+        if alone and chunk is None and shard is None and entry.nbytes <= _ALONE and all(shape):
+            chunk = shape
         itemsize, room = zarr_dtypes.itemsize(entry.dtype), spec.chunk_bytes(self.codec, entry.dtype)
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
 

@@ -25,6 +25,9 @@ _SHARD = 32 << 20
 _INDEX = 16_384
 #: … and each commit writes again, of an array that grows
 _INDEX_GROWN = 1_024
+#: the longest last axis that is never cut: vertices of cells, bounds and components repeat each other or are
+#: read together
+_VERTICES = 8
 #: among icecore's own attributes: what the codecs of an array without data are to be chosen for
 WISH = "wish"
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
@@ -82,6 +85,14 @@ def plan(
 
     if not shape:
         return Layout((), None)
+    if chunk is None and shard is None and not reads and len(shape) > 1 and 1 < shape[-1] <= _VERTICES:
+        source = source_chunk[:-1] if source_chunk is not None else None
+        whole = plan(
+            shape[:-1], itemsize * shape[-1], None, None, source, rows_a_commit, (), inner_bytes, ratio,
+            rows_bytes, shard_bytes,
+        )  # fmt: skip
+        shard = (*whole.shard, shape[-1]) if whole.shard is not None else None
+        return Layout((*whole.chunk, shape[-1]), shard)
     chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
     if chunk is None or shard is None:
         goal: dict[str, Any] = {

@@ -12,6 +12,7 @@ use crate::codecs::array::packbits::PackBits;
 use crate::codecs::array::reshape::Reshape;
 use crate::codecs::array::{cast_value, fixed_scale_offset, numpy_cast, scale_offset};
 use crate::codecs::own::decimal::Decimal;
+use crate::codecs::own::offset::Offset;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
@@ -23,6 +24,7 @@ pub(crate) fn is_converting(name: &str) -> bool {
     matches!(
         name,
         "icecore.decimal"
+            | "icecore.offset"
             | "cast_value"
             | "scale_offset"
             | "numcodecs.astype"
@@ -44,6 +46,11 @@ pub(crate) fn convert_table(ext: &Extension, dtype: &DType, fill: &[u8], rest: &
     Ok(Some(match ext.name {
         "icecore.decimal" => {
             let codec = Decimal::parse(ext, dtype, rest)?;
+            let names = codec.names();
+            (Arc::new(codec), names)
+        }
+        "icecore.offset" => {
+            let codec = Offset::parse(ext, dtype, rest)?;
             let names = codec.names();
             (Arc::new(codec), names)
         }

@@ -3,7 +3,7 @@
 //! - [`bytes`]: bytes→bytes codecs (compressors, shuffles, checksums), registered in `byte_table`.
 //! - [`array`]: array→array codecs, and array→bytes codecs that other libraries define. Those that change values or their
 //!   type are registered in `convert_table`.
-//! - [`own`]: codecs that icecore defines, registered in `array_table` (`icecore.decimal` in `convert_table`).
+//! - [`own`]: codecs that icecore defines, registered in `array_table` (`icecore.decimal` and `icecore.offset` in `convert_table`).
 //!
 //! To add a codec, write one file in a folder and one row in a table.
 

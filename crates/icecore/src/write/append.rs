@@ -3,8 +3,11 @@
 //! Tiny chunks go into the references themselves, small ones share an object: a store with a million small objects is slow to
 //! read and dear to list.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use icecore_catalog::{ChunkPlace, Writer, is_within};
+use icecore_chunk::crc32c;
 use icecore_grid::Result;
 
 use super::buffers::Lent;
@@ -32,13 +35,23 @@ pub(crate) type Placed = (Target, Option<ChunkPlace>);
 pub(crate) struct Packer {
     bytes: Vec<u8>,
     members: Vec<(Target, u64, u64)>, // offset, length
+    /// By checksum and length: where such bytes begin.
+    known: HashMap<(u32, usize), usize>,
 }
 
 impl Packer {
-    /// Takes a chunk of up to [`SMALL`] bytes; hands out a full pack to be written.
+    /// Takes a chunk of up to [`SMALL`] bytes; hands out a full pack to be written. Equal bytes are stored once: columns that are
+    /// equal, or a constant apart, share them.
     pub fn add(&mut self, target: Target, encoded: &[u8]) -> Option<Self> {
-        self.members.push((target, self.bytes.len() as u64, encoded.len() as u64));
-        self.bytes.extend_from_slice(encoded);
+        // A checksum over bytes that end with their own is always the same.
+        let key = (crc32c(0, &encoded[..encoded.len().saturating_sub(4)]), encoded.len());
+        let before = self.known.get(&key).copied().filter(|at| self.bytes[*at..].starts_with(encoded));
+        let at = before.unwrap_or(self.bytes.len());
+        self.members.push((target, at as u64, encoded.len() as u64));
+        if before.is_none() {
+            self.known.insert(key, at);
+            self.bytes.extend_from_slice(encoded);
+        }
         (self.bytes.len() >= PACK).then(|| std::mem::take(self))
     }
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.zarr_dtypes import data_type
+from icecore.tables.text import related_columns
 from icecore.tables.text.column_types import dtype
 from icecore.tables.text.table_job import TableOptions
 
@@ -33,9 +34,18 @@ _REPEATS, _ENOUGH = 100, 200
 _SAME, _FEW = 1.001, 24
 #: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
 _WORTH = 0.99
+#: a slow way must make this much of the first one's bytes on an eighth of the rows to be tried on all; one that
+#: finds repeats may win later. For the least bytes more of them are tried
+_PROMISE, _LATER, _LATER_STILL = 0.99, 1.25, 2.0
+#: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
+_SCREENED, _SAVING = 1 << 10, 64
 #: so many columns of a type are measured that are not larger; the others take what most of them took
 _MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
+_LZMA: Codec = {
+    "name": "numcodecs.lzma",
+    "configuration": {"format": 1, "check": 0, "preset": 9, "filters": None},
+}
 #: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
 _SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
@@ -47,9 +57,15 @@ class Choices:
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._measured: dict[Any, Counter[str]] = {}
+        self._related = related_columns.Related(options.portable)
 
     def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         """Those of a column's chunks; see :func:`codecs`."""
+        if values.nbytes > _TINY and constant(values) is None:
+            return self._related.of(_integers(column), values, lambda: self._alone(column, values, whole))
+        return self._alone(column, values, whole)
+
+    def _alone(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         if values.nbytes > _TINY or constant(values) is not None:
             return codecs(column, values, whole, self._options)
         found = self._measured.setdefault((values.dtype.str, column["scale"], whole), Counter())
@@ -79,7 +95,10 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         best, size = _smallest(candidates, values if whole else values[:_ROWS])
         if lengths(kind.itemsize)[0] < CHUNK and size * _REPEATS < values[:_ROWS].nbytes and not whole:
             return [*best, _CRC]  # what is before the end of the longest text is hardly anything
-        return [*best[:-1], _zstd(19 if whole else 9), _CRC]
+        slow = [*best[:-1], _zstd(19 if whole else 9)]
+        if whole and not options.portable:
+            slow, _ = _smallest([slow, [*best[:-1], _LZMA]], values)
+        return [*slow, _CRC]
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole and options.smallest else values[:_ROWS]
@@ -93,7 +112,8 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         return [*next(_numbers(column, 1, whole, pco)), _CRC]  # nothing to tell them apart by
     step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
     worth = _WORTH if whole and len(sample) < len(values) else _SAME
-    best, size = _smallest(_numbers(column, step, whole, pco), sample, worth=worth)
+    candidates = _promising(list(_numbers(column, step, whole, pco)), sample, options.smallest)
+    best, size = _smallest(candidates, sample, worth=worth)
     if not whole and kind.kind in "iufMm" and size * _FEW > sample.nbytes:
         best, _ = _smallest(_settled(column, step, pco), sample, (best, size))
     return [*best, _CRC]
@@ -137,6 +157,35 @@ def _numbers(column: dict[str, Any], step: int, whole: bool, pco: Codec) -> Iter
         yield [*first, _predict("fast", pco, [_BYTES, _zstd(19)])]
         yield [*first, _BYTES, _zstd(19)]
         yield [*first, _BYTES, shuffle, _zstd(19)]
+        yield [*first, _BYTES, _LZMA]
+
+
+def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool) -> list[list[Codec]]:
+    """The first candidate and those that may save bytes over it, as a small part of the sample shows: the slow
+    ones take 10 to 20 times as long on what are often a few kilobytes.
+    """
+    if len(sample) < _SCREENED:
+        return candidates
+    rows, middle = len(sample) // 16, len(sample) // 2
+    part = np.concatenate((sample[:rows], sample[middle : middle + rows]))
+    sizes = [_size(candidate, part) for candidate in candidates]
+    first = sizes[0] if sizes[0] is not None else part.nbytes
+    later = _LATER_STILL if smallest else _LATER
+    kept = candidates[:1]
+    for candidate, size in zip(candidates[1:], sizes[1:], strict=True):
+        searches = any(codec["name"] == "icecore.predict" for codec in candidate)
+        most = first * (_PROMISE if searches else later)
+        if size is not None and size <= most and 8 * first >= _SAVING:
+            kept.append(candidate)
+    return kept
+
+
+def _size(candidate: list[Codec], sample: np.ndarray) -> int | None:
+    """Bytes of a sample; None where the candidate doesn't take its values."""
+    try:
+        return _stored(candidate, sample)
+    except errors.Error:
+        return None
 
 
 def _settled(column: dict[str, Any], step: int, pco: Codec) -> Iterator[list[Codec]]:
@@ -173,9 +222,8 @@ def _smallest(
     """
     best, size = before
     for candidate in candidates:
-        try:
-            stored = _stored(candidate, sample)
-        except errors.Error:
+        stored = _size(candidate, sample)
+        if stored is None:
             continue
         # Of two that are as good the later has less to find out by itself.
         if not best or stored <= size * worth:

@@ -49,6 +49,11 @@ impl List {
         if form == Form::Elements { &self.elements } else { &self.numbers }
     }
 
+    /// Whether it begins with pco.
+    pub fn signed(&self) -> bool {
+        self.signed
+    }
+
     /// Whether it takes such residuals folded.
     pub fn folds(&self, form: Form) -> bool {
         form == Form::Signed && !self.signed

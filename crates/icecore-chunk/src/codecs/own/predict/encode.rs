@@ -12,6 +12,12 @@ use super::values::Space;
 use crate::codecs::word::Word;
 use crate::scratch::Scratch;
 
+/// Residuals of this many elements are probed before a list is tried on all of them. A list is tried that needs at most this
+/// many times the bytes of the first there: one that searches harder shows at once what it gains, one that finds repeats may
+/// find more of them on the whole.
+const PROBED: usize = 1 << 17;
+const SEARCHES: f64 = 1.0;
+const REPEATS: f64 = 1.25;
 /// Recipes of a search that go on to the lists behind the first.
 const FINALISTS: usize = 2;
 
@@ -87,9 +93,30 @@ impl Shortest<'_> {
 
     /// All lists but the first.
     fn others<W: Word>(&mut self, coded: &Coded<W>, scratch: &mut Scratch) -> Result<()> {
+        let probe = probe(coded);
+        let sizes =
+            |which, scratch: &mut Scratch| probe.as_ref().map(|p| Ok(pack(p, self.lists, which, scratch)?.len()));
+        let first = sizes(0, scratch).transpose()?;
         for which in 1..self.lists.len() {
-            self.take(pack(coded, self.lists, which, scratch)?);
+            let size = match first {
+                Some(_) => sizes(which, scratch).transpose()?,
+                None => None,
+            };
+            let most = if self.lists[which].signed() { SEARCHES } else { REPEATS };
+            if size.zip(first).is_none_or(|(size, first)| size as f64 <= first as f64 * most) {
+                self.take(pack(coded, self.lists, which, scratch)?);
+            }
         }
         Ok(())
     }
+}
+
+/// Two parts of long residuals, an eighth of all together: what they show of a list saves most of the time that lists take.
+fn probe<W: Word>(coded: &Coded<W>) -> Option<Coded<W>> {
+    let (len, part) = (coded.residual.len(), coded.residual.len() / 16);
+    if len < PROBED {
+        return None;
+    }
+    let residual = [&coded.residual[..part], &coded.residual[len / 2..len / 2 + part]].concat();
+    Some(Coded { header: Vec::new(), residual, form: coded.form })
 }
