@@ -118,6 +118,8 @@ def test_each_codec_with_odd_settings(tmp_path, name, key, sound):
         }
         (folder / "refs.json").write_text(json.dumps({"version": 1, "refs": references}))
         theirs = by_the_library(source)
+        if theirs is None and name == "shuffle" and value in ("4", 4.0):  # netCDF-C wrote numbers as text
+            theirs = by_the_library(stored(folder / "plain", name, sound, {key: 4}))
         for form, verb in product((source, folder / "refs.json"), (icecore.pack, icecore.link)):
             if form == source and verb is icecore.link:
                 continue
@@ -157,7 +159,10 @@ def test_version_3_without_an_element_size(tmp_path):
     from icecore import _icecore
 
     shuffled = VALUES.view("u1").reshape(-1, 8).T.tobytes()
-    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "numcodecs.shuffle", "configuration": {}}]
+    codecs = [
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "numcodecs.shuffle", "configuration": {}},
+    ]
     source = tmp_path / "a.zarr"
     zarr.create_array(source, name="v", shape=VALUES.shape, dtype="f8", chunks=VALUES.shape, compressors=None)
     document = json.loads((source / "v" / "zarr.json").read_text())
