@@ -77,7 +77,7 @@ pub(crate) fn byte_table(ext: &Extension, itemsize: usize) -> Result<Option<Byte
         "lz4" | "numcodecs.lz4" => Arc::new(Lz4::parse(ext)?),
         "icecore.h5lz4" | "imagecodecs_lz4h5" => Arc::new(H5Lz4::parse(ext)?),
         "blosc" | "numcodecs.blosc" => Arc::new(Blosc::parse(ext, itemsize)?),
-        "shuffle" | "numcodecs.shuffle" => Arc::new(Shuffle::parse(ext)?),
+        "shuffle" | "numcodecs.shuffle" => Arc::new(Shuffle::parse(ext, itemsize)?),
         "icecore.h5bitshuffle" => Arc::new(H5BitShuffle::parse(ext)?),
         "icecore.h5lzf" | "imagecodecs_lzf" => Arc::new(Lzf::parse(ext)?),
         "bz2" | "numcodecs.bz2" => Arc::new(Bz2::parse(ext)?),

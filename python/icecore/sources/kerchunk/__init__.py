@@ -53,6 +53,10 @@ def open(source: str) -> ArrayMap:
                 _refused(result, path, error)
         else:
             result.groups[f"/{path}"] = to_json(dict(node.attrs))
+    for path, unused in store.unused.items():
+        if unused:
+            what = f"{len(unused):,} references belong to no chunk of it, the first of them {unused[0]!r}"
+            result.dropped.append(Note(f"/{path}", "reference", what))
     unchanged(main_file(source), before)
     return result
 

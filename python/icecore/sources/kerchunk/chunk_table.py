@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,10 @@ from icecore.sources.files.identity import Identity
 from icecore.sources.kerchunk.reference_columns import WHOLE, Columns
 from icecore.sources.mapping.array_map import Links
 from icecore.sources.mapping.stored_chunks import Held
+
+#: names of the only chunk of an array without axes: Zarr 2's, Zarr 3's, and no name, as VirtualiZarr writes it
+_SCALAR = ("0", "c", "", "c/", "c/0")
+_INDEX = re.compile("0|[1-9][0-9]{0,18}")
 
 
 @dataclass
@@ -114,8 +119,7 @@ def numbers(node: Any) -> tuple[Callable[[str], int | None], tuple[int, ...]]:
         mark = encoding.separator
         first = f"c{mark}" if encoding.name == "default" else ""
     if not grid:
-        only = "c" if first else "0"
-        return (lambda name: 0 if name == only else None), grid
+        return (lambda name: 0 if name in _SCALAR else None), grid
 
     def number(name: str) -> int | None:
         parts = name.removeprefix(first).split(mark)
@@ -123,7 +127,7 @@ def numbers(node: Any) -> tuple[Callable[[str], int | None], tuple[int, ...]]:
             return None
         flat = 0
         for part, n in zip(parts, grid, strict=True):
-            if not part.isdecimal() or (i := int(part)) >= n:
+            if not _INDEX.fullmatch(part) or (i := int(part)) >= n:
                 return None
             flat = flat * n + i
         return flat

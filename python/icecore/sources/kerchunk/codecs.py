@@ -16,6 +16,8 @@ _ARRAYS = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "packb
 _BYTES = {"zlib", "gzip", "zstd", "lz4", "bz2", "lzma", "blosc", "shuffle", "fletcher32"}
 _BYTES |= {"crc32", "crc32c", "adler32"}
 _TEXTS = {"vlen-utf8", "vlen-bytes"}
+#: settings that name a dtype
+_TYPES = ("astype", "dtype", "encode_dtype", "decode_dtype")
 #: what is not part of how bytes are decoded
 _ID = "id"
 
@@ -57,7 +59,8 @@ def _second(metadata: Any, dtype: np.dtype) -> tuple[list[dict[str, Any]], str]:
     while steps and steps[0][_ID] in _ARRAYS:
         step = _named(steps.pop(0))
         codecs.append(step)
-        if big or str(step["configuration"].get("astype", "")).startswith(">"):
+        types = [str(step["configuration"].get(key, "")) for key in _TYPES]
+        if big or any(each.startswith(">") for each in types):
             return [], f"{step['name']} of big-endian numbers"
         if "astype" in step["configuration"]:
             serial = bytes_codec(np.dtype(step["configuration"]["astype"]))

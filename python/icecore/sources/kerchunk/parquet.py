@@ -25,15 +25,19 @@ def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
     known: dict[str, int] = {}
     parts: list[tuple[np.ndarray, ...]] = []
     inline: dict[int, bytes] = {}
+    unused: list[str] = []
     count = prod(grid)
     # of files that are not there nothing is either
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for part in sorted(int(match[1]) for match in map(_PART.fullmatch, names) if match):
         file, first = os.path.join(folder, f"refs.{part}.parq"), part * record
-        if first >= count:
-            break
         try:
-            table = parquet.ParquetFile(file).read().slice(0, min(record, count - first))
+            table = parquet.ParquetFile(file).read()
+            inside = min(record, max(count - first, 0))
+            beyond = table.slice(inside)
+            more = len(set(_valid(beyond, "path").tolist()) | set(_valid(beyond, "raw").tolist()))
+            unused += [f"{os.path.basename(file)}, row {inside} and later"] * more
+            table = table.slice(0, inside)
             raw, there = _inline(table), _valid(table, "path")
             inline.update({first + at: value for at, value in raw.items()})
             there = there[~np.isin(there, [*raw])]
@@ -49,7 +53,7 @@ def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
         parts.append((ids, there + first, offsets, np.where(whole, WHOLE, sizes)))
     nothing = (np.empty(0, "i8"),) * 4
     ids, chunks, offsets, lengths = (np.concatenate(each) for each in zip(nothing, *parts, strict=True))
-    return Columns([*known], ids, chunks, offsets, lengths, inline)
+    return Columns([*known], ids, chunks, offsets, lengths, inline, unused)
 
 
 def _valid(table: pa.Table, name: str) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ WHOLE = -1
 @dataclass
 class Columns:
     """The references of one array, a row a chunk: ``ids`` point into ``addresses``, ``chunks`` are flat in C
-    order. ``inline`` are the chunks that the reference file holds itself.
+    order. ``inline`` are the chunks that the reference file holds itself, ``unused`` the names of references
+    to chunks that the array doesn't have.
     """
 
     addresses: list[str]
@@ -27,6 +28,7 @@ class Columns:
     offsets: np.ndarray
     lengths: np.ndarray
     inline: dict[int, bytes]
+    unused: list[str] = field(default_factory=list)
 
 
 def plain(value: Any) -> bytes:

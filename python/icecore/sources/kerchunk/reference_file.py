@@ -23,6 +23,8 @@ from icecore.sources.kerchunk.reference_columns import WHOLE, Columns, plain, wr
 _METADATA = {*ZARR, ".zattrs", ".zmetadata"}
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _WRITE_OUT = "write its references out: json.dump(fsspec.filesystem('reference', fo=…).references, file)"
+#: names of chunks in any form
+_CHUNK = re.compile(r"c|(?:c[./])?[0-9]+(?:[./][0-9]+)*")
 
 
 @dataclass
@@ -59,17 +61,36 @@ class Refs:
         known: dict[str, int] = {}
         rows: list[tuple[int, int, int, int]] = []
         inline: dict[int, bytes] = {}
+        taken: dict[int, str] = {}
+        unused: list[str] = []
         for name, value in self.chunks.get(path, ()):
             chunk = number(name)
             if chunk is None:
+                unused.append(name)
                 continue
+            if chunk in taken:
+                what = f"{taken[chunk]!r} and {name!r} are references to the same chunk"
+                raise wrong(f"{self.source}:/{path}", what)
+            taken[chunk] = name
             if isinstance(value, (str, dict)):
                 inline[chunk] = plain(value)
                 continue
             address, offset, length = self._reference(path, name, value)
             rows.append((known.setdefault(address, len(known)), chunk, offset, length))
         ids, chunks, offsets, lengths = np.array(rows, "i8").reshape(len(rows), 4).T
-        return Columns([*known], ids, chunks, offsets, lengths, inline)
+        self._check_unused(path, unused, grid)
+        return Columns([*known], ids, chunks, offsets, lengths, inline, unused)
+
+    def _check_unused(self, path: str, unused: list[str], grid: tuple[int, ...]) -> None:
+        """Raise ``corrupt`` for references in another form than the array's chunks: these would be its fill
+        value. Those beyond the array, and files that are no chunks, are only left out.
+        """
+        strange = [name for name in unused if _CHUNK.fullmatch(name) and not _is_beyond(name, grid)]
+        if strange:
+            chunks = f"{' × '.join(map(str, grid)) or 'one'} chunks"
+            message = f"reference {strange[0]!r} fits no chunk of the array, which has {chunks}"
+            more = f" ({len(strange):,} such)" if len(strange) > 1 else ""
+            raise wrong(f"{self.source}:/{path}", f"{message}{more}")
 
     def _reference(self, path: str, name: str, value: Any) -> tuple[str, int, int]:
         """Address, offset and length of one reference."""
@@ -88,6 +109,12 @@ class Refs:
             message = f"{self.source}:/{path}: the address {value[0]!r} is a formula"
             raise errors.make("unsupported", message, _WRITE_OUT)
         return address, offset, length
+
+
+def _is_beyond(name: str, grid: tuple[int, ...]) -> bool:
+    """Whether a chunk's name has as many numbers as the array has axes, one of them too large."""
+    parts = [int(part) for part in re.findall("[0-9]+", name)]
+    return len(parts) == len(grid) and any(i >= n for i, n in zip(parts, grid, strict=True))
 
 
 def main_file(source: str) -> str:

@@ -63,6 +63,7 @@ class ReferenceStore(MemoryStore):
     Attributes:
         nodes: path → zarr-python's group or array, or why it can't be had.
         tables: path → where the chunks of an array lie.
+        unused: path → names of references to no chunk of it.
     """
 
     def __init__(self, source: str) -> None:
@@ -71,6 +72,7 @@ class ReferenceStore(MemoryStore):
         super().__init__(references, read_only=True)
         self.nodes: dict[str, Any] = {}
         self.tables: dict[str, Table] = {}
+        self.unused: dict[str, list[str]] = {}
         targets = Targets(source)
         for path in refs.nodes:
             try:
@@ -78,11 +80,15 @@ class ReferenceStore(MemoryStore):
                 if hasattr(node, "shape"):
                     number, grid = numbers(node)
                     columns = refs.columns(path, grid, number)
+                    self.unused[path] = columns.unused
                     name = f"{source}:/{path}"
                     table = located(name, columns, targets.find(name, columns.addresses))
                     self.tables[path], references.tables[path] = table, (table, number)
             except Exception as error:  # zarr-python raises anything on metadata that make no sense
                 self.nodes[path] = error
+        for path, chunks in refs.chunks.items():
+            if path not in self.tables and not isinstance(self.nodes.get(path), Exception):
+                self.unused[path] = [name for name, _ in chunks]
 
 
 def _fetch(name: str, known: Identity, offset: int, length: int) -> bytes:

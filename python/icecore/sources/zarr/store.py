@@ -26,6 +26,7 @@ from icecore.sources.files.identity import identity
 from icecore.sources.files.open_files import shared
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region, damage, default_chunks
 from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.zarr.codec_settings import is_odd
 
 _STAMPS = count()
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
@@ -59,7 +60,7 @@ def open(source: str) -> ArrayMap:
                 zip_directory.check_directory(archive)
                 top = zip_directory.zarr_folder(archive) or ""
         root, members, unknown, failed = _members(source, top, stamp)
-    except errors.UnsupportedError:
+    except errors.Error:
         raise
     except Exception as error:  # zarr-python and its codecs raise anything on a broken store
         if is_unknown(error):
@@ -101,6 +102,7 @@ def _members(
         return root, [], [], []
     try:
         found = dict(root.members(max_depth=None, use_consolidated_for_children=False))
+        found = {name: node for name, node in found.items() if not _is_odd(node)}
         for node in found.values():
             _check(node)
     except Exception:  # one bad node costs zarr-python the list of all
@@ -114,6 +116,8 @@ def _members(
             path = f"{top}/{name}".lstrip("/")
             node = found[name] if name in found else node_at(store, path, use_consolidated=False)
             members.append((name, node))
+        except errors.Error as error:
+            failed.append(errors.make(error.kind, f"{source}:/{name}: {error.message}", error.hint))
         except Exception as error:
             if is_unknown(error):
                 remedy = _remedy(error)
@@ -121,6 +125,10 @@ def _members(
             else:
                 failed.append(damage(f"{source}:/{name}: {reason(error)}"))
     return root, members, unknown, failed
+
+
+def _is_odd(node: Any) -> bool:
+    return hasattr(node, "shape") and is_odd(node.metadata)
 
 
 def _consolidated(store: Any, top: str) -> list[str]:
@@ -330,10 +338,13 @@ def node_at(store: Any, path: str, **how: Any) -> Any:
     zarr = _zarr()
     try:
         node = zarr.open(store, path=path, mode="r", **how)
+        odd = hasattr(node, "shape") and is_odd(node.metadata)
     except TypeError:  # of a fill value, among others
-        from icecore.sources.zarr.bytes_fill import Refilled
+        odd = True
+    if odd:
+        from icecore.sources.zarr.metadata_repair import Repaired
 
-        node = zarr.open(Refilled(store), path=path, mode="r", **how)
+        node = zarr.open(Repaired(store), path=path, mode="r", **how)
     _check(node)
     return node
 

@@ -17,8 +17,9 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    pub fn parse(ext: &Extension) -> Result<Shuffle> {
-        match config_i64_or(ext, "elementsize", 4)? {
+    /// Without a size it is that of an element (`itemsize`), as zarr-python has it.
+    pub fn parse(ext: &Extension, itemsize: usize) -> Result<Shuffle> {
+        match config_i64_or(ext, "elementsize", itemsize.max(1) as i64)? {
             size @ 1..=0xff_ffff => Ok(Shuffle { elementsize: size as usize }),
             _ => Err(bad_config(ext, "elementsize", "1 to 16777215")),
         }
