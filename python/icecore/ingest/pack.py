@@ -22,7 +22,7 @@ from icecore.ingest.pack_plan import PackPlan
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, pack_sources
 from icecore.ingest.table_jobs import pack_tables
-from icecore.ingest.write_arrays import bytes_left_out, packed_rows, write_arrays
+from icecore.ingest.write_arrays import bytes_left_out, packed_rows, summarized, write_arrays
 from icecore.layout.access_pattern import Spec as Access
 from icecore.repository.repo import Repo
 from icecore.sources import keep_open
@@ -67,7 +67,9 @@ def pack(
     """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
 
     Args:
-        sources: files, directories, globs, ``@list.txt``, http(s) URLs, ``REPO`` or ``REPO:/path``.
+        sources: files, directories, globs, ``@list.txt``, http(s) URLs, ``REPO`` or ``REPO:/path``; or
+            objects in memory: xarray objects, pandas and Polars data frames, Arrow tables and streams,
+            mappings of arrays.
         into: a repository, or where it is; it is created where there is none.
         group: where each source's root goes; by default a group named like the file.
         concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
@@ -99,8 +101,8 @@ def pack(
         header: whether the first line of delimited text without a label names the columns, or is a row; where
             None it is told from the cells, and ``notes`` say where that is doubtful.
         summaries: also summarise one-dimensional arrays, so that scans leave out what can't match
-            (:mod:`icecore.tables.summaries.write`); their chunks are planned as those of tables. Text
-            tables of 8,192 rows or more always have summaries.
+            (:mod:`icecore.tables.summaries.write`); their chunks are planned as those of tables. Tables of
+            8,192 rows or more always have summaries.
         dry_run: plan only: the report's ``plan`` lists what would be written, and nothing is.
         variables: patterns (as in a shell) of the arrays to take, matched against their names, or against
             their paths where a pattern has a slash. Coordinates of their dimensions are taken too.
@@ -163,8 +165,7 @@ def _write(writer: Writer, plan: PackPlan, report: Report) -> ArrayFailures:
     how = TableOptions(options.restore, options.trust, options.portable, options.goal == "archive")
     beside = bool(plan.steps) and arrays_left
     long, made = pack_tables(writer, plan.tables, how, report, options.keep_going, options.progress, beside)
-    summarized = [row.path for row in packed_rows(writer, plan, failures)] if options.summaries else []
-    write_for(writer, [*long, *summarized], made)
+    write_for(writer, [*long, *summarized(plan, failures.left_out)], made)
     if options.then is not None:
         options.then(writer)
     return failures

@@ -76,7 +76,8 @@ class StorageChoice:
 
             codec = "default" if self.codec == "auto" else self.codec
             return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
-        if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
+        is_column = entry.is_column or self.tables
+        if is_column and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         itemsize, room = zarr_dtypes.itemsize(entry.dtype), spec.chunk_bytes(self.codec, entry.dtype)
         return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)

@@ -15,6 +15,7 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.json_attributes import to_json
 from icecore.tables.query.column import no_epoch, nulls
+from icecore.tables.query.packed_types import packed_types, restored
 from icecore.tables.query.source_rows import of_source
 
 if TYPE_CHECKING:
@@ -106,15 +107,19 @@ class Scan:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The batches for what takes Arrow streams: pyarrow, Polars, DuckDB by the variable's name."""
-        return self.reader().__arrow_c_stream__(requested_schema)
+        return self._packed().__arrow_c_stream__(requested_schema)
 
     def read_all(self) -> pa.Table:
-        """All rows as a pyarrow Table."""
-        return self.reader().read_all()
+        """All rows as a pyarrow Table; of a table packed from memory in the types that it had."""
+        return self._packed().read_all()
+
+    def _packed(self) -> pa.RecordBatchReader:
+        """The batches in the types of the table in memory that was packed, if one was."""
+        return restored(self.reader(), packed_types(self._table))
 
     def read_pandas(self) -> Any:
         """All rows as a pandas DataFrame; each value of a list becomes a column of its own."""
-        return flat(self.reader()).read_pandas()
+        return flat(self._packed()).read_pandas()
 
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
         """The same; with ``stored`` nulls are the values that stand for them."""
@@ -141,7 +146,7 @@ class Scan:
     def _null_texts(self) -> dict[str, list[str]]:
         """The texts of each column that stand for null, which the engine leaves in its batches."""
         arrays = {name: self._table._array_of(name) for name in self._read}
-        texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SU"}
+        texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SUO"}
         return {name: [_text(null, array.dtype) for null in nulls(array)] for name, array in texts.items()}
 
     def to_numpy(self) -> dict[str, np.ndarray]:
@@ -282,7 +287,9 @@ def _array(
 
 
 def _text(null: bytes, dtype: np.dtype[Any]) -> str:
-    """A fixed-size text as the engine hands it to Arrow."""
+    """A text that stands for null as the engine hands it to Arrow."""
+    if dtype.kind == "O":
+        return null.decode("utf-8", "replace")
     item = np.frombuffer(null, dtype)[0]
     return item.decode("utf-8", "replace") if dtype.kind == "S" else str(item)
 

@@ -350,9 +350,14 @@ def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array
     """The columns of a group, in the order that it states (else that of their names), and what is none."""
     left_out = {name: reason for name, array in arrays.items() if (reason := fits(array))}
     found = {name: array for name, array in arrays.items() if name not in left_out}
+    stated = group._node.ours.get("table", {})
+    order = stated.get("columns", []) if isinstance(stated, dict) else []
+    place = {name: i for i, name in enumerate(order) if isinstance(name, str)}
     lengths = Counter(array.shape[0] for array in found.values() if array.ndim == 1)
+    if not lengths:  # columns of lists alone are rows where the group says so
+        lengths = Counter(array.shape[0] for name, array in found.items() if name in place)
     if len(lengths) > 1:
-        sample = {array.shape[0]: name for name, array in found.items() if array.ndim == 1}
+        sample = {array.shape[0]: name for name, array in found.items() if array.shape[0] in lengths}
         raise errors.make(
             "mismatch",
             f"the arrays of {group.path} differ in length, so they are no table: "
@@ -364,8 +369,5 @@ def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array
             rows = f"the other columns {next(iter(lengths)):,}" if lengths else "no 1-D array says how many"
             left_out[name] = f"it has 2 dimensions and {array.shape[0]:,} rows, {rows}"
             del found[name]
-    stated = group._node.ours.get("table", {})
-    order = stated.get("columns", []) if isinstance(stated, dict) else []
-    place = {name: i for i, name in enumerate(order) if isinstance(name, str)}
     names = sorted(found, key=lambda name: place.get(name, len(place)))
     return {name: found[name] for name in names}, left_out
