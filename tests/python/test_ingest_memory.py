@@ -173,9 +173,9 @@ def test_the_error_for_an_unknown_object_lists_accepted_types(tmp_path: Path) ->
 
 def test_a_data_frame_is_not_a_list_of_its_column_names(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(icecore.Error, match="DataFrame") as caught:
-        icecore.pack(pandas.DataFrame({"a": [1]}), tmp_path / "r.icecore")
-    assert caught.value.kind == "invalid"
+    pytest.importorskip("pyarrow")
+    icecore.pack(pandas.DataFrame({"a": [1]}), tmp_path / "r.icecore")
+    assert list(icecore.open(tmp_path / "r.icecore").arrays) == ["/a"]
 
 
 def test_nothing_in_memory_can_be_linked(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ pub struct Values<'a> {
     pub dtype: &'a DType,
     /// The elements, native order.
     pub bytes: &'a [u8],
-    /// Elements that stand for null, beside NaN and not-a-time.
+    /// Elements that stand for null, beside NaN and not-a-time; of texts of any length their UTF-8.
     pub nulls: &'a [Vec<u8>],
     /// Where the views of texts of any length point to.
     pub blobs: &'a [Arc<[u8]>],
@@ -153,9 +153,20 @@ fn is_null(values: &Values<'_>) -> Vec<u8> {
         truth
     }, else {
         let size = values.dtype.size().max(1);
-        let null = |element: &[u8]| values.nulls.iter().any(|n| n == element);
-        values.bytes.chunks_exact(size).map(|e| u8::from(null(e)) << 1).collect()
+        values.bytes.chunks_exact(size).map(|e| u8::from(is_null_text(values, e)) << 1).collect()
     })
+}
+
+/// Whether an element of a column of texts is null. Texts of any length are compared by their bytes, not by their views.
+fn is_null_text(values: &Values<'_>, element: &[u8]) -> bool {
+    if values.nulls.is_empty() {
+        return false;
+    }
+    if !matches!(values.dtype, DType::VlenUtf8) {
+        return values.nulls.iter().any(|n| n == element);
+    }
+    let mut buffer = Vec::new();
+    text_of(values.dtype, element, values.blobs, &mut buffer).is_ok_and(|t| values.nulls.iter().any(|n| n == t))
 }
 
 fn ints(values: &Values<'_>) -> Vec<Option<i128>> {
@@ -192,7 +203,7 @@ fn texts(values: &Values<'_>, check: &TextTest) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let mut truth = Vec::with_capacity(values.bytes.len() / size);
     for element in values.bytes.chunks_exact(size) {
-        let null = values.nulls.iter().any(|n| n == element);
+        let null = is_null_text(values, element);
         let text = text_of(values.dtype, element, values.blobs, &mut buffer)?;
         truth.push(if null { UNKNOWN } else { u8::from(check.holds(text)) << 1 });
     }
@@ -203,7 +214,7 @@ fn compare_texts(op: Op, a: &Values<'_>, b: &Values<'_>) -> Result<Vec<u8>> {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let pairs = a.bytes.chunks_exact(a.dtype.size().max(1)).zip(b.bytes.chunks_exact(b.dtype.size().max(1)));
     let truth = |(x, y): (&[u8], &[u8])| {
-        if a.nulls.iter().any(|n| n == x) || b.nulls.iter().any(|n| n == y) {
+        if is_null_text(a, x) || is_null_text(b, y) {
             return Ok(UNKNOWN);
         }
         let x = decoded(text_of(a.dtype, x, a.blobs, &mut left)?);

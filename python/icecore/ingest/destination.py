@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from icecore import errors
 from icecore.ingest.placement import Assembly
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
+from icecore.repository.nodes import OURS
 from icecore.repository.open import create, open
 from icecore.repository.repo import Repo
 from icecore.sources.failure import Failure
@@ -134,9 +136,22 @@ def commit_message(verb: str, sources: Sequence[Source]) -> str:
 def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
     """Make the groups of the sources; the attributes of those that exist stay unless they are replaced."""
     for path, attrs in sorted(assembly.groups.items()):
+        if replace:
+            _drop_columns(writer, path, attrs)
         blank_root = path == "/" and not writer.base().attrs
         if not writer._native.exists(path) or (attrs and (replace or blank_root)):
             writer.group(path, attrs)
+
+
+def _drop_columns(writer: Writer, path: str, attrs: Mapping[str, Any]) -> None:
+    """Delete the columns of a table that the one in its place doesn't have: they would differ in length."""
+    node = writer.base()._nodes.get(path)
+    if node is None or "table" not in attrs.get(OURS, {}):
+        return
+    old = node.ours.get("table", {}).get("columns", [])
+    for name in set(old) - set(attrs[OURS]["table"]["columns"]):
+        if writer._native.exists(column := address.join(path, name)):
+            writer.delete(column)
 
 
 def source_notes(sources: Sequence[Source]) -> list[Failure]:

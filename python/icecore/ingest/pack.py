@@ -22,7 +22,7 @@ from icecore.ingest.pack_plan import PackPlan
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, pack_sources
 from icecore.ingest.table_jobs import pack_tables
-from icecore.ingest.write_arrays import bytes_left_out, packed_rows, write_arrays
+from icecore.ingest.write_arrays import bytes_left_out, packed_rows, summarized, write_arrays
 from icecore.layout.access_pattern import Spec as Access
 from icecore.repository.repo import Repo
 from icecore.sources import keep_open
@@ -67,7 +67,9 @@ def pack(
     """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
 
     Args:
-        sources: files, directories, globs, ``@list.txt``, http(s) URLs, ``REPO`` or ``REPO:/path``.
+        sources: files, directories, globs, ``@list.txt``, http(s) URLs, ``REPO`` or ``REPO:/path``; or
+            objects in memory: xarray objects, pandas and Polars data frames, Arrow tables and streams,
+            mappings of arrays.
         into: a repository or its location; it is created if it does not exist.
         group: the group for the root of each source; by default a group named like the file.
         concat: join the arrays that have this dimension along it, in the order of the sources, in one group.
@@ -171,8 +173,7 @@ def _write(writer: Writer, plan: PackPlan, report: Report) -> ArrayFailures:
     how = TableOptions(options.restore, options.trust, options.portable, options.goal == "archive")
     beside = bool(plan.steps) and arrays_left
     long, made = pack_tables(writer, plan.tables, how, report, options.keep_going, options.progress, beside)
-    summarized = [row.path for row in packed_rows(writer, plan, failures)] if options.summaries else []
-    write_for(writer, [*long, *summarized], made)
+    write_for(writer, [*long, *summarized(plan, failures.left_out)], made)
     if options.then is not None:
         options.then(writer)
     return failures

@@ -78,7 +78,8 @@ class StorageChoice:
 
             codec = "default" if self.codec == "auto" else self.codec
             return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
-        if self.tables and not reads and chunk is None and shard is None and len(shape) == 1:
+        is_column = entry.is_column or self.tables
+        if is_column and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         alone = self.codec == "auto" and self.goal.name == "archive" and self.grows is None and not reads
         if alone and chunk is None and shard is None and entry.nbytes <= _ALONE and all(shape):

@@ -9,6 +9,7 @@ from icecore.display.progress import Progress, counted
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.report import Row
 from icecore.sources.mapping.array_map import Reader
+from icecore.tables.summaries.zones import ZONE
 
 if TYPE_CHECKING:
     from icecore.ingest.pack_plan import PackPlan, PackStep
@@ -56,6 +57,16 @@ def packed_rows(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> list
         why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
         rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))
     return rows
+
+
+def summarized(plan: PackPlan, left_out: set[str]) -> list[str]:
+    """The arrays that get summaries: all where the caller asks for them, else columns of long tables."""
+    steps = [each.step for each in plan.steps if each.step.path not in left_out]
+    return [
+        step.path
+        for step in steps
+        if plan.options.summaries or (step.entry.is_column and step.shape[0] >= 2 * ZONE)
+    ]
 
 
 def bytes_left_out(writer: Writer, failures: ArrayFailures) -> int:

@@ -17,9 +17,11 @@ _UNWRITTEN = 9.969209968386869e36
 
 
 def nulls(array: Array) -> list[bytes]:
-    """Return the missing values that the array's attributes name, as bytes in native byte order."""
+    """Return the missing values that the array's attributes name, as bytes in native byte order; strings of
+    variable length as UTF-8.
+    """
     found: list[bytes] = []
-    if array.dtype.kind not in "biufSU":
+    if array.dtype.kind not in "biufSUO":
         return found
     attrs = array.attrs
     for value in (attrs[key] for key in _NULLS if key in attrs):
@@ -39,7 +41,8 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
     """
     found = np.zeros(data.shape, bool)
     for element in nulls(array):
-        found |= data == np.frombuffer(element, array.dtype)[0]
+        is_text = array.dtype.kind == "O"
+        found |= data == (element.decode() if is_text else np.frombuffer(element, array.dtype)[0])
     # float16 can't represent netCDF's default: it would become infinity, which is a valid value.
     if data.dtype.kind == "f" and data.dtype.itemsize > 2 and _NULLS[0] not in array.attrs:
         found |= data == data.dtype.type(_UNWRITTEN)
@@ -47,6 +50,8 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
 
 
 def _element(value: Any, dtype: np.dtype[Any]) -> bytes | None:
+    if dtype.kind == "O":
+        return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
     try:
         made = np.array(value, dtype)
     except (TypeError, ValueError, OverflowError):

@@ -126,6 +126,7 @@ class ArrayEntry:
         enum: names of the attributes that say what the source says in an enumeration type.
         subarrays: fields of records that are arrays (:func:`icecore.repository.structured_dtypes.subarrays`).
         text_fill: ``_FillValue`` of text, for which xarray's Zarr v3 backend has no form.
+        is_column: whether it is a column of a table, which gets a table's chunks and summaries.
     """
 
     path: str
@@ -148,6 +149,7 @@ class ArrayEntry:
     enum: list[str] = field(default_factory=list)
     subarrays: dict[str, Any] = field(default_factory=dict)
     text_fill: str | None = None
+    is_column: bool = False
 
     @property
     def linked(self) -> bool:

@@ -1,4 +1,4 @@
-"""Objects in memory as sources: xarray objects and mappings of arrays. One module a kind."""
+"""Objects in memory as sources: xarray objects, tables and mappings of arrays. One module a kind."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.memory import arrow_tables
 
 #: what `pack` takes, for the hint of an error
-ACCEPTED = "pack takes a path, a URL, an xarray Dataset, DataArray or DataTree, or a dict: {'t': array}"
+ACCEPTED = (
+    "pack takes a path, a URL, an xarray Dataset, DataArray or DataTree, a pandas or Polars data frame, an "
+    "Arrow table, or a dict: {'t': array}"
+)
 
 
 def kind_of(item: Any) -> str | None:
-    """``xarray`` or ``arrays``; None for any other object. Imports nothing."""
+    """``xarray``, ``table`` or ``arrays``; None for any other object. Imports nothing."""
     xarray = sys.modules.get("xarray")
     if xarray is not None and isinstance(item, (xarray.Dataset, xarray.DataArray, xarray.DataTree)):
         return "xarray"
-    return "arrays" if isinstance(item, Mapping) else None
+    if isinstance(item, Mapping):
+        return "arrays"
+    return "table" if arrow_tables.accepts(item) else None
 
 
 def open(item: Any, name: str) -> ArrayMap:
@@ -32,6 +38,8 @@ def open(item: Any, name: str) -> ArrayMap:
         from icecore.sources.memory import xarray_objects
 
         return xarray_objects.open(item, name)
+    if kind == "table":
+        return arrow_tables.open(item, name)
     if kind == "arrays":
         from icecore.sources.memory import array_mappings
 

@@ -15,6 +15,7 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.json_attributes import to_json
 from icecore.tables.query.column import no_epoch, nulls
+from icecore.tables.query.packed_types import packed_types, restored
 from icecore.tables.query.source_rows import of_source
 
 if TYPE_CHECKING:
@@ -107,15 +108,19 @@ class Scan:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return an Arrow stream, for ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and DuckDB."""
-        return self.reader().__arrow_c_stream__(requested_schema)
+        return self._packed().__arrow_c_stream__(requested_schema)
 
     def read_all(self) -> pa.Table:
-        """Return all rows as a pyarrow Table."""
-        return self.reader().read_all()
+        """Return all rows as a pyarrow Table; a table packed from memory gets its original types."""
+        return self._packed().read_all()
+
+    def _packed(self) -> pa.RecordBatchReader:
+        """Return the batches in the types of the table in memory that was packed, if one was."""
+        return restored(self.reader(), packed_types(self._table))
 
     def read_pandas(self) -> Any:
         """Return all rows as a pandas DataFrame; each item of a list becomes a column."""
-        return flat(self.reader()).read_pandas()
+        return flat(self._packed()).read_pandas()
 
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield the batches; with ``stored`` null values keep their stored value."""
@@ -142,7 +147,7 @@ class Scan:
     def _null_texts(self) -> dict[str, list[str]]:
         """column → strings that mean null; the engine's batches contain them unchanged."""
         arrays = {name: self._table._array_of(name) for name in self._read}
-        texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SU"}
+        texts = {name: array for name, array in arrays.items() if array.dtype.kind in "SUO"}
         return {name: [_text(null, array.dtype) for null in nulls(array)] for name, array in texts.items()}
 
     def to_numpy(self) -> dict[str, np.ndarray]:
@@ -287,7 +292,9 @@ def _array(
 
 
 def _text(null: bytes, dtype: np.dtype[Any]) -> str:
-    """Decode a fixed-size string as the engine does for Arrow."""
+    """Decode a string that means null as the engine does for Arrow."""
+    if dtype.kind == "O":
+        return null.decode("utf-8", "replace")
     item = np.frombuffer(null, dtype)[0]
     return item.decode("utf-8", "replace") if dtype.kind == "S" else str(item)
 

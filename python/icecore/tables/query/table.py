@@ -428,9 +428,14 @@ def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array
     """Return the columns of a group, in its stated order or by name, and the arrays left out with reasons."""
     left_out = {name: reason for name, array in arrays.items() if (reason := fits(array))}
     found = {name: array for name, array in arrays.items() if name not in left_out}
+    stated = group._node.ours.get("table", {})
+    order = stated.get("columns", []) if isinstance(stated, dict) else []
+    place = {name: i for i, name in enumerate(order) if isinstance(name, str)}
     lengths = Counter(array.shape[0] for array in found.values() if array.ndim == 1)
+    if not lengths:  # columns of lists alone are rows where the group says so
+        lengths = Counter(array.shape[0] for name, array in found.items() if name in place)
     if len(lengths) > 1:
-        sample = {array.shape[0]: name for name, array in found.items() if array.ndim == 1}
+        sample = {array.shape[0]: name for name, array in found.items() if array.shape[0] in lengths}
         raise errors.make(
             "mismatch",
             f"the arrays of {group.path} differ in length, so they are not one table: "
@@ -446,8 +451,5 @@ def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array
             )
             left_out[name] = f"it has 2 dimensions and {array.shape[0]:,} rows, {rows}"
             del found[name]
-    stated = group._node.ours.get("table", {})
-    order = stated.get("columns", []) if isinstance(stated, dict) else []
-    place = {name: i for i, name in enumerate(order) if isinstance(name, str)}
     names = sorted(found, key=lambda name: place.get(name, len(place)))
     return {name: found[name] for name in names}, left_out

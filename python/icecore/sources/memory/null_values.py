@@ -1,0 +1,63 @@
+"""Choose the value that stands for null in a column: one that the column does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: the first choice for texts
+NULL_TEXT = "<null>"
+#: netCDF's fill value of floats, and the least float16
+_NULL_REAL, _NULL_HALF = 9.969209968386869e36, -65504.0
+_WIDER = {8: 16, 16: 32}
+
+
+def number_for_null(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """A column of integers, widened where it holds every number of its type, and what stands for null.
+
+    The least number of a signed type and the greatest of an unsigned one are tried first.
+    """
+    limits = np.iinfo(column.type.to_pandas_dtype())
+    low, high = int(limits.min), int(limits.max)
+    found = _free(column, (low, high) if low else (high, low))
+    if found is None:
+        held = set(pc.unique(column).to_pylist())
+        found = next((number for number in range(low, high + 1) if number not in held), None)
+    if found is not None:
+        return column, found
+    wide = f"{'int' if low else 'uint'}{_WIDER[column.type.bit_width]}"
+    return number_for_null(column.cast(pa.type_for_alias(wide)))
+
+
+def real_for_null(column: pa.ChunkedArray) -> Any:
+    """What stands for null in a column of floats, in their type: a number, so that NaN stays NaN."""
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    held = column.drop_null().to_numpy()
+    value = dtype.type(_NULL_HALF if dtype.itemsize == 2 else _NULL_REAL)
+    while (held == value).any():
+        value = np.nextafter(value, dtype.type(0))
+    return value
+
+
+def text_for_null(column: pa.ChunkedArray) -> str:
+    """What stands for null in a column of texts."""
+    found = _free(column, chain([NULL_TEXT], _numbered()))
+    assert found is not None
+    return str(found)
+
+
+def _numbered() -> Iterator[str]:
+    return (f"{NULL_TEXT[:-1]} {number}>" for number in count(1))
+
+
+def _free(column: pa.ChunkedArray, candidates: Iterable[Any]) -> Any:
+    """The first candidate that a column doesn't hold; None where it holds them all."""
+    for value in candidates:
+        if not pc.any(pc.equal(column, pa.scalar(value, column.type))).as_py():
+            return value
+    return None
