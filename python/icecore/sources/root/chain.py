@@ -39,9 +39,13 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
         if not lacking:
             continue
         if not allow_missing:
-            message = f"{lacking[0]} has no branch {branch[1:]} that can be read, other files of the chain have it"
+            message = (
+                f"{lacking[0]} has no branch {branch[1:]} that can be read, other files of the chain have it"
+            )
             raise errors.make("mismatch", message, "--allow-missing leaves such branches out")
-        result.dropped.append(Note(branch, "missing", f"{lacking[0]} has no such branch ({len(lacking)} files)"))
+        result.dropped.append(
+            Note(branch, "missing", f"{lacking[0]} has no such branch ({len(lacking)} files)")
+        )
         left_out.add(branch)
         result.groups.pop(branch, None)
     lists = [path for path, attrs in result.groups.items() if JAGGED in attrs]

@@ -60,7 +60,9 @@ def _column(reader: ColumnReader) -> np.ndarray:
     counts = [np.diff(each.astype("i8"), prepend=0) for each in ends]
     joined = np.concatenate([np.empty(0, "i8"), *counts])
     if len(joined) and joined.min() < 0:
-        raise errors.make("corrupt", f"{reader.path}: ends of lists that decrease", "compare it with its original")
+        raise errors.make(
+            "corrupt", f"{reader.path}: ends of lists that decrease", "compare it with its original"
+        )
     if reader.part == "offsets":
         return part("offsets", joined, joined, reader.shape, np.dtype("i8"))
     text = np.concatenate([np.empty(0, "u1"), *_pieces(reader, reader.characters)])
@@ -201,7 +203,9 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
         for child in below:
             name = ntuple.fields[child]["name"]
             if dim is None:
-                _field(ntuple, child, f"{path}/{name}", rows, dim)  # a record in a list is whole or not at all
+                _field(
+                    ntuple, child, f"{path}/{name}", rows, dim
+                )  # a record in a list is whole or not at all
             else:
                 _guarded(ntuple, child, f"{path}/{name}", rows, dim)
     elif role == "Record" and not slots:
@@ -232,7 +236,12 @@ def _is_index(ntuple: _Ntuple, slots: list[list[int]]) -> bool:
 
 
 def _values(
-    ntuple: _Ntuple, path: str, alternatives: list[int], rows: np.ndarray, row: tuple[int, ...], dim: str | None
+    ntuple: _Ntuple,
+    path: str,
+    alternatives: list[int],
+    rows: np.ndarray,
+    row: tuple[int, ...],
+    dim: str | None,
 ) -> ArrayEntry:
     """A plain column."""
     kind = ntuple.columns[alternatives[0]]["dtype"]
@@ -265,7 +274,13 @@ def _linked(
     number = numbers.pop()
     column, pages, per = ntuple.columns[number], ntuple.pages(number), int(np.prod(row, dtype="i8"))
     elements, checksums = ntuple.elements[pages], ntuple.checksums[pages]
-    if not len(pages) or not elements.sum() or not per or (elements % per).any() or len(set(checksums.tolist())) != 1:
+    if (
+        not len(pages)
+        or not elements.sum()
+        or not per
+        or (elements % per).any()
+        or len(set(checksums.tolist())) != 1
+    ):
         return None
     configuration = {"type": column["type"], "bits": column["bits"], "checksum": bool(checksums[0])}
     if column["range"] is not None:
@@ -291,7 +306,9 @@ def _collection(
         stated = attribute("ends", "ends", "content", (edges(rows), edges(inner)))
     else:
         shape = (int(rows.sum()) + 1,)
-        reader = ColumnReader(ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "offsets")
+        reader = ColumnReader(
+            ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "offsets"
+        )
         ntuple.result.add(copied(f"{path}/offsets", shape, np.dtype("i8"), reader, _WHY, None))
         stated = attribute("offsets", "offsets", "content")
     ntuple.result.groups[path] = stated
@@ -300,13 +317,13 @@ def _collection(
 
 def _inner_rows(ntuple: _Ntuple, active: list[tuple[int, int]]) -> np.ndarray:
     """Elements of a collection in each cluster: the last end, of the last page."""
-    result = [ntuple.last(cluster, number) if number >= 0 else 0 for cluster, (number, _) in enumerate(active)]
+    result = [
+        ntuple.last(cluster, number) if number >= 0 else 0 for cluster, (number, _) in enumerate(active)
+    ]
     return np.array(result, "i8")
 
 
-def _string(
-    ntuple: _Ntuple, path: str, slots: list[list[int]], rows: np.ndarray, dim: str | None
-) -> None:
+def _string(ntuple: _Ntuple, path: str, slots: list[list[int]], rows: np.ndarray, dim: str | None) -> None:
     dtype = np.dtype(ntuple.columns[slots[0][0]]["dtype"])
     active = ntuple.active(slots[0], rows)
     inner = _inner_rows(ntuple, active)

@@ -196,7 +196,9 @@ def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | Non
         tree.result.add(linked(path, rows, (), np.dtype("u4"), codec, tree.identity, *at, read))
         return "counts"
     source = next((b for b in tree.branches if b["path"] == counter), None)
-    usable = source is not None and source["kind"] == "flat" and not source["shape"] and "damage" not in source
+    usable = (
+        source is not None and source["kind"] == "flat" and not source["shape"] and "damage" not in source
+    )
     if not usable or source is None or source["entries"] != tree.entries:
         return ""
     up = "../" * len(branch["path"].split("/"))

@@ -135,6 +135,8 @@ def _accepts(pattern: Filter) -> Callable[[str], bool]:
         try:
             expression = re.compile(pattern.rstrip("i")[1:-1], flags)
         except re.error as error:
-            raise errors.make("invalid", f"filter_name {pattern}: {error}", "a regular expression in / /") from None
+            raise errors.make(
+                "invalid", f"filter_name {pattern}: {error}", "a regular expression in / /"
+            ) from None
         return lambda name: expression.search(name) is not None
     return lambda name: fnmatchcase(name, pattern)

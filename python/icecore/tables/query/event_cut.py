@@ -54,9 +54,13 @@ class Expression:
             raise errors.make("invalid", f"can't parse {text!r}: {error}", _HINT) from None
         functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
         #: the columns that it names
-        self.names = list(dict.fromkeys(
-            node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and id(node) not in functions
-        ))
+        self.names = list(
+            dict.fromkeys(
+                node.id
+                for node in ast.walk(self.tree)
+                if isinstance(node, ast.Name) and id(node) not in functions
+            )
+        )
 
     def conjuncts(self) -> list[Expression]:
         """The parts that `and` joins, in order."""
@@ -86,11 +90,26 @@ class Expression:
         value = self.evaluate(columns)
         if getattr(value, "ndim", 0) != 1:
             message = f"{self.text} has a truth for each element of a list, a cut needs one for each event"
-            raise errors.make("dtype", message, "put any(…) or all(…) around it, or choose an element: x[:, 0]")
+            raise errors.make(
+                "dtype", message, "put any(…) or all(…) around it, or choose an element: x[:, 0]"
+            )
         result = np.asarray(value)
         if result.dtype.kind != "b":
-            raise errors.make("dtype", f"{self.text} is {result.dtype}, not true or false", "compare it: … > 0")
+            raise errors.make(
+                "dtype", f"{self.text} is {result.dtype}, not true or false", "compare it: … > 0"
+            )
         return result
+
+
+class Column(Expression):
+    """A column by its name, which may have any characters."""
+
+    def __init__(self, name: str) -> None:
+        self.text, self.names = name, [name]
+
+    def evaluate(self, columns: dict[str, Any]) -> Any:
+        """The column."""
+        return columns[self.text]
 
 
 def _value(node: ast.expr, columns: dict[str, Any]) -> Any:

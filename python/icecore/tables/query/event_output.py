@@ -90,7 +90,9 @@ def _arrow(pa: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind != "O":
         return pa.array(value)
     ak = awkward()
-    return ak.to_arrow(ak.from_regular(value, axis=None) if isinstance(value, np.ndarray) else value, extensionarray=False)
+    return ak.to_arrow(
+        ak.from_regular(value, axis=None) if isinstance(value, np.ndarray) else value, extensionarray=False
+    )
 
 
 def _numpy(value: Any) -> np.ndarray:

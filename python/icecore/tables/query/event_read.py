@@ -162,7 +162,9 @@ def _checked(
         content = column.members[""]
         most = _length(repo, content)
         if (stops < starts).any() or starts.min() < 0 or (most is not None and stops.max() > most):
-            message = f"{column.path}: lists from {int(starts.min()):,} to {int(stops.max()):,} of {most} elements"
+            message = (
+                f"{column.path}: lists from {int(starts.min()):,} to {int(stops.max()):,} of {most} elements"
+            )
             raise errors.make("corrupt", message, "compare the file with its original")
     return starts, stops
 
@@ -197,7 +199,9 @@ def _both(one: Rows, other: Rows) -> Rows:
     if isinstance(one, slice) and isinstance(other, slice):
         if one == other or other.start >= other.stop:
             return one
-        return slice(min(one.start, other.start), max(one.stop, other.stop)) if one.start < one.stop else other
+        return (
+            slice(min(one.start, other.start), max(one.stop, other.stop)) if one.start < one.stop else other
+        )
     if one is other:
         return one
     return np.union1d(*(np.arange(r.start, r.stop) if isinstance(r, slice) else r for r in (one, other)))
@@ -207,7 +211,11 @@ def _take(data: np.ndarray, had: Rows, rows: Rows) -> np.ndarray:
     if had is rows or (isinstance(had, slice) and isinstance(rows, slice) and had == rows):
         return data
     if isinstance(had, slice):
-        part = slice(rows.start - had.start, rows.stop - had.start) if isinstance(rows, slice) else rows - had.start
+        part = (
+            slice(rows.start - had.start, rows.stop - had.start)
+            if isinstance(rows, slice)
+            else rows - had.start
+        )
         return data[part] if not isinstance(rows, slice) or rows.stop > rows.start else data[:0]
     index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
     return data[np.searchsorted(had, index)]
