@@ -15,12 +15,13 @@ _TREES = ("TTree", "TNtuple", "TNtupleD")
 _NTUPLES = ("ROOT::RNTuple", "ROOT::Experimental::RNTuple")
 
 
-def open(source: str, tree: str = "", allow_missing: bool = False) -> ArrayMap:
+def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool = True) -> ArrayMap:
     """Index the trees and ntuples of a ROOT file, or only ``tree``, whose branches then are at the root.
 
     Args:
         source: a file; with ``tree`` also a pattern, whose files are joined in the order of their names.
         tree: path of a tree or ntuple in the file.
+        copies: whether uproot, where it is installed, reads the branches that the engine does not decode.
         allow_missing: leave out files without the tree, and branches that some files don't have.
 
     Raises:
@@ -31,11 +32,11 @@ def open(source: str, tree: str = "", allow_missing: bool = False) -> ArrayMap:
         raise errors.make("unsupported", f"{source}: ROOT files are read from disk only", "download it")
     found = files(source) if tree else [source]
     if len(found) == 1:
-        return _open(found[0], tree)
+        return _open(found[0], tree, copies)
     maps, missing = [], []
     for path in found:
         try:
-            maps.append(_open(path, tree))
+            maps.append(_open(path, tree, copies))
         except errors.Error as error:
             if error.kind != "not-found" or not allow_missing:
                 raise
@@ -48,7 +49,7 @@ def open(source: str, tree: str = "", allow_missing: bool = False) -> ArrayMap:
     return result
 
 
-def _open(source: str, tree: str) -> ArrayMap:
+def _open(source: str, tree: str, copies: bool) -> ArrayMap:
     before = identity(source)
     file = root_file(source, before)
     newest: dict[str, str] = {}
@@ -66,7 +67,7 @@ def _open(source: str, tree: str) -> ArrayMap:
         if kind in _NTUPLES:
             from icecore.sources.root.ntuple import add_ntuple as add
         try:
-            add(file, source, before, path, "" if tree else f"/{path}", result)
+            add(file, source, before, path, "" if tree else f"/{path}", result, copies)
         except errors.Error as error:
             if tree:
                 raise errors.make(error.kind, f"{source}: {error.message}", error.hint) from error

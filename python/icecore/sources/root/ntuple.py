@@ -14,6 +14,7 @@ from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
 from icecore.sources.root.entries import ENTRY, copied, linked
+from icecore.sources.root.foreign import foreign
 from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import part, root_file
 
@@ -151,7 +152,13 @@ class _Ntuple:
 
 
 def add_ntuple(
-    file: _icecore.RootFile, path: str, identity: Identity, name: str, root: str, result: ArrayMap
+    file: _icecore.RootFile,
+    path: str,
+    identity: Identity,
+    name: str,
+    root: str,
+    result: ArrayMap,
+    copies: bool = True,
 ) -> None:
     """Put the fields of the ntuple ``name`` below ``root`` into ``result``."""
     ntuple = _Ntuple(file, path, identity, name, result)
@@ -159,7 +166,21 @@ def add_ntuple(
     result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": ntuple.entries}
     rows = np.array([count for _, count in ntuple.clusters], "i8")
     for field in ntuple.children[None]:
-        _guarded(ntuple, field, f"{root}/{ntuple.fields[field]['name']}", rows, ENTRY)
+        before = len(result.dropped)
+        at = f"{root}/{ntuple.fields[field]['name']}"
+        if not _guarded(ntuple, field, at, rows, ENTRY) and copies and len(result.dropped) > before:
+            _copied(ntuple, ntuple.fields[field]["name"], root, result)
+
+
+def _copied(ntuple: _Ntuple, name: str, root: str, result: ArrayMap) -> None:
+    """A field that only uproot reads."""
+    entries, groups, why = foreign(ntuple.path, ntuple.identity, ntuple.name, name, root)
+    if why:
+        return
+    result.dropped.pop()
+    for entry in entries:
+        result.add(entry)
+    result.groups.update(groups)
 
 
 def _guarded(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | None) -> bool:
@@ -199,13 +220,11 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
         if role == "Plain" and len(below) == 1:  # an atomic, an enumeration: the value is the one below
             _field(ntuple, below[0], path, rows, dim)
             return
-        ntuple.result.groups.setdefault(path, {})
-        for child in below:
-            name = ntuple.fields[child]["name"]
-            if dim is None:
-                _field(
-                    ntuple, child, f"{path}/{name}", rows, dim
-                )  # a record in a list is whole or not at all
+        is_tuple = about["type"].startswith(("std::tuple<", "std::pair<"))
+        ntuple.result.groups.setdefault(path, {"tuple": True} if is_tuple else {})
+        for name, child in _members(ntuple, below).items():
+            if dim is None:  # a record in a list is whole or not at all
+                _field(ntuple, child, f"{path}/{name}", rows, dim)
             else:
                 _guarded(ntuple, child, f"{path}/{name}", rows, dim)
     elif role == "Record" and not slots:
@@ -215,6 +234,15 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
         ntuple.result.add(_values(ntuple, path, slots[0], rows, row, dim))
     else:
         raise errors.make("unsupported", f"{role.lower()} field of type {about['type'] or 'unknown'}")
+
+
+def _members(ntuple: _Ntuple, below: list[int]) -> dict[str, int]:
+    """name → field of a record: its own members, then those of base classes, which have names such as ``:_0``."""
+    found = {ntuple.fields[n]["name"]: n for n in below if not ntuple.fields[n]["name"].startswith(":_")}
+    for base in reversed([n for n in below if ntuple.fields[n]["name"].startswith(":_")]):
+        for name, child in _members(ntuple, ntuple.children[base]).items():
+            found[name if name not in found else f"{ntuple.fields[base]['type']}::{name}"] = child
+    return found
 
 
 def _repeated(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | None) -> None:

@@ -13,6 +13,7 @@ from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
 from icecore.sources.root.entries import copied, linked
+from icecore.sources.root.foreign import foreign
 from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import BranchReader
 
@@ -36,6 +37,7 @@ class _Tree:
     lengths: np.ndarray
     branches: list[dict[str, Any]]
     entries: int
+    copies: bool
 
     def baskets(self, branch: dict[str, Any]) -> slice:
         """Which baskets of the file are the branch's."""
@@ -68,13 +70,21 @@ class _Tree:
 
 
 def add_tree(
-    file: _icecore.RootFile, path: str, identity: Identity, name: str, root: str, result: ArrayMap
+    file: _icecore.RootFile,
+    path: str,
+    identity: Identity,
+    name: str,
+    root: str,
+    result: ArrayMap,
+    copies: bool = True,
 ) -> None:
-    """Put the branches of the tree ``name`` below ``root`` into ``result``."""
+    """Put the branches of the tree ``name`` below ``root`` into ``result``; with ``copies`` also those that
+    only uproot reads.
+    """
     found = file.tree(name)
     about = json.loads(found["json"])
     columns = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    tree = _Tree(file, path, identity, name, root, result, *columns, about["branches"], about["entries"])
+    tree = _Tree(file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies)
     attrs = {"title": about["title"]} if about["title"] else {}
     result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": tree.entries}
     counted = _elements(tree)
@@ -226,7 +236,19 @@ def _group(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) 
 
 
 def _unsupported(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
-    tree.note(branch, "unsupported", f"values of type {branch.get('type') or 'unknown'}")
+    kind = f"values of type {branch.get('type') or 'unknown'}"
+    if not tree.copies:
+        tree.note(branch, "unsupported", kind)
+        return
+    found = foreign(tree.path, tree.identity, tree.name, branch["path"], tree.root)
+    entries, groups, why = found
+    rows = next((entry.shape[0] - entry.path.endswith("/offsets") for entry in entries), tree.entries)
+    if why or rows != tree.entries:
+        tree.note(branch, "unsupported", f"{kind} ({why or f'{rows:,} entries'})")
+        return
+    for entry in entries:
+        tree.result.add(entry)
+    tree.result.groups.update(groups)
 
 
 _ADD = {"flat": _flat, "jagged": _jagged, "record": _record, "string": _string, "group": _group}

@@ -37,6 +37,7 @@ class EventColumn:
         lengths_path: the array of lengths.
         bounds: entries and elements at which the parts of ``counts`` and ``ends`` begin, and their ends.
         members: the content of lists (under the name ``""``), or the fields of a record.
+        is_tuple: whether a record's fields have numbers rather than names.
     """
 
     path: str
@@ -45,6 +46,7 @@ class EventColumn:
     lengths_path: str = ""
     bounds: tuple[np.ndarray, np.ndarray] | None = None
     members: dict[str, EventColumn] = field(default_factory=dict)
+    is_tuple: bool = False
 
 
 def find_columns(group: Group) -> dict[str, EventColumn]:
@@ -78,7 +80,8 @@ def column_at(repo: Repo, path: str) -> EventColumn:
     stated: Any = node.attrs.get(JAGGED)
     if stated is None:
         names = [each for each in repo._visible() if each.parent == path and each.path != "/"]
-        return EventColumn(path, "record", members={each.name: column_at(repo, each.path) for each in names})
+        members = {each.name: column_at(repo, each.path) for each in names}
+        return EventColumn(path, "record", members=members, is_tuple=node.attrs.get("tuple") is True)
     kind = next((name for name in _KINDS if isinstance(stated, dict) and name in stated), None)
     if kind is None or not isinstance(stated.get("content"), str):
         raise errors.make("format", f"{path}: attribute {JAGGED} is {stated!r:.80}", "see docs/format.md")

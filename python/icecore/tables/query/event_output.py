@@ -42,7 +42,9 @@ def _layout(values: Values) -> Any:
         return ak.contents.NumpyArray(np.ascontiguousarray(data))
     if values.column.kind == "record":
         names = list(values.members)
-        return ak.contents.RecordArray([_layout(values.members[name]) for name in names], names)
+        fields = None if values.column.is_tuple else names
+        members = [_layout(values.members[name]) for name in names]
+        return ak.contents.RecordArray(members, fields, length=values.data)
     offsets = np.zeros(len(values.data) + 1, "i8")
     np.cumsum(values.data, out=offsets[1:])
     return ak.contents.ListOffsetArray(ak.index.Index64(offsets), _layout(values.members[""]))

@@ -23,7 +23,7 @@ class Values:
 
     Attributes:
         column: the column.
-        data: of an array its elements; of lists how many elements each has.
+        data: of an array its elements; of lists how many elements each has; of records how many there are.
         members: the content of lists, or the fields of a record.
     """
 
@@ -71,6 +71,7 @@ def _plain(values: Values, rows: Rows) -> list[tuple[Values, Rows]]:
     if values.column.kind != "record":
         return [(values, rows)]
     tasks = []
+    values.data = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
     for name, member in values.column.members.items():
         values.members[name] = Values(member)
         tasks += _plain(values.members[name], rows)

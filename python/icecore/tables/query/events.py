@@ -10,7 +10,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.tables.query.event_columns import EventColumn, Filter, choose, find_columns, resolve
+from icecore.tables.query.event_columns import EventColumn, Filter, choose, column_at, find_columns, resolve
 from icecore.tables.query.event_cut import Column, Expression
 from icecore.tables.query.event_output import LIBRARIES, event_array, output
 from icecore.tables.query.event_read import Rows, read_events
@@ -125,6 +125,9 @@ class Events:
             return {name: Column(name) for name in choose(self.columns, None, filter_name)}
         result: dict[str, Expression] = {}
         for item in [columns] if isinstance(columns, str) else columns:
+            if f"{self._group.path.rstrip('/')}/{item}" in self._group.repo._nodes:
+                result[item] = Column(item)
+                continue
             try:
                 names = choose(self.columns, item, filter_name)
             except errors.Error:
@@ -197,11 +200,18 @@ class Events:
         missing = {}
         for name in names:
             if name not in loaded:
-                (found,) = resolve(self.columns, name)
-                missing[name] = self.columns[found]
+                missing[name] = self._column(name)
         if missing:
             read = read_events(self._group.repo, missing, rows, self._log)
             loaded |= {name: event_array(values) for name, values in read.items()}
+
+    def _column(self, name: str) -> EventColumn:
+        """A column, or a group of columns as records."""
+        path = f"{self._group.path.rstrip('/')}/{name}"
+        if name not in self.columns and path in self._group.repo._nodes:
+            return column_at(self._group.repo, path)
+        (found,) = resolve(self.columns, name)
+        return self.columns[found]
 
     def _per_step(self, step_size: int | str, names: list[str]) -> int:
         """Entries in a batch of ``step_size``: a number, or bytes such as ``"100 MB"``."""
