@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -38,6 +38,12 @@ class _Tree:
     branches: list[dict[str, Any]]
     entries: int
     copies: bool
+    by_path: dict[str, dict[str, Any]] = field(default_factory=dict)
+    parents: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.by_path = {branch["path"]: branch for branch in reversed(self.branches)}
+        self.parents = {path.rpartition("/")[0] for path in self.by_path}
 
     def baskets(self, branch: dict[str, Any]) -> slice:
         """Which baskets of the file are the branch's."""
@@ -118,7 +124,7 @@ def _why(branch: dict[str, Any], entries: int) -> str:
 def _flat(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
     dtype, row = np.dtype(branch["dtype"]), tuple(branch["shape"])
     path = f"{tree.root}/{branch['path']}"
-    if number + 1 < len(tree.branches) and tree.branches[number + 1]["path"].startswith(branch["path"] + "/"):
+    if branch["path"] in tree.parents:
         path += "/@size"  # the number of objects in a split collection, in ROOT's spelling
     shape = (branch["entries"], *row)
     if branch["entries"] != tree.entries:
@@ -205,15 +211,13 @@ def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | Non
         read = tree.reader(number, "counts", (branch["entries"],), np.dtype("u4"))
         tree.result.add(linked(path, rows, (), np.dtype("u4"), codec, tree.identity, *at, read))
         return "counts"
-    source = next((b for b in tree.branches if b["path"] == counter), None)
-    usable = (
-        source is not None and source["kind"] == "flat" and not source["shape"] and "damage" not in source
-    )
-    if not usable or source is None or source["entries"] != tree.entries:
+    source = tree.by_path.get(counter)
+    if source is None or source["kind"] != "flat" or source["shape"] or "damage" in source:
+        return ""
+    if source["entries"] != tree.entries:
         return ""
     up = "../" * len(branch["path"].split("/"))
-    below = any(other["path"].startswith(counter + "/") for other in tree.branches)
-    return f"{up}{counter}" + ("/@size" if below else "")
+    return f"{up}{counter}" + ("/@size" if counter in tree.parents else "")
 
 
 def _record(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:

@@ -33,7 +33,7 @@ class Values:
 
 
 def read_events(
-    repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: list[dict[str, Any]]
+    repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: list[int]
 ) -> dict[str, Values]:
     """Read the columns at ``rows``, one coalesced read for each level of lists.
 
@@ -41,7 +41,7 @@ def read_events(
         repo: the repository.
         columns: name → column.
         rows: the entries.
-        log: is given what each read asked for.
+        log: is given the stored bytes that each read moves.
 
     Raises:
         Error: ``mismatch`` where lengths and content disagree; those of reads.
@@ -186,12 +186,12 @@ def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:
     return np.arange(int(counts.sum())) + np.repeat(starts - first, counts)
 
 
-def _read(repo: Repo, asked: list[tuple[str, Rows]], log: list[dict[str, Any]]) -> list[np.ndarray]:
+def _read(repo: Repo, asked: list[tuple[str, Rows]], log: list[int]) -> list[np.ndarray]:
     """Read each path once, whatever number of times it is asked for."""
     union: dict[str, Rows] = {}
     for path, rows in asked:
         union[path] = _both(union[path], rows) if path in union else rows
-    log.append(union)
+    log.append(repo.plan(union).bytes_fetched)
     found = repo.read(union)
     return [_take(found[path], union[path], rows) for path, rows in asked]
 

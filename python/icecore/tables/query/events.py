@@ -28,7 +28,7 @@ class Events:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._log: list[dict[str, Any]] = []
+        self._log: list[int] = []
 
     @cached_property
     def columns(self) -> dict[str, EventColumn]:
@@ -46,9 +46,8 @@ class Events:
 
     @property
     def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` needed, without caches."""
-        plans = (self._group.repo.plan(items) for items in self._log if items)
-        return sum(plan.bytes_fetched for plan in plans)
+        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
+        return sum(self._log)
 
     def arrays(
         self,

@@ -205,7 +205,7 @@ class Table:
 
     @property
     def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` needed, without caches."""
+        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved; cached chunks count nothing."""
         return self._events.bytes_read
 
     def __iter__(self) -> Iterator[str]:
