@@ -63,19 +63,23 @@ impl RootFile {
         Ok(out)
     }
 
-    /// The number of elements in each basket of each branch, from the baskets' keys; an error where one contradicts its branch.
+    /// The number of elements in each basket of each branch, from the baskets' keys; for a branch that one of them contradicts
+    /// the exception.
     fn elements<'py>(
         &self,
         py: Python<'py>,
         path: &str,
         branches: Vec<usize>,
-    ) -> PyResult<Vec<std::result::Result<Bound<'py, PyArray1<u64>>, PyErr>>> {
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let counted: Result<Vec<_>> = py.detach(|| {
             let tree = self.open_tree(path)?;
-            let of = |id: &usize| Ok(self.file.elements_of_baskets(branch(&tree, *id)?));
-            branches.iter().map(of).collect()
+            branches.iter().map(|id| Ok(self.file.elements_of_baskets(branch(&tree, *id)?))).collect()
         });
-        Ok(counted.or_raise()?.into_iter().map(|each| each.or_raise().map(|n| PyArray1::from_vec(py, n))).collect())
+        let one = |found: Result<Vec<u64>>| match found.or_raise() {
+            Ok(counts) => PyArray1::from_vec(py, counts).into_any(),
+            Err(error) => error.into_value(py).into_bound(py).into_any(),
+        };
+        Ok(counted.or_raise()?.into_iter().map(one).collect())
     }
 
     /// All values of a branch: bytes in native order, and counts of the entries where these differ.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +14,9 @@ from icecore.errors import Error
 if TYPE_CHECKING:
     from icecore.repository.nodes import Node
 
+#: lines on what is left out of a file
+_NOTES = 10
+
 
 def ls(
     repo: RepoArgument,
@@ -21,12 +26,22 @@ def ls(
 ) -> None:
     """List groups and arrays.
 
-    Prints a tree with the dtype, shape and dimensions of each array.
+    Prints a tree with the dtype, shape and dimensions of each array of a repository or source file
+    (`file.root:Events` for one tree of it); for a frame file the channels with rate, dtype, unit and span.
     """
     from icecore.display import tree
     from icecore.display.text import shape_label
     from icecore.repository.array import Array
 
+    if _is_file(repo):
+        nodes, notes = _source_nodes(repo, path)
+        plain = tree.text(nodes, path.rstrip("/") or "/", repo, limit=None)
+        emit([_row(node) for node in nodes if node.path != "/"], json, plain)
+        for line in notes[:_NOTES]:
+            print(f"left out: {line}", file=sys.stderr)
+        if len(notes) > _NOTES:
+            print(f"left out: {len(notes) - _NOTES:,} more", file=sys.stderr)
+        return
     opened = open_repo(repo, storage)
     item = opened[path]
     prefix = item.path.rstrip("/") + "/"
@@ -37,6 +52,31 @@ def ls(
     else:
         plain = tree.text(opened._visible(), item.path, item.path if path != "/" else repo, limit=None)
     emit([_row(node) for node in below], json, plain)
+
+
+def _is_file(name: str) -> bool:
+    """Whether a name is that of a source file, or of a tree in one."""
+    from icecore.sources.files.tree_address import files, split
+
+    file, tree = split(name)
+    return os.path.isfile(name) or bool(tree and any(map(os.path.isfile, files(file))))
+
+
+def _source_nodes(name: str, path: str) -> tuple[list[Node], list[str]]:
+    """The groups and arrays of a source file below ``path``, and what is left out."""
+    from icecore.repository.nodes import Node
+    from icecore.sources import format_of, open_source
+    from icecore.sources.files.tree_address import files, split
+
+    row = format_of(files(split(name)[0])[0])
+    options = {"copies": False} if row is not None and row.name == "ROOT" else {}
+    found = open_source(name, keep_going=True, **options)
+    prefix = path.rstrip("/") + "/"
+    nodes = [Node(group, False, "{}") for group in found.groups]
+    nodes += [Node(entry.path, True, entry.zarr_json()) for entry in found.arrays.values()]
+    notes = [f"{each.path}: {each.message}" for each in found.dropped]
+    notes += [str(error) for error in found.failed]
+    return sorted((n for n in nodes if n.path.startswith(prefix)), key=lambda node: node.path), notes
 
 
 def _row(node: Node) -> dict[str, Any]:

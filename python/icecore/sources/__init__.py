@@ -25,10 +25,11 @@ from typing import Any
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
+from icecore.sources.files import tree_address as trees
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.files.open_files import keep_open
-from icecore.sources.files.signatures import HDF4, HDF5, NETCDF3, NPY
+from icecore.sources.files.signatures import HDF4, HDF5, NETCDF3, NPY, ROOT
 from icecore.sources.files.zip_directory import ZARR, zarr_folder
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note
 
@@ -133,6 +134,7 @@ FORMATS = [
     Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr.store"),
     Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
+    Format("ROOT", _starts(ROOT), "icecore.sources.root"),
     # Behind those: its signature may lie anywhere behind a user block.
     Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),
     Format(
@@ -141,6 +143,7 @@ FORMATS = [
         "icecore.sources.tables",
     ),
 ]
+_ROOT = next(row for row in FORMATS if row.name == "ROOT")
 # Folders that are one source.
 _ZARR = Format("Zarr folder", _starts(), "icecore.sources.zarr.store")
 _PARQUET = Format("kerchunk references in Parquet", _starts(), "icecore.sources.kerchunk")
@@ -172,6 +175,9 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
 def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     source = local_path(os.fspath(source))
     address.readable(os.path.basename(source))
+    file, tree = trees.split(source)
+    if tree:
+        return _open_tree(file, tree, **options)
     if not is_remote(source) and os.path.isdir(source):
         row = _folder_format(source)
         if row is None:
@@ -185,6 +191,16 @@ def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     if row is None:
         raise _unknown(source)
     return _open_as(row, source, **options)
+
+
+def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
+    """A tree of a ROOT file, or of all files of a pattern as one."""
+    for file in trees.files(pattern):
+        row = format_of(file)
+        if row is None or row.module != "icecore.sources.root":
+            found = row.name if row is not None else "of no known format"
+            raise errors.make("format", f"{file} is {found}, it has no tree {tree}", "name ROOT files")
+    return _open_as(_ROOT, pattern, tree=tree, **options)
 
 
 def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
@@ -218,6 +234,9 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         return [source] if _folder_format(source) else _from_folder(source)
     if os.path.exists(source):
         return [source]
+    pattern, tree = trees.split(source)
+    if tree and trees.files(pattern):
+        return [source]  # one tree, in one file or in all files of a pattern
     if glob.has_magic(source):
         found = sorted(
             path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _folder_format(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 HDF5 = b"\x89HDF\r\n\x1a\n"
 NETCDF3 = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 NPY = b"\x93NUMPY"
+ROOT = b"root\x00"
 #: another format than HDF5, though its files are called .hdf too
 HDF4 = b"\x0e\x03\x13\x01"
 
@@ -15,4 +16,6 @@ def arrays_in(start: bytes) -> str:
         return "HDF5 or netCDF-4"
     if start.startswith(NETCDF3):
         return "netCDF-3"
+    if start.startswith(ROOT):
+        return "ROOT"
     return "NumPy's .npy" if start.startswith(NPY) else ""

@@ -1,0 +1,24 @@
+"""Addresses of trees: ``file.root:Events``, ``files*.root:dir/Events``."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+
+def split(source: str) -> tuple[str, str]:
+    """The file (or pattern of files) and the tree of an address; the tree is empty where none is named."""
+    if os.path.exists(source):
+        return source, ""
+    file, colon, tree = source.rpartition(":")
+    if not colon or not file or not tree or tree.startswith("//"):
+        return source, ""
+    named = file.lower().endswith(".root") or os.path.isfile(file)
+    return (file, tree.strip("/")) if named else (source, "")
+
+
+def files(pattern: str) -> list[str]:
+    """The files of a pattern, sorted; the pattern itself if it is the name of a file."""
+    if os.path.exists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))

@@ -1,0 +1,76 @@
+"""ROOT files: trees and ntuples, their baskets and pages linked in place."""
+
+from __future__ import annotations
+
+from icecore import errors
+from icecore.repository.nodes import suggestion
+from icecore.sources.files.identity import identity, is_remote, unchanged
+from icecore.sources.files.tree_address import files
+from icecore.sources.mapping.array_map import ArrayMap, Note
+from icecore.sources.root.chain import join
+from icecore.sources.root.readers import root_file
+from icecore.sources.root.tree import add_tree
+
+_TREES = ("TTree", "TNtuple", "TNtupleD")
+_NTUPLES = ("ROOT::RNTuple", "ROOT::Experimental::RNTuple")
+
+
+def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool = True) -> ArrayMap:
+    """Index the trees and ntuples of a ROOT file, or only ``tree``, whose branches then are at the root.
+
+    Args:
+        source: a file; with ``tree`` also a pattern, whose files are joined in the order of their names.
+        tree: path of a tree or ntuple in the file.
+        copies: whether uproot, where it is installed, reads the branches that the engine does not decode.
+        allow_missing: leave out files without the tree, and branches that some files don't have.
+
+    Raises:
+        Error: ``corrupt`` for damaged keys; ``not-found`` for a tree that is not there; ``mismatch`` for files
+            with other branches; ``source-changed``.
+    """
+    if is_remote(source):
+        raise errors.make("unsupported", f"{source}: ROOT files are read from disk only", "download it")
+    found = files(source) if tree else [source]
+    if len(found) == 1:
+        return _open(found[0], tree, copies)
+    maps, missing = [], []
+    for path in found:
+        try:
+            maps.append(_open(path, tree, copies))
+        except errors.Error as error:
+            if error.kind != "not-found" or not allow_missing:
+                raise
+            missing.append(Note("/", "missing", f"{path} has no tree {tree}"))
+    if not maps:
+        raise errors.make("not-found", f"no file of {source} has a tree {tree}", "check the tree's name")
+    result = join(maps, allow_missing)
+    result.source = source
+    result.dropped += missing
+    return result
+
+
+def _open(source: str, tree: str, copies: bool) -> ArrayMap:
+    before = identity(source)
+    file = root_file(source, before)
+    newest: dict[str, str] = {}
+    for path, _, kind in file.keys():
+        if kind in _TREES + _NTUPLES:
+            newest.setdefault(path, kind)
+    result = ArrayMap(source)
+    if tree:
+        if tree not in newest:
+            hint = suggestion(tree, newest, f"it has {', '.join(newest) or 'no tree'}")
+            raise errors.make("not-found", f"{source} has no tree {tree}", hint)
+        newest = {tree: newest[tree]}
+    for path, kind in newest.items():
+        add = add_tree
+        if kind in _NTUPLES:
+            from icecore.sources.root.ntuple import add_ntuple as add
+        try:
+            add(file, source, before, path, "" if tree else f"/{path}", result, copies)
+        except errors.Error as error:
+            if tree:
+                raise errors.make(error.kind, f"{source}: {error.message}", error.hint) from error
+            result.failed.append(errors.make(error.kind, f"{source}: {error.message}", error.hint))
+    unchanged(source, before)
+    return result

@@ -1,0 +1,77 @@
+"""Array entries of linked and copied columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
+from icecore.sources.files.identity import Identity
+from icecore.sources.mapping.array_map import ArrayEntry, Links, Reader, default_chunks
+
+#: name of the axis of entries
+ENTRY = "entry"
+
+
+def copied(
+    path: str, shape: tuple[int, ...], dtype: np.dtype, read: Reader, note: str, dim: str | None = ENTRY
+) -> ArrayEntry:
+    """An array that is decoded and written again."""
+    return ArrayEntry(
+        path=path,
+        shape=shape,
+        dims=(dim, *(None,) * (len(shape) - 1)),
+        data_type=data_type(dtype),
+        dtype=dtype,
+        chunks=default_chunks(shape, 16 if dtype.kind == "O" else dtype.itemsize),
+        codecs=copy_codecs(dtype),
+        fill_value=fill_json(None, dtype),
+        read=read,
+        note=note,
+    )
+
+
+def linked(
+    path: str,
+    rows: np.ndarray,
+    row: tuple[int, ...],
+    dtype: np.dtype,
+    codec: dict[str, Any],
+    identity: Identity,
+    offsets: np.ndarray,
+    lengths: np.ndarray,
+    read: Reader | None = None,
+    dim: str | None = ENTRY,
+) -> ArrayEntry:
+    """An array whose chunks are baskets or pages.
+
+    Args:
+        path: of the array.
+        rows: rows of each chunk; chunks without rows are left out.
+        row: shape of a row.
+        dtype: of the elements.
+        codec: that decodes a chunk.
+        identity: of the file.
+        offsets, lengths: byte range of each chunk.
+        read: reads regions from the source.
+        dim: name of the first axis.
+    """
+    held = rows > 0
+    if not held.all():
+        rows, offsets, lengths = rows[held], offsets[held], lengths[held]
+    chunks: Any = [rows.tolist(), *([n] for n in row)]
+    if len(rows) and (rows == rows[0]).all():
+        chunks = (int(rows[0]), *row)
+    return ArrayEntry(
+        path=path,
+        shape=(int(rows.sum()), *row),
+        dims=(dim, *(None,) * len(row)),
+        data_type=data_type(dtype),
+        dtype=dtype,
+        chunks=chunks,
+        codecs=[codec],
+        fill_value=fill_json(None, dtype),
+        links=Links.one_file(identity, np.arange(len(rows), dtype="u8"), offsets, lengths),
+        read=read,
+    )

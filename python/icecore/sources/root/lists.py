@@ -1,0 +1,33 @@
+"""The groups that hold jagged arrays: which arrays have the lengths and the elements (docs/format.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+#: the attribute of a group that is a jagged array
+JAGGED = "jagged"
+
+
+def attribute(
+    lengths: str, of: str, content: str, bounds: tuple[np.ndarray, np.ndarray] | None = None, **more: Any
+) -> dict[str, Any]:
+    """The attributes of a group of lists.
+
+    Args:
+        lengths: ``offsets``, ``counts`` or ``ends``: what the array ``of`` holds.
+        of: its path, relative to the group.
+        content: path of the elements, relative to the group.
+        bounds: entries and elements at which parts (baskets, clusters) begin, and their ends.
+        more: further members.
+    """
+    stated: dict[str, Any] = {lengths: of, "content": content, **more}
+    if bounds is not None:
+        stated["bounds"] = [bounds[0].tolist(), bounds[1].tolist()]
+    return {JAGGED: stated}
+
+
+def edges(lengths: np.ndarray) -> np.ndarray:
+    """0 and the running sums of ``lengths``."""
+    return np.concatenate([np.zeros(1, "i8"), np.cumsum(np.asarray(lengths, "i8"))])

@@ -1,0 +1,99 @@
+"""Readers of branches and columns that are copied: decoded by the engine, a whole branch at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icecore import errors
+from icecore.sources.files.identity import Identity, unchanged
+from icecore.sources.mapping.array_map import Region
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+
+
+@lru_cache(maxsize=4)
+def root_file(path: str, identity: Identity) -> _icecore.RootFile:
+    """The open file; the last few stay open, because their branches are read one after another."""
+    from icecore import _icecore
+
+    unchanged(path, identity)
+    return _icecore.RootFile(path)
+
+
+@dataclass(frozen=True)
+class BranchReader:
+    """One array of a branch; can be pickled.
+
+    Attributes:
+        path: the file.
+        identity: of the file when it was indexed.
+        tree: the tree's path in the file.
+        number: of the branch in the tree.
+        part: ``values``, ``content``, ``counts``, ``offsets`` or ``text``.
+        shape: of the array.
+        dtype: of the array.
+        member: the number of a record's field.
+    """
+
+    path: str
+    identity: Identity
+    tree: str
+    number: int
+    part: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    member: int = 0
+
+    def __call__(self, region: Region) -> np.ndarray:
+        """The elements of ``region``, C-contiguous."""
+        content, counts = _values(self.path, self.identity, self.tree, self.number, self.member)
+        return np.ascontiguousarray(part(self.part, content, counts, self.shape, self.dtype)[region])
+
+
+@lru_cache(maxsize=2)
+def _values(
+    path: str, identity: Identity, tree: str, number: int, member: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    return root_file(path, identity).values(tree, number, member)
+
+
+def part(
+    name: str, content: np.ndarray, counts: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray:
+    """One array out of the bytes of the content and the counts of the entries."""
+    known = np.empty(0, "u4") if counts is None else counts
+    if name == "counts":
+        return known
+    if name == "offsets":
+        return offsets_of(known)
+    if name == "text":
+        return texts(content, offsets_of(known))
+    values = content.view(dtype)
+    if values.size != int(np.prod(shape, dtype="i8")):
+        message = f"{values.size:,} values, expected an array of shape {shape}"
+        raise errors.make("corrupt", message, "compare the file with its original")
+    return values.reshape(shape)
+
+
+def offsets_of(counts: np.ndarray) -> np.ndarray:
+    """Where each entry begins, and the end: int64, one more than ``counts``."""
+    result = np.zeros(len(counts) + 1, "i8")
+    np.cumsum(counts, out=result[1:])
+    return result
+
+
+def texts(content: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Strings as objects; bytes that are not UTF-8 are read as Latin-1."""
+    raw = content.tobytes()
+    result = np.empty(len(offsets) - 1, object)
+    for i, (low, high) in enumerate(zip(offsets.tolist(), offsets[1:].tolist(), strict=False)):
+        try:
+            result[i] = raw[low:high].decode()
+        except UnicodeDecodeError:
+            result[i] = raw[low:high].decode("latin-1")
+    return result

@@ -1,0 +1,258 @@
+"""Branches of a ``TTree`` as arrays: baskets linked in place, the rest copied or named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from icecore import _icecore, errors
+from icecore.sources.files.identity import Identity
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
+from icecore.sources.root.entries import copied, linked
+from icecore.sources.root.foreign import foreign
+from icecore.sources.root.lists import attribute, edges
+from icecore.sources.root.readers import BranchReader
+
+_BASKET = "icecore.root_basket"
+_NAMES = ("", ".", "..", "zarr.json")
+
+
+@dataclass
+class _Tree:
+    """A tree that is being turned into arrays below ``root``."""
+
+    file: _icecore.RootFile
+    path: str
+    identity: Identity
+    name: str
+    root: str
+    result: ArrayMap
+    first: np.ndarray
+    stop: np.ndarray
+    offsets: np.ndarray
+    lengths: np.ndarray
+    branches: list[dict[str, Any]]
+    entries: int
+    copies: bool
+    by_path: dict[str, dict[str, Any]] = field(default_factory=dict)
+    parents: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.by_path = {branch["path"]: branch for branch in reversed(self.branches)}
+        self.parents = {path.rpartition("/")[0] for path in self.by_path}
+
+    def baskets(self, branch: dict[str, Any]) -> slice:
+        """Which baskets of the file are the branch's."""
+        return slice(*branch["baskets"])
+
+    def whole(self, branch: dict[str, Any]) -> bool:
+        """Whether the baskets in the file hold all entries."""
+        where = self.baskets(branch)
+        first, stop = self.first[where], self.stop[where]
+        if not len(first) or branch["embedded"] or branch["entries"] != self.entries:
+            return False
+        return bool(first[0] == 0 and stop[-1] == self.entries and (first[1:] == stop[:-1]).all())
+
+    def reader(
+        self, number: int, part: str, shape: tuple[int, ...], dtype: np.dtype, member: int = 0
+    ) -> BranchReader:
+        """Reads one array of a branch by decoding the branch."""
+        return BranchReader(self.path, self.identity, self.name, number, part, shape, dtype, member)
+
+    def note(self, branch: dict[str, Any], kind: str, message: str) -> None:
+        """Name what is not taken over."""
+        self.result.dropped.append(Note(f"{self.root}/{branch['path']}", kind, message))
+
+    def fail(self, branch: dict[str, Any], message: str) -> None:
+        """Name what is damaged."""
+        what = f"{self.path}: tree {self.name}, {message}"
+        if f'"{branch["path"]}"' not in message:
+            what = f"{self.path}: tree {self.name}, branch {branch['path']}: {message}"
+        self.result.failed.append(errors.make("corrupt", what, "compare the file with its original"))
+
+
+def add_tree(
+    file: _icecore.RootFile,
+    path: str,
+    identity: Identity,
+    name: str,
+    root: str,
+    result: ArrayMap,
+    copies: bool = True,
+) -> None:
+    """Put the branches of the tree ``name`` below ``root`` into ``result``; with ``copies`` also those that
+    only uproot reads.
+    """
+    found = file.tree(name)
+    about = json.loads(found["json"])
+    columns = (found[key] for key in ("first", "stop", "offsets", "lengths"))
+    tree = _Tree(file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies)
+    attrs = {"title": about["title"]} if about["title"] else {}
+    result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": tree.entries}
+    counted = _elements(tree)
+    seen: set[str] = set()
+    for number, branch in enumerate(tree.branches):
+        parts = branch["path"].split("/")
+        if branch["path"] in seen or any(part in _NAMES for part in parts):
+            tree.note(branch, "name", "Zarr can't hold a node of this name, or it is there twice")
+            continue
+        seen.add(branch["path"])
+        if "damage" in branch:
+            tree.fail(branch, branch["damage"])
+        elif branch.get("file"):
+            tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
+        else:
+            _ADD.get(branch["kind"], _unsupported)(tree, number, branch, counted)
+
+
+def _elements(tree: _Tree) -> dict[int, Any]:
+    """Elements of each basket, or the error, of jagged branches."""
+    ids = [n for n, branch in enumerate(tree.branches) if branch["kind"] == "jagged"]
+    return dict(zip(ids, tree.file.elements(tree.name, ids), strict=True))
+
+
+def _why(branch: dict[str, Any], entries: int) -> str:
+    if not entries:
+        return "no entries"
+    return "baskets inside of the tree's object" if branch["embedded"] else "its baskets don't cover the tree"
+
+
+def _flat(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+    dtype, row = np.dtype(branch["dtype"]), tuple(branch["shape"])
+    path = f"{tree.root}/{branch['path']}"
+    if branch["path"] in tree.parents:
+        path += "/@size"  # the number of objects in a split collection, in ROOT's spelling
+    shape = (branch["entries"], *row)
+    if branch["entries"] != tree.entries:
+        message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
+        tree.note(branch, "unsupported", message)
+        return
+    read = tree.reader(number, "values", shape, dtype)
+    if not tree.whole(branch) or not prod(row):
+        tree.result.add(_titled(copied(path, shape, dtype, read, _why(branch, tree.entries)), branch))
+        return
+    where = tree.baskets(branch)
+    rows = (tree.stop[where] - tree.first[where]).astype("i8")
+    codec = {"name": _BASKET, "configuration": {}}
+    where_at = tree.offsets[where], tree.lengths[where]
+    tree.result.add(_titled(linked(path, rows, row, dtype, codec, tree.identity, *where_at, read), branch))
+
+
+def _titled(entry: ArrayEntry, branch: dict[str, Any]) -> ArrayEntry:
+    if branch["title"] and branch["title"] != branch["path"]:
+        entry.attrs["title"] = branch["title"]
+    return entry
+
+
+def _jagged(tree: _Tree, number: int, branch: dict[str, Any], counted: dict[int, Any]) -> None:
+    found = counted[number]
+    if isinstance(found, errors.Error):
+        tree.fail(branch, found.message)
+        return
+    dtype, row = np.dtype(branch["dtype"]), tuple(branch["shape"])
+    group = f"{tree.root}/{branch['path']}"
+    title = {"title": branch["title"]} if branch["title"] != branch["path"] else {}
+    where = tree.baskets(branch)
+    total = int(found.sum())
+    if branch["embedded"]:
+        try:
+            total = int(tree.file.values(tree.name, number)[1].sum())
+        except errors.Error as error:
+            tree.fail(branch, error.message)
+            return
+    content_shape = (total, *row)
+    read = tree.reader(number, "content", content_shape, dtype)
+    counter = branch["counter"]
+    linkable = tree.whole(branch) and total
+    counts = _counts(tree, number, branch, counter) if linkable else ""
+    if not counts:
+        why = _why(branch, tree.entries) if not tree.whole(branch) else "no elements"
+        offsets = tree.reader(number, "offsets", (branch["entries"] + 1,), np.dtype("i8"))
+        shape = (branch["entries"] + 1,)
+        tree.result.add(copied(f"{group}/offsets", shape, np.dtype("i8"), offsets, why, None))
+        tree.result.add(copied(f"{group}/content", content_shape, dtype, read, why, None))
+        tree.result.groups[group] = {**title, **attribute("offsets", "offsets", "content")}
+        return
+    rows = (tree.stop[where] - tree.first[where]).astype("i8")
+    element = dtype.itemsize * prod(row)
+    codec = {"mode": "content", "skip": branch["skip"], "element": element}
+    tree.result.add(
+        linked(
+            f"{group}/content",
+            found.astype("i8"),
+            row,
+            dtype,
+            {"name": _BASKET, "configuration": codec},
+            tree.identity,
+            tree.offsets[where],
+            tree.lengths[where],
+            read,
+            None,
+        )
+    )
+    bounds = (edges(rows), edges(found)) if len(rows) else None
+    tree.result.groups[group] = {**title, **attribute("counts", counts, "content", bounds)}
+
+
+def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | None) -> str:
+    """The array with the lengths of a branch's lists, relative to its group; empty if it can't be linked."""
+    if counter is None:
+        where = tree.baskets(branch)
+        rows = (tree.stop[where] - tree.first[where]).astype("i8")
+        element = np.dtype(branch["dtype"]).itemsize * prod(branch["shape"])
+        configuration = {"mode": "counts", "skip": branch["skip"], "element": element}
+        codec = {"name": _BASKET, "configuration": configuration}
+        path = f"{tree.root}/{branch['path']}/counts"
+        at = tree.offsets[where], tree.lengths[where]
+        read = tree.reader(number, "counts", (branch["entries"],), np.dtype("u4"))
+        tree.result.add(linked(path, rows, (), np.dtype("u4"), codec, tree.identity, *at, read))
+        return "counts"
+    source = tree.by_path.get(counter)
+    if source is None or source["kind"] != "flat" or source["shape"] or "damage" in source:
+        return ""
+    if source["entries"] != tree.entries:
+        return ""
+    up = "../" * len(branch["path"].split("/"))
+    return f"{up}{counter}" + ("/@size" if counter in tree.parents else "")
+
+
+def _record(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+    for member, (name, kind, row) in enumerate(branch["fields"]):
+        shape, dtype = (branch["entries"], *row), np.dtype(kind)
+        read = tree.reader(number, "values", shape, dtype, member)
+        path = f"{tree.root}/{branch['path']}/{name}"
+        tree.result.add(copied(path, shape, dtype, read, "one of several leaves in a basket"))
+
+
+def _string(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+    shape, dtype = (branch["entries"],), np.dtype(object)
+    read = tree.reader(number, "text", shape, dtype)
+    entry = copied(f"{tree.root}/{branch['path']}", shape, dtype, read, "strings of any length")
+    tree.result.add(_titled(entry, branch))
+
+
+def _group(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+    tree.result.groups.setdefault(f"{tree.root}/{branch['path']}", {})
+
+
+def _unsupported(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+    kind = f"values of type {branch.get('type') or 'unknown'}"
+    if not tree.copies:
+        tree.note(branch, "unsupported", kind)
+        return
+    found = foreign(tree.path, tree.identity, tree.name, branch["path"], tree.root)
+    entries, groups, why = found
+    rows = next((entry.shape[0] - entry.path.endswith("/offsets") for entry in entries), tree.entries)
+    if why or rows != tree.entries:
+        tree.note(branch, "unsupported", f"{kind} ({why or f'{rows:,} entries'})")
+        return
+    for entry in entries:
+        tree.result.add(entry)
+    tree.result.groups.update(groups)
+
+
+_ADD = {"flat": _flat, "jagged": _jagged, "record": _record, "string": _string, "group": _group}

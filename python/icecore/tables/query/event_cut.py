@@ -1,0 +1,184 @@
+"""Cuts on events: Python expressions over columns, evaluated without `eval`."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.tables.query.event_output import awkward
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.FloorDiv: operator.floordiv,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: np.logical_not,
+}
+_ELEMENTS = ("sqrt", "exp", "log", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan2", "hypot")
+_LISTS = ("min", "max", "sum", "any", "all", "argmin", "argmax")
+_HINT = "columns, numbers, + - * / % **, < <= == != >= >, and, or, not, x[:, 0], abs, sum, any, all, num, …"
+
+
+class Expression:
+    """An expression over columns, such as ``nMuon >= 2 and Muon_pt[:,0] > 20``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise errors.make("invalid", f"can't parse {text!r}: {error}", _HINT) from None
+        functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
+        #: the columns that it names
+        self.names = list(
+            dict.fromkeys(
+                node.id
+                for node in ast.walk(self.tree)
+                if isinstance(node, ast.Name) and id(node) not in functions
+            )
+        )
+
+    def conjuncts(self) -> list[Expression]:
+        """The parts that `and` joins, in order."""
+        if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
+            return [Expression(ast.unparse(part)) for part in self.tree.values]
+        return [self]
+
+    def evaluate(self, columns: dict[str, Any]) -> Any:
+        """Its value for each event.
+
+        Raises:
+            Error: ``invalid`` for what is not allowed, or what the columns' values can't do.
+        """
+        try:
+            return _value(self.tree, columns)
+        except (TypeError, ValueError, IndexError) as error:
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            hint = "lists that are too short: ask for their length first, as in `nMuon > 0 and Muon_pt[:,0] > 20`"
+            raise errors.make("invalid", f"{self.text}: {first}", hint) from error
+
+    def mask(self, columns: dict[str, Any]) -> np.ndarray:
+        """Whether each event passes.
+
+        Raises:
+            Error: ``dtype`` where it has several truths an event, or none.
+        """
+        value = self.evaluate(columns)
+        if getattr(value, "ndim", 0) != 1:
+            message = f"{self.text} has a truth for each element of a list, a cut needs one for each event"
+            raise errors.make(
+                "dtype", message, "put any(…) or all(…) around it, or choose an element: x[:, 0]"
+            )
+        result = np.asarray(value)
+        if result.dtype.kind != "b":
+            raise errors.make(
+                "dtype", f"{self.text} is {result.dtype}, not true or false", "compare it: … > 0"
+            )
+        return result
+
+
+class Column(Expression):
+    """A column by its name, which may have any characters."""
+
+    def __init__(self, name: str) -> None:
+        self.text, self.names = name, [name]
+
+    def evaluate(self, columns: dict[str, Any]) -> Any:
+        """The column."""
+        return columns[self.text]
+
+
+def _value(node: ast.expr, columns: dict[str, Any]) -> Any:
+    if isinstance(node, ast.BoolOp):
+        return _logic(node, columns)
+    if isinstance(node, ast.Compare):
+        return _comparison(node, columns)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        return _BINARY[type(node.op)](_value(node.left, columns), _value(node.right, columns))
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+        return _UNARY[type(node.op)](_value(node.operand, columns))
+    if isinstance(node, ast.Name):
+        return columns[node.id]
+    if isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float, str)):
+        return node.value
+    if isinstance(node, ast.Subscript):
+        return _value(node.value, columns)[_index(node.slice, columns)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _call(node.func.id, [_value(argument, columns) for argument in node.args])
+    raise errors.make("invalid", f"{ast.unparse(node)} can't be used in an expression", _HINT)
+
+
+def _logic(node: ast.BoolOp, columns: dict[str, Any]) -> Any:
+    """`and` and `or`: the right side is evaluated only for events that the left side leaves open."""
+    wants = isinstance(node.op, ast.And)
+    result = _value(node.values[0], columns)
+    for part in node.values[1:]:
+        if getattr(result, "ndim", 0) != 1:
+            other = _value(part, columns)
+            result = result & other if wants else result | other
+            continue
+        done = np.array(result, bool)
+        left = done if wants else ~done
+        value = _value(part, {name: column[left] for name, column in columns.items()})
+        done[left] = np.asarray(value)
+        result = done
+    return result
+
+
+def _comparison(node: ast.Compare, columns: dict[str, Any]) -> Any:
+    result, left = None, _value(node.left, columns)
+    for operation, right_node in zip(node.ops, node.comparators, strict=True):
+        if type(operation) not in _COMPARE:
+            raise errors.make("invalid", f"{ast.unparse(node)}: only < <= == != >= > compare", _HINT)
+        right = _value(right_node, columns)
+        found = _COMPARE[type(operation)](left, right)
+        result, left = found if result is None else result & found, right
+    return result
+
+
+def _index(node: ast.expr, columns: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Tuple):
+        return tuple(_index(part, columns) for part in node.elts)
+    if isinstance(node, ast.Slice):
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else _value(part, columns) for part in parts))
+    return _value(node, columns)
+
+
+def _call(name: str, arguments: list[Any]) -> Any:
+    if name == "abs" and len(arguments) == 1:
+        return abs(arguments[0])
+    if name in _ELEMENTS and arguments:
+        return getattr(np, name)(*arguments)
+    if name in (*_LISTS, "num", "len") and len(arguments) == 1:
+        ak, value = awkward(), arguments[0]
+        if getattr(value, "ndim", 0) < 2:
+            raise errors.make("invalid", f"{name}(…) needs a column of lists", "leave it out")
+        if name in ("num", "len"):
+            return ak.to_numpy(ak.num(value, axis=1))
+        return getattr(ak, name)(value, axis=-1)
+    raise errors.make("invalid", f"there is no function {name} of {len(arguments)} arguments", _HINT)

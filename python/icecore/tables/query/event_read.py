@@ -1,0 +1,222 @@
+"""Read columns of events level by level: lengths first, then the elements that they select."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.tables.query.event_columns import EventColumn
+
+if TYPE_CHECKING:
+    from icecore.repository.repo import Repo
+
+#: which entries: a range, or increasing numbers
+Rows = slice | np.ndarray
+
+
+@dataclass
+class Values:
+    """What was read of a column.
+
+    Attributes:
+        column: the column.
+        data: of an array its elements; of lists how many elements each has; of records how many there are.
+        members: the content of lists, or the fields of a record.
+    """
+
+    column: EventColumn
+    data: Any = None
+    members: dict[str, Values] = field(default_factory=dict)
+
+
+def read_events(
+    repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: list[int]
+) -> dict[str, Values]:
+    """Read the columns at ``rows``, one coalesced read for each level of lists.
+
+    Args:
+        repo: the repository.
+        columns: name → column.
+        rows: the entries.
+        log: is given the stored bytes that each read moves.
+
+    Raises:
+        Error: ``mismatch`` where lengths and content disagree; those of reads.
+    """
+    results = {name: Values(column) for name, column in columns.items()}
+    tasks: list[tuple[Values, Rows]] = [(values, rows) for values in results.values()]
+    while tasks:
+        tasks = [each for task in tasks for each in _plain(*task)]
+        asked = [(_lengths_path(values.column), _lengths_rows(values.column, at)) for values, at in tasks]
+        found = _read(repo, asked, log)
+        following: list[tuple[Values, Rows]] = []
+        for (values, at), (_, had), data in zip(tasks, asked, found, strict=True):
+            if values.column.kind == "array":
+                values.data = data
+                continue
+            starts, stops = _spans(repo, values.column, at, had, data)
+            values.data = stops - starts
+            content = Values(values.column.members[""])
+            values.members[""] = content
+            following.append((content, _elements(starts, stops)))
+        tasks = following
+    return results
+
+
+def _plain(values: Values, rows: Rows) -> list[tuple[Values, Rows]]:
+    """A task, or those of a record's fields."""
+    if values.column.kind != "record":
+        return [(values, rows)]
+    tasks = []
+    values.data = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+    for name, member in values.column.members.items():
+        values.members[name] = Values(member)
+        tasks += _plain(values.members[name], rows)
+    return tasks
+
+
+def _lengths_path(column: EventColumn) -> str:
+    return column.path if column.kind == "array" else column.lengths_path
+
+
+def _lengths_rows(column: EventColumn, rows: Rows) -> Rows:
+    """The rows of the array of lengths that say where the lists at ``rows`` begin and end."""
+    if column.kind == "array":
+        return rows
+    if column.lengths == "offsets":
+        if isinstance(rows, slice):
+            return slice(rows.start, rows.stop + 1)
+        return np.union1d(rows, rows + 1)
+    assert column.bounds is not None
+    entries = column.bounds[0]
+    if isinstance(rows, slice):
+        if rows.stop <= rows.start:
+            return slice(0, 0)
+        low, high = _part(entries, rows.start), _part(entries, rows.stop - 1)
+        begin = entries[low] if column.lengths == "counts" else max(rows.start - 1, int(entries[low]))
+        end = entries[high + 1] if column.lengths == "counts" else rows.stop
+        return slice(int(begin), int(end))
+    if column.lengths == "ends":
+        return np.union1d(rows, np.maximum(rows - 1, 0))
+    parts = np.unique(np.searchsorted(entries, rows, "right") - 1)
+    ranges = [np.arange(entries[part], entries[part + 1]) for part in parts.tolist()]
+    return np.concatenate([np.empty(0, "i8"), *ranges])
+
+
+def _part(entries: np.ndarray, row: int) -> int:
+    return int(np.searchsorted(entries, row, "right")) - 1
+
+
+def _spans(
+    repo: Repo, column: EventColumn, rows: Rows, had: Rows, data: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the lists at ``rows`` begin and end in the content; ``data`` are the lengths at ``had``."""
+    index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+    if column.lengths == "offsets":
+        offsets = data.astype("i8", copy=False)
+        if isinstance(rows, slice):
+            starts, stops = offsets[:-1], offsets[1:]
+        else:
+            starts, stops = (offsets[np.searchsorted(had, each)] for each in (index, index + 1))
+        return _checked(repo, column, starts, stops)
+    assert column.bounds is not None
+    entries, elements = column.bounds
+    known = np.arange(had.start, had.stop) if isinstance(had, slice) else had
+    if not len(index):
+        return np.empty(0, "i8"), np.empty(0, "i8")
+    values = data.astype("i8", copy=False)
+    part = np.searchsorted(entries, known, "right") - 1
+    if column.lengths == "ends":
+        ends = values + elements[part]
+        place = np.searchsorted(known, index)
+        first = elements[part[place]]
+        inside = index > entries[part[place]]
+        starts = np.where(inside, ends[np.maximum(place - 1, 0)], first)
+        return _checked(repo, column, starts, ends[place])
+    stops = np.cumsum(values)
+    begins = np.flatnonzero(np.diff(part, prepend=-1))  # where each part begins among what was read
+    before = np.concatenate([[0], stops])[begins]
+    sizes = np.concatenate([before[1:], stops[-1:]]) - before
+    parts = part[begins]
+    wrong = np.flatnonzero(sizes != elements[parts + 1] - elements[parts])
+    if len(wrong):
+        bad = int(parts[wrong[0]])
+        raise errors.make(
+            "mismatch",
+            f"{column.path}, basket {bad}: {column.lengths_path} counts {int(sizes[wrong[0]]):,} elements, "
+            f"the basket has {int(elements[bad + 1] - elements[bad]):,}",
+            "counter and branch disagree: compare the file with its original",
+        )
+    stops = stops + np.repeat(elements[parts] - before, np.diff(np.append(begins, len(part))))
+    place = np.searchsorted(known, index)
+    return _checked(repo, column, stops[place] - values[place], stops[place])
+
+
+def _checked(
+    repo: Repo, column: EventColumn, starts: np.ndarray, stops: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Refuse lists that end before they begin, or outside of the content."""
+    if len(starts):
+        content = column.members[""]
+        most = _length(repo, content)
+        if (stops < starts).any() or starts.min() < 0 or (most is not None and stops.max() > most):
+            message = (
+                f"{column.path}: lists from {int(starts.min()):,} to {int(stops.max()):,} of {most} elements"
+            )
+            raise errors.make("corrupt", message, "compare the file with its original")
+    return starts, stops
+
+
+def _length(repo: Repo, content: EventColumn) -> int | None:
+    """Rows of a column, where its own array says it."""
+    return repo._nodes[content.path].shape[0] if content.kind == "array" else None
+
+
+def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:
+    """The elements of lists: a range where they follow each other."""
+    if not len(starts):
+        return slice(0, 0)
+    if (starts[1:] == stops[:-1]).all():
+        return slice(int(starts[0]), int(stops[-1]))
+    counts = stops - starts
+    first = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(starts - first, counts)
+
+
+def _read(repo: Repo, asked: list[tuple[str, Rows]], log: list[int]) -> list[np.ndarray]:
+    """Read each path once, whatever number of times it is asked for."""
+    union: dict[str, Rows] = {}
+    for path, rows in asked:
+        union[path] = _both(union[path], rows) if path in union else rows
+    log.append(repo.plan(union).bytes_fetched)
+    found = repo.read(union)
+    return [_take(found[path], union[path], rows) for path, rows in asked]
+
+
+def _both(one: Rows, other: Rows) -> Rows:
+    if isinstance(one, slice) and isinstance(other, slice):
+        if one == other or other.start >= other.stop:
+            return one
+        return (
+            slice(min(one.start, other.start), max(one.stop, other.stop)) if one.start < one.stop else other
+        )
+    if one is other:
+        return one
+    return np.union1d(*(np.arange(r.start, r.stop) if isinstance(r, slice) else r for r in (one, other)))
+
+
+def _take(data: np.ndarray, had: Rows, rows: Rows) -> np.ndarray:
+    if had is rows or (isinstance(had, slice) and isinstance(rows, slice) and had == rows):
+        return data
+    if isinstance(had, slice):
+        part = (
+            slice(rows.start - had.start, rows.stop - had.start)
+            if isinstance(rows, slice)
+            else rows - had.start
+        )
+        return data[part] if not isinstance(rows, slice) or rows.stop > rows.start else data[:0]
+    index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+    return data[np.searchsorted(had, index)]

@@ -1,0 +1,233 @@
+"""Events: tables with lists of any length, read into Awkward, NumPy, pandas, Arrow or Polars."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.cached_property import cached_property
+from icecore.tables.query.event_columns import EventColumn, Filter, choose, column_at, find_columns, resolve
+from icecore.tables.query.event_cut import Column, Expression
+from icecore.tables.query.event_output import LIBRARIES, event_array, output
+from icecore.tables.query.event_read import Rows, read_events
+
+if TYPE_CHECKING:
+    from icecore.repository.group import Group
+
+_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+#: blocks of entries that shuffled batches are mixed from
+_POOL = 8
+
+
+class Events:
+    """The columns of a group with their lists; what :meth:`Table.arrays` and :meth:`Table.iterate` read."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._log: list[int] = []
+
+    @cached_property
+    def columns(self) -> dict[str, EventColumn]:
+        """name → column."""
+        return find_columns(self._group)
+
+    def __len__(self) -> int:
+        nodes = self._group.repo._nodes
+        for column in self.columns.values():
+            if column.kind == "array":
+                return nodes[column.path].shape[0]
+            if column.lengths_path in nodes:
+                return nodes[column.lengths_path].shape[0] - (column.lengths == "offsets")
+        return 0
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
+        return sum(self._log)
+
+    def arrays(
+        self,
+        columns: str | Iterable[str] | None = None,
+        cut: str | None = None,
+        *,
+        filter_name: Filter = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        step: int | None = None,
+        entries: Sequence[int] | np.ndarray | None = None,
+        library: str = "ak",
+    ) -> Any:
+        """Read; see :meth:`icecore.tables.query.table.Table.arrays`."""
+        if library not in LIBRARIES:
+            raise errors.make("invalid", f"library is {library!r}", f"one of {', '.join(LIBRARIES)}")
+        self._log.clear()
+        rows, order = self._rows(entry_start, entry_stop, step, entries)
+        wanted = self._wanted(columns, filter_name)
+        found, count = self._selected(wanted, cut, rows)
+        if order is not None:
+            if cut is not None:
+                raise errors.make("invalid", "entries out of order together with a cut", "sort the entries")
+            found = {name: value[order] for name, value in found.items()}
+            count = len(order)
+        return output(found, library, count)
+
+    def iterate(
+        self,
+        columns: str | Iterable[str] | None = None,
+        cut: str | None = None,
+        *,
+        step_size: int | str = "100 MB",
+        filter_name: Filter = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        shuffle: int | None = None,
+        library: str = "ak",
+    ) -> Iterator[Any]:
+        """Read batch by batch; see :meth:`icecore.tables.query.table.Table.iterate`."""
+        self._log.clear()
+        rows, _ = self._rows(entry_start, entry_stop, None, None)
+        assert isinstance(rows, slice)
+        wanted = self._wanted(columns, filter_name)
+        names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
+        count = self._per_step(step_size, names)
+        if shuffle is not None:
+            yield from self._shuffled(wanted, cut, rows, count, shuffle, library)
+            return
+        for start in range(rows.start, rows.stop, count):
+            found, number = self._selected(wanted, cut, slice(start, min(start + count, rows.stop)))
+            if number:
+                yield output(found, library, number)
+
+    def _shuffled(
+        self, wanted: dict[str, Expression], cut: str | None, rows: slice, count: int, seed: int, library: str
+    ) -> Iterator[Any]:
+        """Batches of entries in an order that ``seed`` fixes: blocks at random, mixed in pools of blocks."""
+        random = np.random.default_rng(seed)
+        block = max(count // _POOL, 1)
+        starts = random.permutation(np.arange(rows.start, rows.stop, block))
+        for low in range(0, len(starts), _POOL):
+            ranges = [
+                np.arange(s, min(s + block, rows.stop)) for s in np.sort(starts[low : low + _POOL]).tolist()
+            ]
+            found, number = self._selected(wanted, cut, np.concatenate(ranges))
+            order = random.permutation(number)
+            if number:
+                yield output({name: value[order] for name, value in found.items()}, library, number)
+
+    def _wanted(self, columns: str | Iterable[str] | None, filter_name: Filter) -> dict[str, Expression]:
+        """name of the result → expression over columns."""
+        if columns is None:
+            return {name: Column(name) for name in choose(self.columns, None, filter_name)}
+        result: dict[str, Expression] = {}
+        for item in [columns] if isinstance(columns, str) else columns:
+            if f"{self._group.path.rstrip('/')}/{item}" in self._group.repo._nodes:
+                result[item] = Column(item)
+                continue
+            try:
+                names = choose(self.columns, item, filter_name)
+            except errors.Error:
+                expression = self._expression(item)
+                if expression is None:
+                    raise
+                result[item] = expression
+            else:
+                result |= {name: Column(name) for name in names}
+        return result
+
+    def _expression(self, text: str) -> Expression | None:
+        """An expression over columns that are there; None for a text that is none."""
+        try:
+            expression = Expression(text)
+            for name in expression.names:
+                resolve(self.columns, name)
+        except errors.Error:
+            return None
+        return expression if len(expression.names) and expression.names != [text.strip()] else None
+
+    def _rows(
+        self, start: int | None, stop: int | None, step: int | None, entries: Any
+    ) -> tuple[Rows, np.ndarray | None]:
+        """The entries to read, and where they stand in the result if they are not in order."""
+        total = len(self)
+        if entries is None:
+            low, high, _ = slice(start, stop).indices(total)
+            if step is None or step == 1:
+                return slice(low, max(high, low)), None
+            if step < 1:
+                raise errors.make("invalid", f"step is {step}", "1 or more")
+            return np.arange(low, high, step), None
+        asked = np.asarray(entries)
+        if (asked.size and asked.dtype.kind not in "iu") or asked.ndim != 1:
+            raise errors.make("selection", f"entries is {entries!r:.60}", "a list of entry numbers")
+        asked = asked.astype("i8")
+        asked = np.where(asked < 0, asked + total, asked)
+        if asked.size and (asked.min() < 0 or asked.max() >= total):
+            raise errors.make(
+                "selection", f"entries has numbers outside of 0 to {total - 1:,}", "see len(table)"
+            )
+        rows, order = np.unique(asked, return_inverse=True)
+        return rows, None if np.array_equal(rows, asked) else order
+
+    def _selected(
+        self, wanted: dict[str, Expression], cut: str | None, rows: Rows
+    ) -> tuple[dict[str, Any], int]:
+        """Columns of the entries that pass, and their number. A cut's parts are tested one after another, so
+        that columns of later parts and of the result are read only where the earlier ones hold.
+        """
+        loaded: dict[str, Any] = {}
+        count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        for part in Expression(cut).conjuncts() if cut is not None else ():
+            self._load(part.names, rows, loaded)
+            mask = part.mask({name: loaded[name] for name in part.names})
+            if mask.all():
+                continue
+            index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            rows = index[mask]
+            loaded = {name: value[mask] for name, value in loaded.items()}
+            count = len(rows)
+            if not count:
+                break
+        names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
+        self._load(names, rows, loaded)
+        return {name: each.evaluate(loaded) for name, each in wanted.items()}, count
+
+    def _load(self, names: list[str], rows: Rows, loaded: dict[str, Any]) -> None:
+        missing = {}
+        for name in names:
+            if name not in loaded:
+                missing[name] = self._column(name)
+        if missing:
+            read = read_events(self._group.repo, missing, rows, self._log)
+            loaded |= {name: event_array(values) for name, values in read.items()}
+
+    def _column(self, name: str) -> EventColumn:
+        """A column, or a group of columns as records."""
+        path = f"{self._group.path.rstrip('/')}/{name}"
+        if name not in self.columns and path in self._group.repo._nodes:
+            return column_at(self._group.repo, path)
+        (found,) = resolve(self.columns, name)
+        return self.columns[found]
+
+    def _per_step(self, step_size: int | str, names: list[str]) -> int:
+        """Entries in a batch of ``step_size``: a number, or bytes such as ``"100 MB"``."""
+        if isinstance(step_size, int):
+            if step_size < 1:
+                raise errors.make("invalid", f"step_size is {step_size}", "1 or more entries, or '100 MB'")
+            return step_size
+        found = re.fullmatch(r"\s*([\d.]+)\s*([kmg]?i?b)\s*", step_size, re.IGNORECASE)
+        if found is None:
+            raise errors.make("invalid", f"step_size is {step_size!r}", "a number of entries, or '100 MB'")
+        columns = [self.columns[each] for name in names for each in resolve(self.columns, name)]
+        total = sum(self._nbytes(column) for column in columns)
+        wanted = float(found[1]) * _UNITS[found[2].lower()]
+        return max(int(wanted / max(total / max(len(self), 1), 1)), 1)
+
+    def _nbytes(self, column: EventColumn) -> int:
+        if column.kind == "array":
+            array = self._group.repo._array(column.path)
+            return int(np.prod(array.shape, dtype="i8")) * max(array.dtype.itemsize, 1)
+        return 8 * len(self) + sum(self._nbytes(member) for member in column.members.values())
