@@ -68,7 +68,7 @@ fn list(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     match kind.as_str() {
         "b" if array.getattr("ndim")?.extract::<usize>()? == 0 => Err(selection_error(
             &format!("{} alone adds an axis, which reading can't do", text(item)),
-            "add it to the result: a[…][None]; a mask has the shape of what it covers",
+            "add it to the result: a[…][None]; a mask has the shape of the axes that it covers",
         )),
         "b" => {
             let array = numpy.call_method1("ascontiguousarray", (&array,))?;

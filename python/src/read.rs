@@ -54,7 +54,7 @@ pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
             "rtol" => options.precision = Precision::Rtol(value.extract()?),
             "bytes" => options.precision = Precision::Bytes(value.extract()?),
             other => {
-                let error = Error::new(ErrorKind::Invalid, format!("there is no read option {other:?}"));
+                let error = Error::new(ErrorKind::Invalid, format!("unknown read option {other:?}"));
                 return Err(raise(error.hint("memory, concurrency, cache, rtol, bytes")));
             }
         }

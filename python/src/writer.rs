@@ -136,7 +136,10 @@ fn variable(py: Python<'_>, data: &Bound<'_, PyAny>, text: bool) -> PyResult<(Ve
             blob.extend_from_slice(string.to_str()?.as_bytes());
         } else if let Ok(bytes) = element.cast::<PyBytes>() {
             if text && std::str::from_utf8(bytes.as_bytes()).is_err() {
-                return Err(raise(Error::new(ErrorKind::Dtype, "an element is not valid UTF-8, the array holds text")));
+                return Err(raise(Error::new(
+                    ErrorKind::Dtype,
+                    "an element is not valid UTF-8, but the array holds strings",
+                )));
             }
             blob.extend_from_slice(bytes.as_bytes());
         } else {

@@ -170,7 +170,7 @@ def test_within(repo: str, run: Any, tmp_path: Path) -> None:
         (["--where", "lon >> 3"], ["error[invalid]", "lon >> 3\n", "^"]),
         (["--where", "lom > 3"], ["error[not-found]", "did you mean lon"]),
         (["--columns", "lom"], ["error[not-found]", "did you mean lon"]),
-        (["--where", "name > 3"], ["error[dtype]", "holds texts"]),
+        (["--where", "name > 3"], ["error[dtype]", "holds strings"]),
         (["-o", "x.docx"], ["error[unsupported]", ".docx", ".parquet"]),
         (["--xy", "lon"], ["error[invalid]", "--xy"]),
         (["--columns", "lon,c,lon"], ["error[invalid]", "contains lon twice"]),

@@ -177,7 +177,7 @@ def test_small_memory_gives_the_same(repo: icecore.Repo, data: dict[str, np.ndar
     [
         ("tb >> 3", "invalid", ["character 5", "tb >> 3\n      ^"]),
         ("tbb > 3", "not-found", ["there is no column tbb", "did you mean tb"]),
-        ("name > 3", "dtype", ["name holds texts", "this is a number"]),
+        ("name > 3", "dtype", ["name holds strings", "this is a number"]),
         ("tb = 'x'", "dtype", ["tb holds float32", "'x' is a text"]),
         ("when > 3", "dtype", ["when holds times"]),
         ("when > 'yesterday'", "dtype", ["'yesterday' is none"]),

@@ -177,8 +177,7 @@ impl Audit<'_> {
             State::Whole(seal) => seal,
             State::None => Seal::default(),
             State::Damaged(why) => {
-                let error =
-                    damaged(why).hint("what it speaks of can be read without it, but no longer be told from damage");
+                let error = damaged(why).hint("the data can still be read, but damage can no longer be detected");
                 self.note(format!("{}/{id}", seal::FOLDER), error);
                 Seal::default()
             }
@@ -230,7 +229,9 @@ impl Audit<'_> {
         let mut needed = std::mem::take(&mut self.seen().needed);
         if let Root::Http(url) = &self.shared.root {
             let message = format!("{url}: a web server does not list the objects that it has");
-            return Err(Error::new(ErrorKind::Unsupported, message).hint("check the history where the repository lies"));
+            return Err(
+                Error::new(ErrorKind::Unsupported, message).hint("check the history on the machine of the repository")
+            );
         }
         let mut listed = self.assets.list_chunks().await.map_err(error::repository)?;
         while let Some(object) = listed.try_next().await.map_err(error::repository)? {

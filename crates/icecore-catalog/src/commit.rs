@@ -81,7 +81,7 @@ impl Writer {
             gone => {
                 let message = format!("{gone} of {} objects that were written are gone again", objects.len());
                 Err(Error::new(ErrorKind::Conflict, message).hint(
-                    "`icecore gc` takes what is older than --older-than and not committed: write it again, and commit sooner",
+                    "`icecore gc` deletes uncommitted objects older than --older-than: write the data again and commit earlier",
                 ))
             }
         }

@@ -73,7 +73,7 @@ pub(crate) fn container(prefix: &str, options: &Options) -> Result<VirtualChunkC
 
 fn unsupported(prefix: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("links to {prefix} are not supported"))
-        .hint("link files in folders, on http(s):// or on s3://")
+        .hint("link files in directories, on http(s):// or on s3://")
 }
 
 /// What Icechunk wants to see before it reads from a container; None for stores that this build does not speak.

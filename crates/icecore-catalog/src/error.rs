@@ -18,7 +18,7 @@ use icecore_grid::{Error, ErrorKind};
 
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
 const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
-const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
+const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
 const ONLINE: &str = "check the address and the connection";
 /// What to do about a server that sends whole files where ranges are asked for.
@@ -90,7 +90,7 @@ pub fn causes(error: &dyn StdError) -> String {
 
 pub(crate) fn read_only(message: &str) -> Error {
     Error::new(ErrorKind::ReadOnly, message)
-        .hint("http(s) repositories can only be read: write to a folder or to s3://")
+        .hint("http(s) repositories are read-only: write to a directory or to s3://")
 }
 
 fn conflict(message: String) -> Error {
@@ -131,7 +131,7 @@ fn session_kind(kind: SessionErrorKind) -> Error {
         K::VirtualReferenceError(kind) => link_kind(kind),
         K::RefError(kind) => ref_kind(kind),
         K::ReadOnlySession | K::CommitNotAllowed | K::CannotForkReadOnlySession => read_only(&kind.to_string()),
-        K::NodeNotFound { ref path, .. } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
+        K::NodeNotFound { ref path, .. } => Error::new(ErrorKind::NotFound, format!("{path} does not exist")),
         K::NotAnArray { ref node, .. } => {
             Error::new(ErrorKind::Mismatch, format!("{} is a group, not an array", node.path))
         }
@@ -163,7 +163,7 @@ pub(crate) fn ahead(last: DateTime<Utc>, now: DateTime<Utc>) -> Error {
         format!("the repository was changed at {}, and this machine's clock says {}", shown(last), shown(now));
     let wait = (last - now).num_seconds() + 1;
     Error::new(ErrorKind::Conflict, message).hint(format!(
-        "set the clocks of all who write right, or wait for {wait} s; then commit again: a writer keeps what it has"
+        "correct the clocks of all writers, or wait {wait} s, and commit again: the writer keeps its data"
     ))
 }
 
@@ -215,7 +215,7 @@ fn format_kind(kind: IcechunkFormatErrorKind) -> Error {
     use IcechunkFormatErrorKind as K;
     match kind {
         K::VirtualReferenceError(kind) => link_kind(kind),
-        K::NodeNotFound { ref path } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
+        K::NodeNotFound { ref path } => Error::new(ErrorKind::NotFound, format!("{path} does not exist")),
         K::SnapshotIdNotFound { .. } | K::BranchNotFound { .. } | K::TagNotFound { .. } => {
             new(ErrorKind::NotFound, &kind).hint(NAMES)
         }
@@ -285,7 +285,8 @@ pub fn is_gone(message: &str) -> bool {
 fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     if lacks_keys(&causes(error)) {
         return Some(
-            Error::new(ErrorKind::Permission, "no credentials were given, and the environment has none").hint(KEYS),
+            Error::new(ErrorKind::Permission, "no credentials found, neither in the options nor in the environment")
+                .hint(KEYS),
         );
     }
     let (mut cause, mut far) = (Some(error), None);

@@ -154,7 +154,7 @@ fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {
     match older_than_us {
         None => Ok(DateTime::<Utc>::from(SystemTime::now() - SAFE_AGE)),
         Some(us) => DateTime::from_timestamp_micros(us)
-            .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{us} µs since 1970 is no time"))),
+            .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{us} µs since 1970 is not a valid time"))),
     }
 }
 

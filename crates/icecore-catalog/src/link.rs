@@ -92,7 +92,7 @@ impl Writer {
                     ErrorKind::LinkNotAllowed,
                     format!("{url} is outside of what this repository may link to: {places}"),
                 )
-                .hint("allow its folder: --allow-links PREFIX (in Rust: allow_container)"));
+                .hint("allow its directory: --allow-links PREFIX (in Rust: allow_container)"));
             }
             let location = VirtualChunkLocation::from_url(url)
                 .map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {}", e.kind)))?;

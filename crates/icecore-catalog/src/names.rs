@@ -61,7 +61,7 @@ pub(crate) fn check(name: &str) -> Result<()> {
         || name.contains(['/', '@', '\0'])
         || name.chars().any(char::is_whitespace);
     if is_bad {
-        return Err(Error::new(ErrorKind::Invalid, format!("{name:?} is no name for a branch or tag"))
+        return Err(Error::new(ErrorKind::Invalid, format!("{name:?} is not a valid name for a branch or tag"))
             .hint("use letters, digits, dots, dashes and underscores"));
     }
     if time::parse(name).is_some() {

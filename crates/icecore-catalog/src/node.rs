@@ -54,7 +54,7 @@ impl Node {
 /// Icechunk's form of a path.
 pub(crate) fn path(path: &str) -> Result<Path> {
     Path::new(path).map_err(|_| {
-        Error::new(ErrorKind::Invalid, format!("{path:?} is no path")).hint("paths look like /group/array")
+        Error::new(ErrorKind::Invalid, format!("{path:?} is not a path")).hint("paths look like /group/array")
     })
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn attributes(zarr_json: &[u8]) -> Map<String, Value> {
 /// A metadata document with other attributes and everything else as it was.
 pub(crate) fn with_attributes(path: &str, zarr_json: &[u8], attributes: Map<String, Value>) -> Result<Bytes> {
     let mut document: Map<String, Value> = serde_json::from_slice(zarr_json)
-        .map_err(|e| crate::error::damaged(format!("the metadata of {path} is no JSON object: {e}")))?;
+        .map_err(|e| crate::error::damaged(format!("the metadata of {path} is not a JSON object: {e}")))?;
     document.insert("attributes".to_owned(), Value::Object(attributes));
     Ok(Bytes::from(Value::Object(document).to_string()))
 }

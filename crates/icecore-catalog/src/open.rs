@@ -28,7 +28,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let root = Root::parse(&storage.url)?;
     if let Root::Http(url) = &root {
         return Err(Error::new(ErrorKind::ReadOnly, format!("{url}: repositories on http(s) can only be read"))
-            .hint("create it in a folder or on s3://"));
+            .hint("create it in a directory or on s3://"));
     }
     let lock = lock_of(&root, &storage.options)?;
     let backend = options::backend(&root, &storage.options).await?;
@@ -116,7 +116,7 @@ fn missing(url: &str, e: icechunk::repository::RepositoryError) -> Error {
     match e.kind {
         RepositoryErrorKind::RepositoryDoesntExist => none_at(url, "there is no repository"),
         _ => match error::repository(e) {
-            error if error::is_gone(&error.message) => none_at(url, "there is no repository any more (410 Gone)"),
+            error if error::is_gone(&error.message) => none_at(url, "the repository was removed (410 Gone)"),
             error => error::during(url)(error),
         },
     }
@@ -127,7 +127,7 @@ fn none_at(url: &str, what: &str) -> Error {
     let hint = if is_repository(Path::new(&longer)) {
         format!("did you mean {longer}?")
     } else if url.starts_with("http") && url.contains("://") {
-        "check the address: it is that of the folder in which the repository's file `repo` lies".to_owned()
+        "check the address: it must be the directory that contains the repository's file `repo`".to_owned()
     } else {
         let url = shell_quote(url);
         format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}")
@@ -139,7 +139,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     let seconds = match options.get(options::LOCK_TIMEOUT) {
         None => LOCK_SECONDS,
         Some(text) => text.parse().map_err(|_| {
-            Error::new(ErrorKind::Invalid, format!("{}={text:?} is no number of seconds", options::LOCK_TIMEOUT))
+            Error::new(ErrorKind::Invalid, format!("{}={text:?} is not a number of seconds", options::LOCK_TIMEOUT))
                 .hint(format!("a whole number: --storage {}=30", options::LOCK_TIMEOUT))
         })?,
     };
@@ -170,7 +170,7 @@ async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
     if !found.is_empty() {
         let message = format!("{url} is not empty: it holds {}", list(&found));
         return Err(
-            Error::new(ErrorKind::Exists, message).hint("a repository needs a folder of its own: choose another name")
+            Error::new(ErrorKind::Exists, message).hint("a repository needs an empty directory: choose another name")
         );
     }
     Ok(())
@@ -181,7 +181,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     let url = path.display().to_string();
     match std::fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            return Err(none_at(&url, "there is nothing at this path"));
+            return Err(none_at(&url, "the path does not exist"));
         }
         Err(e) => return Err(error::during(format!("cannot open {url}"))(error::io(&e))),
         Ok(metadata) if !metadata.is_dir() => {
@@ -193,13 +193,13 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     }
     let found = contents(path)?;
     if found.is_empty() {
-        return Err(none_at(&url, "the folder is empty"));
+        return Err(none_at(&url, "the directory is empty"));
     }
     if found.iter().any(|name| is_root(name)) {
         return Ok(());
     }
     if incomplete_repo::is_incomplete_repo(path) {
-        return Err(none_at(&url, "the folder holds a repository that was never finished, or is being made right now"));
+        return Err(none_at(&url, "the directory has an unfinished repository, or one that is being created now"));
     }
     // One of them alone is a name that folders of data have, too.
     if ["snapshots", "transactions"].iter().all(|part| found.iter().any(|name| name == part)) {

@@ -25,8 +25,8 @@ pub(crate) fn recorded(prefix: &str) -> Option<String> {
 /// A prefix that a person gave: a folder, or a URL.
 pub(crate) fn given(prefix: &str) -> Result<String> {
     let bad = || {
-        Error::new(ErrorKind::Invalid, format!("{prefix:?} is no prefix of links"))
-            .hint("give a folder, or a URL such as https://host/folder/ or s3://bucket/")
+        Error::new(ErrorKind::Invalid, format!("{prefix:?} is not a URL prefix for links"))
+            .hint("give a directory, or a URL such as https://host/folder/ or s3://bucket/")
     };
     if prefix.contains("://") {
         return normal(prefix).map(|p| with_slash(&p)).ok_or_else(bad);

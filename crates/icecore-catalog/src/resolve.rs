@@ -88,7 +88,7 @@ fn unknown(shared: &RepoState, reference: &str, names: &Names) -> Error {
     let tags = list("tags", names::nearest(reference, names.tags.keys(), SHOWN), names.tags.len());
     Error::new(
         ErrorKind::NotFound,
-        format!("{}: {reference:?} is no branch, tag, snapshot or time; there are {branches}; {tags}", shared.url),
+        format!("{}: {reference:?} is not a branch, tag, snapshot or time; known: {branches}; {tags}", shared.url),
     )
     .hint("see `icecore log` for snapshots, `icecore branch` and `icecore tag` for names")
 }

@@ -39,7 +39,7 @@ pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
         value(item.value().bytes())?;
     }
     if let Some(at) = circle(&parents) {
-        return Err(bad(&format!("version number {at} is its own ancestor, or has none that exists")));
+        return Err(bad(&format!("version number {at} is its own ancestor, or its parent does not exist")));
     }
     in_order(&root)?;
     updates::agree(&root)

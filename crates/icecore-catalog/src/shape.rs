@@ -56,7 +56,7 @@ pub(crate) fn outline(path: &str, zarr_json: &[u8]) -> Result<Outline> {
         };
         axes.push((*length, u32::try_from(count).map_err(|_| too_many())?));
     }
-    let shape = ArrayShape::new(axes).ok_or_else(|| bad("its shape is refused"))?;
+    let shape = ArrayShape::new(axes).ok_or_else(|| bad("its shape is rejected by Icechunk"))?;
     Ok(Outline { shape, names: names(&document) })
 }
 

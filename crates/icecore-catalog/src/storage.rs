@@ -63,8 +63,8 @@ impl Root {
             }
             Some(("s3", rest)) => s3(url, rest),
             Some((scheme, _)) => {
-                Err(Error::new(ErrorKind::Unsupported, format!("{url}: repositories cannot lie on {scheme}://"))
-                    .hint("use a folder, s3://bucket/prefix, http(s)://… (read only) or memory://NAME"))
+                Err(Error::new(ErrorKind::Unsupported, format!("{url}: repositories on {scheme}:// are not supported"))
+                    .hint("use a directory, s3://bucket/prefix, http(s)://… (read only) or memory://NAME"))
             }
         }
     }
@@ -101,9 +101,9 @@ fn s3(url: &str, rest: &str) -> Result<Root> {
     }
     let prefix = prefix.trim_matches('/');
     if let Some(part) = prefix.split('/').find(|part| is_no_part(part)).filter(|_| !prefix.is_empty()) {
-        let message = format!("{url} cannot be understood: {part:?} is no part of a key");
+        let message = format!("{url} is not a valid key: bad part {part:?}");
         return Err(Error::new(ErrorKind::Invalid, message)
-            .hint("leave out empty parts (//), parts called . or .., and control characters"));
+            .hint("remove empty parts (//), parts . or .., and control characters"));
     }
     Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
 }

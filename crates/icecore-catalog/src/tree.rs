@@ -107,7 +107,7 @@ impl Writer {
     fn replace_attributes(&self, path: &str, attributes: Map<String, Value>) -> Result<()> {
         let at = node::path(path)?;
         let found =
-            self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")))?;
+            self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{path} does not exist")))?;
         let document = node::with_attributes(path, &found.user_data, attributes)?;
         run(async {
             let mut session = self.session.write().await;
@@ -139,7 +139,7 @@ impl Writer {
                 .filter(|n| node::is_within(n.path.as_str(), path) && n.path.as_str() != HIDDEN_GROUP)
                 .collect();
             if doomed.is_empty() && !is_prepared {
-                return Err(Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")));
+                return Err(Error::new(ErrorKind::NotFound, format!("{path} does not exist")));
             }
             for node in doomed.iter().filter(|n| matches!(n.node_data, NodeData::Array { .. })) {
                 session.delete_array(node.path.clone()).await.map_err(error::session)?;

@@ -42,7 +42,7 @@ type Id = [u8; 12];
 
 fn bad(what: &str) -> icecore_grid::Error {
     damaged(format!("the repository's list of versions contradicts itself: {what}"))
-        .hint("put back the file `repo` from a copy, or one of those in the folder `overwritten`")
+        .hint("restore the file `repo` from a backup, or from the directory `overwritten`")
 }
 
 fn shown(id: &Id) -> String {

@@ -100,7 +100,7 @@ fn serializer_codec(name: &str) -> bool {
 
 fn misplaced(ext: &Extension) -> Error {
     if known(ext.name) {
-        return Error::new(ErrorKind::Format, format!("codec {:?} stands behind a bytes-to-bytes codec", ext.name));
+        return Error::new(ErrorKind::Format, format!("codec {:?} follows a bytes-to-bytes codec", ext.name));
     }
     unsupported("codec", ext.name)
 }
@@ -112,7 +112,7 @@ fn parse_front(front: &[Extension], dtype: &DType, fill: &[u8]) -> Result<(Vec<A
     }
     let Some((last, before)) = front.split_last() else {
         return Err(Error::new(ErrorKind::Format, "`codecs` has no array-to-bytes codec")
-            .hint("`bytes` must stand before the compressors"));
+            .hint("`bytes` must precede the compressors"));
     };
     Ok((parse_array_steps(before, dtype)?, parse_serializer(last, dtype, fill)?))
 }
@@ -122,7 +122,7 @@ fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArraySte
     let moved = arrays.iter().position(|a| matches!(a, ArrayStep::Transpose(t) if !t.is_identity()));
     let delta = arrays.iter().rposition(|a| matches!(a, ArrayStep::Delta(_)));
     if moved.is_some_and(|moved| delta.is_some_and(|delta| delta > moved)) {
-        return Err(Error::new(ErrorKind::Unsupported, "codec numcodecs.delta behind transpose"));
+        return Err(Error::new(ErrorKind::Unsupported, "codec numcodecs.delta after transpose"));
     }
     Ok(arrays)
 }
@@ -132,7 +132,7 @@ fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {
         "transpose" => Ok(ArrayStep::Transpose(Transpose::parse(ext)?)),
         "bitround" | "numcodecs.bitround" | ZARRS_BITROUND => Ok(ArrayStep::BitRound(BitRound::parse(ext, dtype)?)),
         "numcodecs.delta" => Ok(ArrayStep::Delta(Delta::parse(ext, dtype)?)),
-        other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} stands before another array codec"))),
+        other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} precedes another array codec"))),
     }
 }
 

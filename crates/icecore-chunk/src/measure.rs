@@ -210,7 +210,7 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     // The first decoding also brings the output's memory in: it is not timed.
     block.decode(chain, &stored, decoded, scratch)?;
     if !block.equals(decoded) {
-        let message = format!("{} does not give back what it was given", chain.names().join(" → "));
+        let message = format!("{} does not reproduce its input", chain.names().join(" → "));
         return Err(icecore_grid::Error::new(icecore_grid::ErrorKind::Codec, message));
     }
     let (first, result) = timed(|| block.decode(chain, &stored, decoded, scratch));

@@ -41,8 +41,8 @@ impl ArrayMeta {
     /// is not known (named), `Invalid` for a chunk grid that cannot be.
     pub fn parse(zarr_json: &[u8]) -> Result<ArrayMeta> {
         let value: Value =
-            serde_json::from_slice(zarr_json).map_err(|e| format_error(format!("zarr.json is no valid JSON: {e}")))?;
-        let object = value.as_object().ok_or_else(|| format_error("zarr.json is no JSON object"))?;
+            serde_json::from_slice(zarr_json).map_err(|e| format_error(format!("zarr.json is not valid JSON: {e}")))?;
+        let object = value.as_object().ok_or_else(|| format_error("zarr.json is not a JSON object"))?;
         check_kind(object)?;
         check_other_keys(object)?;
         let shape = parse_shape(required(object, "shape")?)?;
@@ -177,7 +177,7 @@ fn check_key_encoding(value: &Value) -> Result<()> {
 fn parse_shape(value: &Value) -> Result<Vec<u64>> {
     crate::extension::u64_list(value)
         .filter(|shape| shape.len() <= MAX_DIMS)
-        .ok_or_else(|| format_error(format!("`shape` is no list of at most {MAX_DIMS} lengths")))
+        .ok_or_else(|| format_error(format!("`shape` is not a list of at most {MAX_DIMS} lengths")))
 }
 
 fn check_size(shape: &[u64], dtype: &DType) -> Result<()> {
@@ -195,7 +195,7 @@ fn check_size(shape: &[u64], dtype: &DType) -> Result<()> {
 }
 
 fn parse_dims(value: Option<&Value>, rank: usize) -> Result<Vec<Option<String>>> {
-    let malformed = || format_error(format!("`dimension_names` is no list of {rank} names"));
+    let malformed = || format_error(format!("`dimension_names` is not a list of {rank} names"));
     match value {
         None | Some(Value::Null) => Ok(vec![None; rank]),
         Some(Value::Array(names)) if names.len() == rank => names

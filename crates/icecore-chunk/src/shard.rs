@@ -90,7 +90,7 @@ impl Shard {
                     Some(end) if offset >= low && end <= high => Ok(Some((offset, length))),
                     _ => Err(corrupt(
                         "shard index",
-                        format!("chunk {nth} at {offset} with {length} bytes lies outside of {low} to {high}"),
+                        format!("chunk {nth} at {offset} with {length} bytes is outside {low} to {high}"),
                     )),
                 },
             })

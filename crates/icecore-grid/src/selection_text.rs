@@ -20,7 +20,7 @@ pub fn parse_selection(text: &str, dims: &[Option<String>]) -> Result<Vec<Index>
         return entries.iter().map(Entry::index).collect();
     }
     if let Some(bare) = entries.iter().find(|entry| entry.name.is_none()) {
-        return Err(bare.error("has no dimension name, others have", "name every entry, or none"));
+        return Err(bare.error("has no dimension name, but other entries do", "name every entry, or none"));
     }
     let mut indexes = vec![Index::ALL; dims.len()];
     let mut seen = vec![false; dims.len()];
@@ -31,7 +31,9 @@ pub fn parse_selection(text: &str, dims: &[Option<String>]) -> Result<Vec<Index>
         }
         seen[axis] = true;
         indexes[axis] = match entry.index()? {
-            Index::Ellipsis => return Err(entry.error("is no selection of one dimension", "write ':' for all of it")),
+            Index::Ellipsis => {
+                return Err(entry.error("is not a selection of one dimension", "write ':' for all of it"));
+            }
             index => index,
         };
     }
@@ -73,7 +75,7 @@ fn entries(text: &str) -> Result<Vec<Entry<'_>>> {
         out.push(entry(text, from, text.len()));
     }
     match out.iter().find(|entry| entry.text.is_empty()) {
-        Some(empty) => Err(empty.error("has nothing between two commas", "write ':' for a whole axis")),
+        Some(empty) => Err(empty.error("is empty between two commas", "write ':' for a whole axis")),
         None => Ok(out),
     }
 }
@@ -165,7 +167,7 @@ impl Entry<'_> {
 
     fn integer(&self, text: &str) -> Result<i64> {
         text.parse().map_err(|_| {
-            let what = format!("has '{text}' where an integer should be");
+            let what = format!("has '{text}' where an integer is expected");
             self.error(&what, EXAMPLES)
         })
     }

@@ -273,8 +273,8 @@ fn columns_of_times_are_compared_in_one_unit() {
     for (wrong, message) in [
         ("ms + 1 > s", "different units"),
         ("day = ms", "day holds times, ms durations"),
-        ("name = ms", "name holds texts, ms durations"),
-        ("day = month", "no common measure"),
+        ("name = ms", "name holds strings, ms durations"),
+        ("day = month", "without a common unit"),
     ] {
         let error = filter(wrong, &columns).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");

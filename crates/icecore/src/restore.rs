@@ -206,5 +206,5 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
 }
 
 fn damaged(message: String) -> Error {
-    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged")
+    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep lists the damaged objects")
 }

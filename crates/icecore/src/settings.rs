@@ -42,6 +42,6 @@ fn check(name: &str, takes: &str, example: &str, is_good: impl Fn(&str) -> bool)
     if value.trim().is_empty() || is_good(value.trim()) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Invalid, format!("the environment variable {name} is {value:?}: it takes {takes}"))
+    Err(Error::new(ErrorKind::Invalid, format!("the environment variable {name} is {value:?}: expected {takes}"))
         .hint(format!("export {name}={example}, or unset it")))
 }

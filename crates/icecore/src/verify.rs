@@ -89,7 +89,7 @@ fn references(view: &ArrayView, problems: &mut Vec<Problem>, cancel: &AtomicBool
     for (flat, place) in table.iter() {
         go_on(cancel)?;
         if flat >= cells {
-            problem(None, "", corrupt(format!("chunk number {flat} lies outside of the grid of {cells}")));
+            problem(None, "", corrupt(format!("chunk number {flat} is outside the grid of {cells}")));
             broken.push(flat);
             continue;
         }

@@ -52,7 +52,7 @@ impl Header {
         self.at = 0;
         match self.table.build(&self.of_lengths, &PLAIN) {
             Some(true) => Ok(()),
-            _ => Err(Pause::Bad("lengths whose codes are none")),
+            _ => Err(Pause::Bad("invalid code lengths")),
         }
     }
 
@@ -79,7 +79,7 @@ impl Header {
             return Err(Pause::Bad("a block that can't end"));
         }
         let built = tables.lengths.build(first, &LENGTHS).and(tables.distances.build(second, &DISTANCES));
-        built.map(|_| ()).ok_or(Pause::Bad("lengths of codes that are none"))
+        built.map(|_| ()).ok_or(Pause::Bad("invalid code lengths"))
     }
 
     /// Makes the tables of blocks without lengths (RFC 1951, 3.2.6).

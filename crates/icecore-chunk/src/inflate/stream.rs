@@ -113,7 +113,7 @@ impl Inflate {
             Turn::Next => {}
             Turn::End => self.stage = self.behind(),
             Turn::Repeat { length, distance } => self.stage = Stage::Repeat { length, distance },
-            Turn::Bad => self.stage = Stage::Bad("bits that are no code"),
+            Turn::Bad => self.stage = Stage::Bad("an invalid code"),
         }
     }
 
@@ -154,7 +154,7 @@ impl Inflate {
                 self.coded.bits.drop(self.coded.bits.count % 8);
                 let both = self.coded.bits.take(32).ok_or(Pause::Input)?;
                 if both & 0xffff != !both >> 16 & 0xffff {
-                    return Err(Pause::Bad("a block whose length is not what it says twice"));
+                    return Err(Pause::Bad("a stored block whose length check fails"));
                 }
                 self.stage = Stage::Bytes(both & 0xffff);
             }
@@ -195,7 +195,7 @@ impl Inflate {
                 Stage::Symbols
             }
             2 => Stage::Counts,
-            _ => return Err(Pause::Bad("a block of a kind that there is none of")),
+            _ => return Err(Pause::Bad("an unknown block type")),
         };
         Ok(())
     }
@@ -237,13 +237,13 @@ impl Inflate {
         } else if entry.is_end() {
             self.stage = self.behind();
         } else if entry.is_special() {
-            return Err(Pause::Bad("bits that are no code"));
+            return Err(Pause::Bad("an invalid code"));
         } else {
             let length = entry.value(held);
             let (entry, held) = (self.coded.tables.distances.find(now.held), now.held);
             now.take(entry.bits()).ok_or(Pause::Input)?;
             if entry.is_special() {
-                return Err(Pause::Bad("bits that are no code"));
+                return Err(Pause::Bad("an invalid code"));
             }
             self.stage = Stage::Repeat { length, distance: entry.value(held) };
         }
@@ -254,7 +254,7 @@ impl Inflate {
     fn repeat(&mut self, length: usize, distance: usize, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
         let part = length.min(place.out.len() - place.at);
         if !copy::exactly(&self.history, place.out, place.at, part, distance) {
-            return Err(Pause::Bad("a repetition of what was before the stream"));
+            return Err(Pause::Bad("a match distance before the start of the stream"));
         }
         place.at += part;
         if part < length {

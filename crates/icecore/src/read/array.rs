@@ -32,7 +32,7 @@ impl ArrayView {
         let node = snapshot.node(path).filter(|n| n.is_array);
         let node = node.ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no array {path}"))
-                .hint("`icecore ls REPO` lists what there is")
+                .hint("`icecore ls REPO` lists the arrays")
         })?;
         let named = |e: Error| Error { message: format!("{path}: {}", e.message), ..e };
         let meta = ArrayMeta::parse(&node.zarr_json).map_err(named)?;

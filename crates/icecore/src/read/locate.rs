@@ -357,7 +357,7 @@ impl<'a> Sources<'a> {
         let entry = table
             .objects
             .get(object as usize)
-            .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk lies in no object", view.path())))?;
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk has no object", view.path())))?;
         let location = match &entry.location {
             Location::Native(name) => (view.repo().url(), true, name.as_str()),
             Location::Link(url) => (view.repo().url(), false, url.as_str()),

@@ -51,7 +51,11 @@ impl Precision {
         };
         if !is_float(&view.meta().dtype) {
             let what = format!("{}: {asked} of elements of type {}", view.path(), view.meta().dtype.to_json());
-            return refused(ErrorKind::Unsupported, what, "only floating-point numbers are read in part: leave it out");
+            return refused(
+                ErrorKind::Unsupported,
+                what,
+                "only floating-point arrays support reduced precision: remove it",
+            );
         }
         if let Self::Bytes(bytes) = self
             && bytes > width(&view.meta().dtype)
@@ -60,7 +64,7 @@ impl Precision {
             let parts = if width < dtype.size() { " in each of its two parts" } else { "" };
             let (path, dtype) = (view.path(), dtype.to_json());
             let what = format!("{bytes} bytes of each number of {path}, whose type {dtype} has {width}{parts}");
-            return refused(ErrorKind::Invalid, what, "give fewer bytes, or leave it out to read all of them");
+            return refused(ErrorKind::Invalid, what, "give fewer bytes, or remove it to read all of them");
         }
         let Some(planes) = view.meta().chain.planes() else { return Ok(Depth::WHOLE) };
         let count = match self {

@@ -77,7 +77,7 @@ pub(crate) fn arrow_unit(unit: &str) -> Option<(&'static str, i64)> {
 
 fn no_arrow(column: &Column) -> Error {
     let message = format!("{} holds {}, which Arrow can't", column.view.path(), column.dtype().to_json());
-    Error::new(ErrorKind::Unsupported, message).hint("leave the column out, or read it as an array")
+    Error::new(ErrorKind::Unsupported, message).hint("remove the column, or read it as an array")
 }
 
 fn times(bytes: Vec<u8>, factor: i64, column: &Column) -> Result<Vec<u8>> {

@@ -94,7 +94,7 @@ pub(crate) fn load(column: &Column, options: &ReadOptions) -> Result<Option<Zone
 
 fn misshapen(entry: &Entry, zones: u64) -> Error {
     let message = format!("{}: the summary does not have the shape of {zones} zones", entry.path);
-    Error::new(ErrorKind::Corrupt, message).hint("make it anew: icecore.tables.summaries.write")
+    Error::new(ErrorKind::Corrupt, message).hint("write it again: icecore.tables.summaries.write")
 }
 
 /// The intervals of each zone; the extremes in front of them are not needed here.

@@ -83,7 +83,7 @@ impl Stores {
             return Err(Error::new(
                 ErrorKind::LinkNotAllowed,
                 format!(
-                    "this repository links to {url}, outside of what it may read: {}",
+                    "this repository links to {url}, which is outside the allowed prefixes: {}",
                     list(&repo.link_prefixes()?)
                 ),
             )

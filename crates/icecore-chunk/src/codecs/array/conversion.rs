@@ -76,7 +76,7 @@ impl Converted {
         for dtype in [outer, &stored] {
             if !is_real(dtype) {
                 return Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
-                    .hint("it takes integers and floats of up to 64 bits"));
+                    .hint("it supports integers and floats of up to 64 bits"));
             }
         }
         let mut values = Vec::new();
@@ -86,8 +86,7 @@ impl Converted {
             Ok(()) => store(&stored, &values, &mut inner_fill),
             Err(_) if !conversion.asks_for_fill() => inner_fill.resize(stored.size(), 0),
             Err(_) => {
-                let text =
-                    format!("codec {}: it has no value of {} for the array's fill value", ext.name, stored.to_json());
+                let text = format!("codec {}: {} can't represent the array's fill value", ext.name, stored.to_json());
                 return Err(Error::new(ErrorKind::Format, text).hint("the codec's definition asks for one"));
             }
         }
@@ -104,7 +103,7 @@ impl Converted {
             Real::Int(k) => k.to_string(),
             Real::Float(x) => format!("{x:?}"),
         };
-        format!("element {index} of the chunk, {number}, has no value of {}", to.to_json())
+        format!("element {index} of the chunk, {number}, can't be represented as {}", to.to_json())
     }
 }
 
@@ -157,7 +156,7 @@ impl ArrayCodec for Converted {
                 load(&self.outer, block, &mut values);
                 let what = self.misfit(number * BLOCK + at, values[at], self.inner.dtype());
                 return Err(Error::new(ErrorKind::Codec, format!("{}: {what}", self.name))
-                    .hint("choose other settings of the codec, or leave it out"));
+                    .hint("change the settings of the codec, or remove it"));
             }
             store(self.inner.dtype(), &values, &mut bytes);
         }

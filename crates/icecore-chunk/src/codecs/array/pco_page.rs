@@ -123,7 +123,7 @@ impl<W: Word> Page<W> {
         }
         cursor.check()?;
         if cursor.take(cursor.pos.wrapping_neg() as u32 % 8) != 0 {
-            return Err(corrupt("pcodec", "bits behind the end of a page"));
+            return Err(corrupt("pcodec", "bits after the end of a page"));
         }
         Ok(before + cursor.pos / 8)
     }

@@ -47,7 +47,7 @@ impl Reshape {
         if dtype.is_vlen() {
             let mut error = unsupported("codec", ext.name);
             error.message = format!("codec {} of {}", ext.name, dtype.to_json());
-            return Err(error.hint("it takes elements of fixed length"));
+            return Err(error.hint("it supports elements of fixed length"));
         }
         let form = match ext.name {
             "reshape" => {

@@ -38,7 +38,7 @@ impl Decimal {
             DType::Float32 => false,
             other => {
                 return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, other.to_json()))
-                    .hint("it takes float64 and float32"));
+                    .hint("it supports float64 and float32"));
             }
         };
         only_keys(ext, &["scale", "dtype", "escapes"])?;
@@ -72,7 +72,7 @@ impl Decimal {
             -self.scale
         );
         Error::new(ErrorKind::Codec, what)
-            .hint("choose another scale or a larger integer type, name the value in `escapes`, or leave the codec out")
+            .hint("choose another scale or a larger integer type, add the value to `escapes`, or remove the codec")
     }
 }
 

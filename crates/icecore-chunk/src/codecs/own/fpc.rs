@@ -32,7 +32,7 @@ impl Fpc {
             || matches!(dtype, DType::UInt32 | DType::UInt64 | DType::DateTime64 { .. } | DType::TimeDelta64 { .. });
         if !number {
             return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))
-                .hint("it takes numbers of 4 and 8 bytes"));
+                .hint("it supports numbers of 4 and 8 bytes"));
         }
         match config_i64_or(ext, "axis", -1)? {
             axis @ -64..=63 => Ok(Fpc { axis, double }),

@@ -48,7 +48,7 @@ impl RootBasket {
         };
         let unsuited = || {
             Error::new(ErrorKind::Dtype, format!("{NAME} of {}", dtype.to_json()))
-                .hint("it takes booleans, integers and reals; counts are uint32")
+                .hint("it supports booleans, integers and floats; counts are uint32")
         };
         let root = root_type(dtype).ok_or_else(unsuited)?;
         if mode == Mode::Counts && root != RootType::UInt32 {

@@ -57,7 +57,7 @@ impl Predict {
         let unsigned = matches!(dtype, DType::UInt8 | DType::UInt16 | DType::UInt32 | DType::UInt64);
         if !(float || signed || unsigned || times) {
             return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))
-                .hint("it takes real numbers and times"));
+                .hint("it supports real numbers and times"));
         }
         let modes = parse_modes(ext, float)?;
         let mask = config_bool_or(ext, "mask", true)?;

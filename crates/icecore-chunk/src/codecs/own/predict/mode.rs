@@ -56,7 +56,7 @@ pub(super) fn parse_modes(ext: &Extension, float: bool) -> Result<Vec<Mode>> {
 fn parse_mode(value: &Value, float: bool) -> Result<Mode> {
     // A name, or an object that has one under `mode`.
     let name = value.as_str().or_else(|| value.get("mode").and_then(Value::as_str));
-    let name = name.ok_or_else(|| Error::new(ErrorKind::Format, format!("icecore.predict: {value} is no mode")))?;
+    let name = name.ok_or_else(|| Error::new(ErrorKind::Format, format!("icecore.predict: unknown mode {value}")))?;
     let ext = Extension { name: "icecore.predict", configuration: value.as_object(), must_understand: true };
     only_keys(&ext, settings(name))?;
     let mode = match name {

@@ -148,7 +148,7 @@ pub(super) fn read_exceptions<W: Word>(side: &mut Side, count: usize) -> Result<
     let place = |(distance, bits): (u64, u64)| {
         at = at.saturating_add(distance);
         let place = usize::try_from(at).ok().filter(|at| *at < count);
-        let place = place.ok_or_else(|| corrupt(NAME, format!("an exception behind the {count} elements")))?;
+        let place = place.ok_or_else(|| corrupt(NAME, format!("an exception after the last of {count} elements")))?;
         Ok((place, W::from_u64(bits)))
     };
     distances.into_iter().zip(bits).map(place).collect()
