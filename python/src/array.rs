@@ -1,4 +1,4 @@
-//! One array of one snapshot.
+//! An array of one snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Array {
         read::plan(py, &[item], &read::options(options.as_ref())?)
     }
 
-    /// The largest relative error of what a read with these options gives; 0 where every bit is right.
+    /// The largest relative error of a read with these options; 0 for an exact read.
     #[pyo3(signature = (options=None))]
     fn bound(&self, options: Option<Bound<'_, PyDict>>) -> PyResult<f64> {
         Ok(read::options(options.as_ref())?.precision.of(&self.view).or_raise()?.bound)

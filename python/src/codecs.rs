@@ -1,4 +1,4 @@
-//! Codec chains by themselves, for zarr-python's codec classes.
+//! Codec chains for zarr-python's codec classes.
 
 use icecore::chunk::{Chain, DType, Scratch};
 use icecore::grid::{Error, ErrorKind};

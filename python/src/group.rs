@@ -1,4 +1,4 @@
-//! Rows by their keys.
+//! Grouped reductions.
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Result};
@@ -187,7 +187,7 @@ impl Fold {
         py.detach(|| self.fold.as_mut().map_or(Ok(()), |fold| fold.add(keys, &rows))).or_raise()
     }
 
-    /// What is known, by name, for each key in order of their numbers; nothing is left here.
+    /// Returns the results by name, for each key in order of its number; the accumulators are consumed.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let fold = self.fold.take();

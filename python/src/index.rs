@@ -1,4 +1,4 @@
-//! Python's `[…]` → the engine's indexes.
+//! Convert Python's `[…]` to the engine's indexes.
 
 use icecore::grid::{Error, ErrorKind, Index};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -41,7 +41,7 @@ fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     list(item)
 }
 
-/// Whether an index is Python's bool or NumPy's, of which both may pass for integers (NumPy's before 2.0).
+/// Whether an index is Python's or NumPy's bool; both are accepted as integers elsewhere (NumPy's before 2.0).
 fn truth(item: &Bound<'_, PyAny>) -> PyResult<bool> {
     if item.is_exact_instance_of::<PyInt>() {
         return Ok(false);

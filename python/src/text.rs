@@ -1,4 +1,4 @@
-//! Tables of text: formats, parsing, printing.
+//! Text tables: formats, parsing, printing.
 
 use icecore::chunk::{DType, crc32c};
 use icecore::grid::{Error, ErrorKind};
@@ -137,7 +137,7 @@ fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>
 }
 
 /// (rows, the first of them, its bytes) where rows have bytes that belong to no column and differ from the template's; else
-/// None. Spaces that differ from spaces say nothing.
+/// None. Differences in the kind of spaces are ignored.
 fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(usize, u32, Bound<'py, PyBytes>)> {
     let Layout::Fixed { cells, template, .. } = &format.layout else { return None };
     let free = format.columns.len()..cells.len();
@@ -246,7 +246,7 @@ fn read_escapes(stored: &[u8], at: usize) -> PyResult<(u32, usize)> {
     Ok((escapes.rows, used))
 }
 
-/// The CRC-32C of what came `before` and some bytes.
+/// The CRC-32C of `part`, continued from `before`.
 #[pyfunction]
 fn checksum(part: &[u8], before: u32) -> u32 {
     crc32c(before, part)

@@ -1,4 +1,4 @@
-//! A commit in the making.
+//! A writer: uncommitted changes of a repository.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -73,7 +73,7 @@ impl Writer {
     }
 }
 
-/// Whether an array's chunks are what they were, and perhaps more rows come behind them.
+/// Whether an array's chunks are unchanged, apart from appended rows.
 fn only_grows(old: &ArrayMeta, new: &ArrayMeta) -> bool {
     let ends = |meta: &ArrayMeta| {
         (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.chunk_shape(&vec![0; meta.shape.len()]))

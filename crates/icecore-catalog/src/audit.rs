@@ -1,4 +1,4 @@
-//! Looks at the files that versions are made of: are they there, as they were committed, and do they make sense?
+//! Check that a version's files exist, are unchanged and are valid.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use crate::{history, names, precheck, resolve};
 /// Versions that are looked at side by side.
 const CONCURRENT: usize = 16;
 
-/// A file of the repository that is not what it must be.
+/// A missing, changed or invalid file of the repository.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Damage {
     /// The file's name in the repository (`snapshots/…`, `chunks/…`).
@@ -62,7 +62,7 @@ impl Repo {
         }))
     }
 
-    /// Versions in a folder whose files nobody noted the checksums of: committed by other programs, or their seal was removed.
+    /// Local versions without recorded checksums: committed by other software, or the seal was removed.
     ///
     /// # Errors
     /// Network, Io, Corrupt.
@@ -91,7 +91,7 @@ async fn versions(shared: &RepoState) -> Result<Vec<SnapshotId>> {
 struct Audit<'a> {
     shared: &'a RepoState,
     assets: &'a AssetManager,
-    /// The root object, where there is one.
+    /// The root object, if there is one.
     listed: Option<Arc<RepoInfo>>,
     seen: Mutex<Seen>,
     cancel: &'a AtomicBool,
@@ -156,7 +156,7 @@ impl Audit<'_> {
         }
     }
 
-    /// The root object repeats what a version's own file says of the commit.
+    /// The root object repeats the commit information of the version's own file.
     fn as_listed(&self, snapshot: &Snapshot) -> Result<()> {
         let Some(listed) = &self.listed else { return Ok(()) };
         let theirs = guard(|| SnapshotInfo::from_snapshot_file(snapshot).map_err(error::format))?;

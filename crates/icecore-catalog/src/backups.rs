@@ -14,7 +14,7 @@ use icecore_grid::Result;
 use crate::error;
 use crate::seal::ROOT;
 
-/// Where they lie.
+/// Directory of the copies.
 pub(crate) const FOLDER: &str = OVERWRITTEN_FILES_PATH;
 
 /// Copies in a folder from which on an update removes the older ones, and those it leaves.

@@ -1,4 +1,4 @@
-//! A writer's changes → a new version.
+//! Commit a writer's changes as a new version.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -87,7 +87,7 @@ impl Writer {
         }
     }
 
-    /// Notes the checksums of what was written. The commit stands also when this fails: it is then read unchecked.
+    /// Records the checksums of the written files. If this fails, the commit is still valid: it is read unchecked.
     async fn seal(&self, parent: &SnapshotId, id: &SnapshotId) {
         let repository = self.shared.repository();
         let Root::Local(root) = &self.shared.root else { return };

@@ -1,4 +1,4 @@
-//! Icechunk's errors → ours: a kind, the facts and a hint.
+//! Convert Icechunk's errors to kinds, messages and hints.
 
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -25,7 +25,7 @@ const ONLINE: &str = "check the address and the connection";
 pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";
 const RETRY: &str = "read the new version and try again";
 
-/// Puts what was being done in front of an error's message.
+/// Prefixes an error's message with the operation.
 pub(crate) fn during(what: impl Display) -> impl FnOnce(Error) -> Error {
     move |error| Error { message: format!("{what}: {}", error.message), ..error }
 }
@@ -84,7 +84,7 @@ pub fn causes(error: &dyn StdError) -> String {
         }
         source = cause.source();
     }
-    text.truncate(text.trim_end_matches([' ', ':']).len()); // where a server says nothing more
+    text.truncate(text.trim_end_matches([' ', ':']).len()); // some servers send an empty detail
     text
 }
 
@@ -156,7 +156,7 @@ fn session_kind(kind: SessionErrorKind) -> Error {
     }
 }
 
-/// What a change is told whose time would not lie after that of the last one.
+/// The error of a change whose time would not be after that of the last one.
 pub(crate) fn ahead(last: DateTime<Utc>, now: DateTime<Utc>) -> Error {
     let shown = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
     let message =
@@ -269,7 +269,7 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
     }
 }
 
-/// Is this what a request says that found no keys? Stores then ask the addresses where a machine in a cloud would learn its own.
+/// Whether a request failed because it found no credentials. Stores then ask the metadata service of a cloud machine.
 #[must_use]
 pub fn lacks_keys(message: &str) -> bool {
     ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))

@@ -1,4 +1,4 @@
-//! Removes what no version refers to any more.
+//! Garbage collection: delete objects that no version refers to.
 
 use std::collections::HashSet;
 use std::num::{NonZeroU16, NonZeroUsize};
@@ -23,7 +23,7 @@ use crate::{backups, clock, error, names};
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
 const MEMORY: usize = 256 << 20;
 
-/// What was removed, or would be.
+/// Deleted objects, or those that would be deleted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GcReport {
     /// True: nothing was touched.
@@ -139,7 +139,7 @@ impl Repo {
     }
 }
 
-/// Refuses to decide on damaged references what is needed.
+/// Rejects damaged references, because they do not show which objects are needed.
 async fn check_all(shared: &RepoState) -> Result<()> {
     let Some(info) = names::all(shared).await?.info else { return Ok(()) };
     let mut known = HashSet::new();

@@ -1,4 +1,4 @@
-//! What stays of an open repository over a fork: how to open it again.
+//! Information to open a repository again after a fork.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
 /// passed over).
 ///
 /// # Errors
-/// Invalid where an option or the URL makes no sense.
+/// `invalid` for an invalid option or URL.
 pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
     let mut headers = HeaderMap::new();
     let mut own = self::options();
@@ -78,7 +78,7 @@ impl HttpConnector for Patiently {
     }
 }
 
-/// Hands out the one client, whatever it is asked to connect.
+/// Returns the one client for all connections.
 #[derive(Debug)]
 struct RepoState;
 
@@ -91,7 +91,7 @@ impl HttpConnector for RepoState {
 /// The client; made when it is first asked for, which takes 10 ms because the system's certificates are read.
 ///
 /// # Errors
-/// What the client's own making fails with.
+/// The error of building the client.
 pub fn http_client() -> object_store::Result<HttpClient> {
     let mut current = CLIENT.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(client) = &*current {

@@ -13,7 +13,7 @@ use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest that anybody is kept waiting: what a server wants beyond that is an error, and says so.
+/// Longest time to wait for a server; if it asks for more, the request fails with its message.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The longest page that is shown with an error.
 const SHOWN: u64 = 300;
@@ -98,7 +98,7 @@ fn is_page(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"))
 }
 
-/// How the bytes are encoded that come: what lies in a file is at other places then.
+/// The content encoding of a response: byte ranges of a file do not match encoded bytes.
 fn encoding(headers: &HeaderMap) -> Option<&str> {
     let encoding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)

@@ -11,7 +11,7 @@ use crate::lock;
 /// Icechunk's folders into which the first version goes, before the root object that names it.
 const FIRST: [&str; 2] = ["snapshots", "transactions"];
 
-/// Does this folder hold the beginning of a repository and nothing else? It may be made anew there, by who holds the lock.
+/// Whether this directory holds only an unfinished repository. The holder of the lock may create it again.
 pub(crate) fn is_incomplete_repo(folder: &Path) -> bool {
     let first = SnapshotId::to_string(&Snapshot::INITIAL_SNAPSHOT_ID);
     let is_of_first = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(&first);

@@ -1,4 +1,4 @@
-//! References to bytes that stay in their files.
+//! References to bytes in linked files.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Writer {
     /// process the links can be read at once.
     ///
     /// # Errors
-    /// Invalid when it is no prefix; Unsupported for other schemes than file, http(s) and s3.
+    /// `invalid` if it is not a prefix; `unsupported` for schemes other than file, http(s) and s3.
     pub fn allow_container(&self, prefix: &str) -> Result<()> {
         let prefix = prefix::given(prefix)?;
         let mut pending = self.begin()?;

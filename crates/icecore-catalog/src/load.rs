@@ -1,4 +1,4 @@
-//! Loads an array's whole reference table: from a snapshot's manifests, or from a session that is not committed yet.
+//! Load an array's whole reference table, from a snapshot's manifests or from an uncommitted session.
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const CONCURRENT: usize = 16;
 /// Above this a size in a snapshot is not trusted for an allocation in advance.
 const TRUSTED_SIZE: u64 = 1 << 30;
 
-/// A committed version and what its files must be.
+/// A committed version and the checksums of its files.
 pub(crate) struct Version {
     pub repository: Arc<Repository>,
     pub snapshot: Arc<Snapshot>,

@@ -58,7 +58,7 @@ impl Identity {
     }
 }
 
-/// The lock, held until dropped.
+/// The lock; it is released on drop.
 #[must_use]
 pub(crate) enum Held {
     File(File),
@@ -121,7 +121,7 @@ impl Lock {
         }
     }
 
-    /// Takes whatever lock is there next for the right one.
+    /// Accepts the lock that exists next as the right one.
     pub fn forget(&self) {
         if let Self::File { known, .. } = self {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -141,7 +141,7 @@ fn open(path: &Path, is_new: bool) -> Result<File> {
     })
 }
 
-/// What a writer is told that has nothing to write to any more.
+/// The error of a writer whose repository was removed.
 pub(crate) fn gone(path: &Path) -> Error {
     let folder = path.parent().unwrap_or(path).display();
     Error::new(ErrorKind::NotFound, format!("the repository {folder} was removed since it was opened"))

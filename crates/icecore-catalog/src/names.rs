@@ -1,4 +1,4 @@
-//! The names that a repository's versions have.
+//! Names of a repository's versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub(crate) fn check(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Those of the names that look most like what was asked for.
+/// The names that are most similar to the requested one.
 pub(crate) fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a String>, count: usize) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = names.map(|name| (distance(asked, name), name.as_str())).collect();
     ranked.sort_unstable();

@@ -88,7 +88,7 @@ pub(crate) fn checked(attributes: &Value) -> Result<&Map<String, Value>> {
         .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("attributes must be a mapping, not {attributes}")))
 }
 
-/// The attributes in a metadata document; empty where there are none.
+/// The attributes in a metadata document; empty if it has none.
 pub(crate) fn attributes(zarr_json: &[u8]) -> Map<String, Value> {
     let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
     document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Creates and opens repositories.
+//! Create and open repositories.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let lock = lock_of(&root, &storage.options)?;
     let backend = options::backend(&root, &storage.options).await?;
     let held = hold_new(&root, &lock)?;
-    // The lock file lies in the folder already, so Icechunk's own check for an empty one is replaced by ours.
+    // The lock file is already in the directory, so our own check for an empty one replaces Icechunk's.
     vacant(&root, &backend).await?;
     let is_checked = !matches!(root, Root::Local(_));
     let created = Repository::create(Arc::clone(&backend)).check_clean_root(is_checked).execute().await;
@@ -151,7 +151,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     })
 }
 
-/// Refuses a place where something is already.
+/// Rejects a location that is not empty.
 async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
     let url = root.url();
     let exists = || {
@@ -176,7 +176,7 @@ async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
     Ok(())
 }
 
-/// Says what is there when it is no repository.
+/// Describes the contents of a location that is not a repository.
 fn must_hold_repository(path: &Path) -> Result<()> {
     let url = path.display().to_string();
     match std::fs::metadata(path) {
@@ -225,7 +225,7 @@ pub(crate) fn is_repository(folder: &Path) -> bool {
     ROOTS.iter().any(|name| folder.join(name).exists())
 }
 
-/// What lies in a folder, besides our lock and remains of writes.
+/// The entries of a directory, without our lock and the remains of interrupted writes.
 fn contents(path: &Path) -> Result<Vec<String>> {
     let failed = |e: std::io::Error| error::during(format!("cannot list {}", path.display()))(error::io(&e));
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Storage options → Icechunk storage and credentials.
+//! Convert storage options to Icechunk storage and credentials.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -99,7 +99,7 @@ async fn memory(name: &str) -> Result<SharedBackend> {
     Ok(Arc::clone(known.entry(name.to_owned()).or_insert(fresh)))
 }
 
-/// Refuses options that would be silently ignored.
+/// Rejects options that would be ignored.
 fn check(root: &Root, options: &Options) -> Result<()> {
     let known = |key: &str| match root {
         Root::S3 { .. } => S3_OPTIONS.contains(&key),

@@ -1,4 +1,4 @@
-//! Checks a version's files in a local directory before Icechunk uses them without checks of its own.
+//! Check a version's files in a local directory before Icechunk uses them without checks.
 //!
 //! A commit copies references from its parent version, and garbage collection deletes objects without references. Damage must
 //! neither spread through a commit nor delete objects that are still referenced. Icechunk also reserves memory for sizes that a snapshot claims.

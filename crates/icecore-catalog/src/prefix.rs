@@ -1,11 +1,11 @@
-//! Which linked files may be read: URLs and prefixes in one decoded, normalised form.
+//! URLs and prefixes of linked files in one decoded, normalised form.
 
 use std::path::{Component, Path, PathBuf};
 
 use icecore_grid::{Error, ErrorKind, Result};
 use url::Url;
 
-/// A URL as `scheme://host[:port]/decoded/path`, without `.` and `..`; None when it is no such thing or tries to hide a `..`.
+/// A URL as `scheme://host[:port]/decoded/path`, without `.` and `..`; None if it is not a URL or hides a `..`.
 pub(crate) fn normal(url: &str) -> Option<String> {
     let parsed = Url::parse(url).ok()?;
     if !url.contains("://") || !parsed.username().is_empty() || parsed.password().is_some() {

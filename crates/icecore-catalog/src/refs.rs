@@ -103,7 +103,7 @@ impl Repo {
     }
 }
 
-/// A version is read by either name: nobody could tell which of the two it is.
+/// A version can be read by either name, so a branch and a tag with the same name would be ambiguous.
 fn taken(url: &str, what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Exists, format!("{url}: there is a {what} {name}, and {url}@{name} would mean both"))
         .hint("choose another name")

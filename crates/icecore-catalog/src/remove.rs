@@ -1,4 +1,4 @@
-//! Removes a whole repository from its folder.
+//! Delete a whole repository from its directory.
 
 use std::io;
 use std::path::Path;
@@ -44,7 +44,7 @@ async fn is_bare(shared: &RepoState) -> Result<bool> {
     Ok(versions == 1 && is_first && names.branches.len() == 1 && names.tags.is_empty())
 }
 
-/// The root object goes first: from then on there is no repository, whatever comes in between. The lock goes last.
+/// The root object is deleted first: after that the repository does not exist. The lock is deleted last.
 fn erase(folder: &Path) -> io::Result<()> {
     let is_there = |e: &io::Error| e.kind() != io::ErrorKind::NotFound;
     match std::fs::remove_file(folder.join("repo")) {

@@ -69,7 +69,7 @@ impl Repo {
     /// Starts writing to a branch.
     ///
     /// # Errors
-    /// ReadOnly for http(s); NotFound when there is no such branch.
+    /// `read-only` for http(s); `not-found` if the branch does not exist.
     pub fn writer(&self, branch: &str) -> Result<Writer> {
         Writer::new(Arc::clone(self.shared()?), branch)
     }

@@ -1,4 +1,4 @@
-//! What all handles of one open repository share.
+//! State shared by all handles of an open repository.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -103,7 +103,7 @@ impl RepoState {
         first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
     }
 
-    /// Refuses a root object that would send Icechunk astray; looks at each only once.
+    /// Rejects a root object that Icechunk can't process safely; each object is checked once.
     pub fn check(&self, info: &Arc<RepoInfo>) -> Result<()> {
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if !checked.as_ref().is_some_and(|known| Arc::ptr_eq(known, info)) {

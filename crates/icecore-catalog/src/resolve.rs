@@ -1,4 +1,4 @@
-//! A reference in a user's words → the snapshot it names.
+//! Resolve a user's reference to a snapshot.
 
 use chrono::{DateTime, Utc};
 use icechunk::format::SnapshotId;

@@ -1,4 +1,4 @@
-//! A look at a repository's root object before Icechunk walks through it.
+//! Check a repository's root object before Icechunk processes it.
 //!
 //! The object lists all versions. Icechunk verifies its outline, but not that a version's parents do not lead back to itself, nor the
 //! lengths inside the metadata of commits: following the one never ends, believing the others takes all memory. Nor does it compare
@@ -19,7 +19,7 @@ use crate::{backups, seal, updates};
 const DEPTH: usize = 32;
 const TABLES: usize = 1 << 30;
 
-/// Refuses an object that would send Icechunk astray.
+/// Rejects an object that Icechunk can't process safely.
 pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
     let root = outline(info)?;
     if let Root::Local(folder) = place {

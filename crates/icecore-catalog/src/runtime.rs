@@ -1,4 +1,4 @@
-//! The process's one runtime, on which all waiting for stores happens.
+//! The process's async runtime, on which all store requests run.
 
 use std::any::Any;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! Checksums of a version's metadata files, for repositories in a folder.
+//! Checksums of a version's metadata files, for repositories in local directories.
 //!
 //! Icechunk's snapshots and manifests carry no checksum: a flipped bit in one could send a reader to the wrong bytes without
 //! anybody noticing. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
@@ -28,7 +28,7 @@ pub(crate) const ROOT: &str = "repo";
 pub(crate) enum State {
     None,
     Whole(Seal),
-    /// And what is wrong with it.
+    /// The problem of the file.
     Damaged(String),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn state(root: &Path, snapshot: &str) -> State {
 pub(crate) struct Seal(BTreeMap<String, (u64, u32)>);
 
 impl Seal {
-    /// The seal of a version; empty where there is none, or where it is damaged itself.
+    /// The seal of a version; empty if it does not exist or is damaged itself.
     pub fn load(root: &Path, snapshot: &str) -> Self {
         match state(root, snapshot) {
             State::Whole(seal) => seal,
@@ -83,7 +83,7 @@ impl Seal {
         self.0.contains_key(name)
     }
 
-    /// Refuses bytes that are not those that were committed under this name.
+    /// Rejects bytes that differ from those committed under this name.
     pub fn check(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let Some((length, checksum)) = self.0.get(name) else { return Ok(()) };
         let found = bytes.len() as u64;
@@ -99,7 +99,7 @@ impl Seal {
         Ok(())
     }
 
-    /// The same for a file on disk, which must not claim an absurd size either. One that is missing is left to Icechunk, which says so.
+    /// Checks a file on disk, including its claimed size. A missing file is not an error here: Icechunk reports it.
     pub fn check_file(&self, root: &Path, name: &str) -> Result<()> {
         match std::fs::read(root.join(name)) {
             Ok(bytes) => {
@@ -156,7 +156,7 @@ pub(crate) fn write_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> std::
     Seal(BTreeMap::from([(update(updated_at), noted)])).save(root, ROOT)
 }
 
-/// Refuses a root object that is not what was sealed after the same update.
+/// Rejects a root object that differs from the sealed one of the same update.
 pub(crate) fn check_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> Result<()> {
     Seal::load(root, ROOT).check(&update(updated_at), unpacked).map_err(|e| {
         let without = format!("{FOLDER}/{ROOT}");

@@ -1,4 +1,4 @@
-//! What Icechunk wants to know of an array: lengths, numbers of chunks and dimension names, taken from its metadata document.
+//! Icechunk's description of an array (lengths, numbers of chunks, dimension names), from its metadata document.
 
 use icechunk::format::snapshot::{ArrayShape, DimensionName};
 use icecore_grid::{Error, ErrorKind, Result};

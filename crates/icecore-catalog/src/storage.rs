@@ -1,4 +1,4 @@
-//! Where a repository lies: a URL → one of the four kinds of storage.
+//! Location of a repository: convert a URL to one of the four kinds of storage.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use icecore_grid::{Error, ErrorKind, Result};
 use url::Url;
 
-/// A repository's address, what is needed to reach it, and which files it may link to.
+/// A repository's address, its options, and the prefixes that it may link to.
 #[derive(Clone, Default, PartialEq)]
 pub struct Storage {
     /// A plain path, `file://…`, `memory://NAME`, `http(s)://…` (read only) or `s3://bucket/prefix`.
@@ -108,7 +108,7 @@ fn s3(url: &str, rest: &str) -> Result<Root> {
     Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
 }
 
-/// What clients of S3 leave out, resolve or refuse, each in its own way.
+/// Parts of keys that S3 clients omit, resolve or reject, each in its own way.
 fn is_no_part(part: &str) -> bool {
     matches!(part, "" | "." | "..") || part.chars().any(|c| c.is_ascii_control())
 }

@@ -1,4 +1,4 @@
-//! Where every chunk of one array lies: the whole reference table, by columns.
+//! The reference table of one array: the storage locations of all its chunks, as columns.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub enum Checksum {
     ETag(String),
 }
 
-/// Where one chunk lies.
+/// Location of one chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// Never written: it reads as the fill value.
@@ -74,7 +74,7 @@ impl ChunkTable {
         self.object.is_empty()
     }
 
-    /// Where the chunk with this flat index lies.
+    /// The location of the chunk with this flat index.
     #[must_use]
     pub fn get(&self, flat: u64) -> Place {
         let row = if self.flats.is_empty() { usize::try_from(flat).ok() } else { self.flats.binary_search(&flat).ok() };

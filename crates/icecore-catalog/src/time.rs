@@ -1,10 +1,10 @@
-//! ISO 8601 times as people write them.
+//! ISO 8601 times in the forms that users write.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
-/// The forms without a zone, and how long what they name is.
+/// The forms without a time zone, and the length of the interval that each one names.
 const FORMS: [(&str, i64); 4] = [
     ("%Y-%m-%dT%H:%M:%S%.f", SECOND),
     ("%Y-%m-%d %H:%M:%S%.f", SECOND),

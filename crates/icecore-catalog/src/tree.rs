@@ -1,4 +1,4 @@
-//! A writer's groups and arrays: made, changed, removed.
+//! A writer's groups and arrays: create, change, delete.
 
 use bytes::Bytes;
 use icechunk::format::snapshot::{NodeData, NodeSnapshot};

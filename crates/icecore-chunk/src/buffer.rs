@@ -1,4 +1,4 @@
-//! Working memory that is reused, and what to say when there is none.
+//! Reusable working memory, and the error when memory is exhausted.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -9,7 +9,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// The first `len` bytes, whatever they hold.
+    /// The first `len` bytes, with arbitrary contents.
     pub fn sized(&mut self, len: usize) -> Result<&mut [u8]> {
         grow(&mut self.bytes, len)?;
         Ok(&mut self.bytes[..len])

@@ -1,4 +1,4 @@
-//! The codec chains that are measured against each other.
+//! Candidate codec chains for measurements.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The candidates that foretell an element from its neighbours.
+//! Candidates that predict an element from its neighbours.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The `codecs` list of the metadata, to a chain.
+//! Parse the `codecs` list of the metadata.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Decoding a chunk: from the stored bytes backwards through the chain, the last step straight into the output.
+//! Decode a chunk: apply the chain backwards; the last step writes directly to the output.
 
 use std::ops::Range;
 
@@ -112,7 +112,7 @@ impl Chain {
         self.decode_moved(stored, planes, shape, &moves, out, scratch)
     }
 
-    /// Undoes the bytes→bytes codecs alone. `expected` is what the length is measured by: far more than that is refused.
+    /// Decodes only the bytes→bytes codecs. An output far longer than `expected` is rejected.
     ///
     /// Errors: `Corrupt` for damaged data.
     pub fn unpack_bytes(&self, stored: &[u8], expected: usize, scratch: &mut Scratch) -> Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The few closed intervals that cover some values: their range, cut at its widest gaps.
+//! Cover values by a few closed intervals: their range, split at its widest gaps.
 
 use crate::number::Number;
 
@@ -107,7 +107,7 @@ impl Gap {
     }
 }
 
-/// The widest gaps, ascending; those of no width stand for none.
+/// The widest gaps, ascending; gaps of width zero are unused.
 fn widest(taken: &[bool; BUCKETS]) -> [Gap; INTERVALS - 1] {
     let mut gaps = [Gap::default(); INTERVALS - 1];
     let mut before = 0;

@@ -1,4 +1,4 @@
-//! Candidates on sampled chunks: bytes, encoding and decoding time, and whether every bit comes back.
+//! Measure candidates on sampled chunks: size, encoding and decoding time, and exact reproduction.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -138,7 +138,7 @@ struct Run {
 struct Worker {
     scratch: Scratch,
     decoded: Decoded,
-    /// Nobody measures beside it: what it sees is worth a closer look.
+    /// Measured alone on the machine: the measurement is worth repeating.
     alone: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Array metadata: `zarr.json` of a Zarr v3 array, checked and ready for use.
+//! Array metadata: `zarr.json` of a Zarr v3 array, checked and parsed.
 
 use icecore_grid::{Axis, ChunkGrid, Error, ErrorKind, Result};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::shard::{Shard, sole_sharding};
 
 /// Most dimensions of an array; NumPy has 64 too.
 const MAX_DIMS: usize = 64;
-/// Largest array that is taken for meant, in bytes.
+/// Largest accepted array, in bytes.
 const MAX_ARRAY: u128 = 1 << 63;
 
 /// What `zarr.json` says about an array.
@@ -87,7 +87,7 @@ impl ArrayMeta {
                 return Err(format_error(what));
             }
         }
-        // Shards that are whole numbers of inner chunks make a regular grid of these, whatever their own lengths.
+        // Shards of whole inner chunks form a regular grid of these, even if the shards differ in length.
         ChunkGrid::regular(&self.shape, &shard.chunk)
     }
 
@@ -134,7 +134,7 @@ fn check_kind(object: &Map<String, Value>) -> Result<()> {
     }
 }
 
-/// Whatever else stands in the metadata must say that it may be ignored, or be empty.
+/// Any other member of the metadata must be empty or marked as optional.
 fn check_other_keys(object: &Map<String, Value>) -> Result<()> {
     const KNOWN: [&str; 9] = [
         "zarr_format",

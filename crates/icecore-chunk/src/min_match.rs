@@ -1,4 +1,4 @@
-//! The shortest repetition that zstd looks for.
+//! Minimum match length of zstd.
 
 /// How many bytes a repetition has at least. zstd's level 3 takes five, but four in chunks up to 16 KiB and of 128 to 256 KiB,
 /// and which of them gives fewer bytes depends on the data: of floats with noise, four are mostly one value that happens to be

@@ -1,4 +1,4 @@
-//! Which chunks of an array stand for all of it.
+//! Choose sample chunks that represent an array.
 
 use std::collections::HashSet;
 

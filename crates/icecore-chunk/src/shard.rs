@@ -58,7 +58,7 @@ impl Shard {
 
     /// Reads an index: per chunk its offset and length in the shard, `None` where it is missing.
     ///
-    /// With the length of the shard given, chunks that lie outside of it or in the index are refused (`Corrupt`).
+    /// If the length of the shard is given, chunks outside of it or inside the index are rejected (`corrupt`).
     pub fn parse_index(
         &self,
         stored: &[u8],

@@ -1,4 +1,4 @@
-//! What a run of values looks like from afar: extremes, mean, root mean square, count, and the intervals that cover it.
+//! Summary of values: extremes, mean, root mean square, count, and covering intervals.
 
 use crate::intervals::{BLOCK, INTERVALS, alike, intervals};
 use crate::number::Number;

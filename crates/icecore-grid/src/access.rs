@@ -1,15 +1,15 @@
-//! Access patterns, and what they cost on a given division into blocks.
+//! Access patterns and their cost for a given division into blocks.
 
 /// A kind of read: boxes of a shape, anywhere in the array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
     /// Shape of the box in elements; longer than the array means all of an axis.
     pub extent: Vec<u64>,
-    /// How often it occurs; only ratios between patterns matter.
+    /// Relative frequency of the pattern.
     pub probability: f64,
 }
 
-/// Least length that the planner assumes for an axis of length 0: one that will be appended to.
+/// Length that the planner assumes for an axis of length 0, which will be appended to.
 const GROWING: u64 = 4096;
 
 /// The array's shape as the planner sees it: growing axes are long enough to fill a shard of so many elements.

@@ -1,4 +1,4 @@
-//! Selection × grid: which chunks are hit, and which part of each goes where.
+//! Cuts: the chunks that a selection touches, and the part of each that it needs.
 
 use crate::chunk_grid::ChunkGrid;
 use crate::copy::Copy;
@@ -20,7 +20,7 @@ pub struct Cuts {
     len: usize,
 }
 
-/// One factor of the product.
+/// One factor of the Cartesian product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Factor {
     source: Source,
@@ -36,14 +36,14 @@ enum Source {
     Joint(Groups),
 }
 
-/// The part of one chunk that a selection wants. The default is an empty buffer for [`Cuts::cut_into`].
+/// The part of one chunk that a selection needs. The default is an empty buffer for [`Cuts::cut_into`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cut {
     /// The chunk's coordinates in the grid.
     pub chunk: Vec<u64>,
     /// Its full stored shape.
     pub shape: Vec<u64>,
-    /// What goes where.
+    /// Source and destination of the elements.
     pub copy: Copy,
     /// Number of elements wanted, at least 1.
     pub elements: u64,
@@ -209,7 +209,7 @@ impl Source {
 }
 
 impl Factor {
-    /// This factor's share of the number of a cut.
+    /// This factor's index, from the index of a cut.
     #[inline]
     fn at(&self, i: u64) -> u64 {
         if self.len == 1 { 0 } else { i / self.below % self.len }

@@ -1,4 +1,4 @@
-//! The order in which a pack reads its source: boxes of whole shards.
+//! Order in which a pack reads its source: boxes of whole shards.
 
 use crate::access::lengths;
 use crate::error::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use crate::layout::{gcd, shrink};
 use crate::local_search::local_search;
 use crate::region::Region;
 
-/// Most boxes that are written down.
+/// Largest number of boxes.
 const MAX_REGIONS: u64 = 1 << 22;
 
 /// Chunks of a regular grid that hold something. Whatever lies outside of them holds the fill value.
@@ -114,7 +114,7 @@ impl Boxes<'_> {
         Ok(out)
     }
 
-    /// The boxes that have a part of a held chunk, in the order of the walk.
+    /// The boxes that overlap a stored chunk, in the order of the walk.
     fn touched(&self, held: &Held) -> Result<Vec<Region>> {
         let rank = self.shape.len();
         if [&held.origin, &held.shape, &held.chunk].iter().any(|of| of.len() != rank) || held.chunk.contains(&0) {
@@ -166,7 +166,7 @@ impl Boxes<'_> {
         (rest == 0).then_some((first, last))
     }
 
-    /// Calls for each box from `first` to `last` along each axis.
+    /// Calls `visit` for each box from `first` to `last` along each axis.
     fn each(&self, first: &[u64], last: &[u64], mut call: impl FnMut(&[u64])) {
         let mut at = first.to_vec();
         loop {

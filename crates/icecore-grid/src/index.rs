@@ -1,4 +1,4 @@
-//! What a user asks for on one axis, before it meets an array's shape.
+//! Index of one axis, before it is applied to an array's shape.
 
 /// One entry of a selection, as in NumPy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Index {
     }
 }
 
-/// What several lists in one selection mean.
+/// Meaning of several lists in one selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Lists are broadcast together and visited in step; result axes go where NumPy puts them.

@@ -1,10 +1,10 @@
-//! The layout planner: shapes of chunks and shards from the array's shape and how it will be read.
+//! Layout planner: shapes of chunks and shards from the array's shape and its expected reads.
 
 use crate::access::{Pattern, blocks_touched, default_patterns, lengths, planned_shape};
 use crate::error::{Error, ErrorKind, Result};
 use crate::local_search::local_search;
 
-/// What is asked for.
+/// Input of the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutGoal {
     /// The array's shape; an axis of length 0 is taken as one that will grow.
@@ -19,7 +19,7 @@ pub struct LayoutGoal {
     pub shard_bytes: u64,
     /// Raw bytes per stored byte, where it is known: a shard may hold as much more (ρ of PStore's Eq. 5).
     pub ratio: f64,
-    /// How the array will be read; empty: maps and time series alike.
+    /// Expected reads; empty: maps and time series alike.
     pub patterns: Vec<Pattern>,
     /// Chunk shape of the source, where it has one: shards that line up with it are packed faster.
     pub source_chunk: Option<Vec<u64>>,
@@ -68,7 +68,7 @@ impl LayoutGoal {
     }
 }
 
-/// What was chosen.
+/// The planned shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutPlan {
     /// Shape of an inner chunk: the unit of decoding.

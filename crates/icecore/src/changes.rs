@@ -1,10 +1,10 @@
-//! What changed between two versions, as boxes of elements.
+//! Changes between two versions, as boxes of elements.
 
 use icecore_catalog::{Diff, Snapshot};
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Region, Result, join_boxes};
 
-/// What was written of one array.
+/// Chunks of one array that were written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub path: String,

@@ -1,4 +1,4 @@
-//! The threads of the process: a crew that decodes, beside whoever asks for it, and a pool that encodes.
+//! Threads of the process: a worker pool for decoding, which the calling thread joins, and a pool for encoding.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ pub fn pool() -> Result<&'static ThreadPool> {
     })
 }
 
-/// How many threads decode, and how many encode: what the setting and the machine said when that was first asked.
+/// Numbers of decoding and encoding threads, from the settings and the machine, fixed on first use.
 pub(crate) fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -31,7 +31,7 @@ pub(crate) fn threads() -> usize {
     })
 }
 
-/// Remembers the first error of a group of jobs and tells the others to stop.
+/// Records the first error of a group of jobs and asks the other jobs to stop.
 #[derive(Default)]
 pub(crate) struct FirstError {
     stop: AtomicBool,

@@ -13,12 +13,12 @@ type Work<'a> = &'a (dyn Fn() + Sync);
 
 thread_local!(static TAKES_PART: Cell<bool> = const { Cell::new(false) });
 
-/// Whether this thread is one of a crew, or works beside one.
+/// Whether this thread is a worker of a pool or takes part in its work.
 pub(crate) fn takes_part() -> bool {
     TAKES_PART.get()
 }
 
-/// The threads, and what is asked of them.
+/// The worker threads and their jobs.
 #[derive(Default)]
 pub(crate) struct WorkerPool {
     desk: Mutex<Desk>,
@@ -86,7 +86,7 @@ impl WorkerPool {
         desk.threads.min(wanted)
     }
 
-    /// What a thread of the crew does.
+    /// Main loop of a worker thread.
     fn help(&self) {
         TAKES_PART.set(true);
         let mut desk = self.lock();
@@ -100,7 +100,7 @@ impl WorkerPool {
             order.begun = true;
             let (number, work) = (order.number, order.work);
             drop(desk);
-            // Jobs tell of their panics themselves; whatever happens, nobody may wait for this thread for ever.
+            // Jobs report panics themselves. Whatever happens, no caller may wait forever for this thread.
             let _told = catch_unwind(AssertUnwindSafe(work));
             desk = self.lock();
             if let Some(order) = desk.find(number) {
@@ -120,7 +120,7 @@ impl Drop for Part {
     }
 }
 
-/// Work that a crew may help with as long as this is there.
+/// Registered work: workers may take part in it until this is dropped.
 struct Placed<'a> {
     crew: &'a WorkerPool,
     number: u64,

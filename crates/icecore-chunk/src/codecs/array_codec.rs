@@ -1,4 +1,4 @@
-//! What an array→bytes codec of our own can do.
+//! Trait of our array→bytes codecs.
 
 use std::fmt::Debug;
 use std::ops::Range;

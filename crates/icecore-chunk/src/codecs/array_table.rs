@@ -1,4 +1,4 @@
-//! The table of array→bytes codecs. A new one is a file and a row here.
+//! Table of array→bytes codecs. To add one, add a file and a row here.
 
 use std::sync::Arc;
 

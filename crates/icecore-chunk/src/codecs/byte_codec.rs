@@ -1,4 +1,4 @@
-//! What every bytes→bytes codec can do.
+//! Trait of bytes→bytes codecs.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::scratch::Scratch;
 
 /// A bytes→bytes codec.
 ///
-/// Decoders are given an output of exactly the decoded length and refuse (`Corrupt`) data of any other length.
+/// Decoders get an output of exactly the decoded length and reject data of any other length (`corrupt`).
 pub(crate) trait BytesCodec: Debug + Send + Sync {
     /// The encoded length, for codecs where the decoded length alone decides it.
     fn encoded_len(&self, _decoded: usize) -> Option<usize> {
@@ -39,7 +39,7 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Whether what it stores is a DEFLATE stream.
+    /// Whether its encoded form is a DEFLATE stream.
     fn is_deflate(&self) -> bool {
         false
     }
@@ -49,7 +49,7 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         None
     }
 
-    /// Whether what it stores may depend on [`MinMatch`](crate::MinMatch).
+    /// Whether its encoded form may depend on [`MinMatch`](crate::MinMatch).
     fn uses_min_match(&self) -> bool {
         false
     }

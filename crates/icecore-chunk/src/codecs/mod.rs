@@ -1,4 +1,4 @@
-//! Codecs, by their kind in Zarr.
+//! Codecs, grouped by their kind in Zarr.
 //!
 //! - [`bytes`]: bytes→bytes codecs (compressors, shuffles, checksums), registered in `byte_table`.
 //! - [`array`]: array→array codecs, and array→bytes codecs that other libraries define. Those that change values or their

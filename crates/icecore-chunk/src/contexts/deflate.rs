@@ -1,4 +1,4 @@
-//! libdeflate's (de)compressor behind a safe face: the three framings, bytes used and written.
+//! Safe wrapper of libdeflate: the three framings, with bytes read and written.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

@@ -1,4 +1,4 @@
-//! What stands around a DEFLATE stream.
+//! Header and trailer of a DEFLATE stream.
 
 use crate::codecs::crc32;
 

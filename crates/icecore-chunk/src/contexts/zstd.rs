@@ -1,4 +1,4 @@
-//! zstd's contexts behind a safe face: whole frames, the beginning of one, output of unknown length.
+//! Safe wrapper of zstd's contexts: whole frames, the beginning of a frame, output of unknown length.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

@@ -1,4 +1,4 @@
-//! The next bits of a stream that comes piece by piece.
+//! Bit reader for a stream that arrives in pieces.
 
 /// Bits that were taken from the input, the next one lowest; above them are zeros.
 #[derive(Clone, Copy, Default)]

@@ -1,4 +1,4 @@
-//! Repeats what came before.
+//! Copy matches: repeat earlier output.
 
 /// The longest repetition (RFC 1951).
 pub(super) const LONGEST: usize = 258;

@@ -1,4 +1,4 @@
-//! A stream as its symbols are read: what registers hold.
+//! Decoder state that is kept in registers.
 
 use super::call::Place;
 use super::copy::{self, BEYOND, LONGEST};
@@ -33,7 +33,7 @@ pub(super) enum Turn {
         length: usize,
         distance: usize,
     },
-    /// Bits that are no code.
+    /// An invalid code.
     Bad,
 }
 

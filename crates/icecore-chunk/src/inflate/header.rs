@@ -1,4 +1,4 @@
-//! What stands in front of a block's symbols: the lengths of its codes.
+//! Header of a block: the code lengths.
 
 use super::bits::Bits;
 use super::call::{Pause, Place};
@@ -72,7 +72,7 @@ impl Header {
         Ok(())
     }
 
-    /// Makes the tables of what was read.
+    /// Builds the tables from the code lengths.
     pub fn tables(&self, tables: &mut Tables) -> Result<(), Pause> {
         let (first, second) = self.lengths[..self.counts.0 + self.counts.1].split_at(self.counts.0);
         if first.get(256).is_none_or(|length| *length == 0) {

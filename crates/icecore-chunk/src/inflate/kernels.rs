@@ -1,4 +1,4 @@
-//! Symbols as long as neither an input nor an output is near its end: of one stream, or of two by turns.
+//! Fast loops for symbols far from the ends of input and output: for one stream, or alternating between two.
 //!
 //! What costs time is the wait for a table's entry, and bytes or repetitions that come otherwise than foreseen. Of two streams
 //! one goes on while the other waits: three quarters of the time, on HDF5's chunks of floats.

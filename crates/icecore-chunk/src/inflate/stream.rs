@@ -1,4 +1,4 @@
-//! A stream whose input and output come in pieces of any length.
+//! Streaming decoder: input and output come in pieces of any length.
 
 use icecore_grid::Result;
 
@@ -13,7 +13,7 @@ use crate::errors::corrupt;
 /// How far back a repetition may reach.
 const WINDOW: usize = 1 << 15;
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Block,
@@ -30,7 +30,7 @@ enum Stage {
         distance: usize,
     },
     End,
-    /// It is no stream.
+    /// The input is not a valid stream.
     Bad(&'static str),
 }
 
@@ -41,7 +41,7 @@ pub struct Inflate {
     last: bool,
     header: Header,
     coded: SymbolSource,
-    /// What was written last.
+    /// The last written output.
     history: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Inflate {
     /// written anything may stand in `out`.
     ///
     /// # Errors
-    /// `corrupt` where the input is no such stream.
+    /// `corrupt` if the input is not a valid stream.
     pub fn inflate(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
         let mut place = Place { input, from: 0, out, at: 0 };
         let pause = loop {
@@ -81,7 +81,7 @@ impl Inflate {
         match pause {
             Pause::Bad(what) => return Err(corrupt("deflate", what)),
             Pause::Output => self.coded.bits.give_back(&mut place.from),
-            // What is held begins a number or a symbol that needs all of it.
+            // The held bits are the beginning of a number or symbol that needs all of them.
             Pause::Input => {}
         }
         let Place { from, at, out, .. } = place;
@@ -225,7 +225,7 @@ impl Inflate {
         }
     }
 
-    /// One symbol, wherever input or output end.
+    /// Decodes one symbol, also near the ends of input and output.
     fn symbol(&mut self, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
         let mut now = self.coded.bits;
         let entry = self.coded.tables.lengths.find(now.held);

@@ -1,4 +1,4 @@
-//! Lengths of Huffman codes → tables that are looked up by the next bits of a stream.
+//! Build lookup tables from the lengths of Huffman codes.
 
 /// The longest code (RFC 1951).
 const LONGEST: usize = 15;
@@ -31,7 +31,7 @@ impl Entry {
         Entry((value as u32) << VALUE_AT | LITERAL)
     }
 
-    /// A number to which so many bits behind the code are added.
+    /// A base value to which extra bits after the code are added.
     pub const fn base(value: usize, extra: usize) -> Entry {
         Entry((value as u32) << VALUE_AT | extra as u32)
     }
@@ -125,7 +125,7 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         self.0[held as usize & ((1 << ROOT) - 1)]
     }
 
-    /// What a special entry from [`Table::first`] stands for.
+    /// Meaning of a special entry from [`Table::first`].
     #[inline(always)]
     pub fn further(&self, entry: Entry, held: u64) -> Entry {
         if entry.is_further() { self.0[entry.value(held) & (SIZE - 1)] } else { entry }

@@ -1,4 +1,4 @@
-//! Sequences as they are read and done: what registers hold.
+//! Sequence decoder state that is kept in registers.
 
 use std::hint::select_unpredictable;
 
@@ -8,7 +8,7 @@ use super::sequences::Tables;
 
 /// Most bits that are added to what three codes stand for, where those of the next states are in the same word: 56 are.
 const MORE: u8 = 56 - (9 + 8 + 9);
-/// What is shorter is copied at once.
+/// Shorter copies are done in the fast path.
 const SHORT: usize = 16;
 /// Bytes of output that a turn of short copies may write.
 pub(super) const ROOM: usize = 2 * SHORT + BEYOND;
@@ -28,13 +28,13 @@ pub(super) struct Sequence {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Turn {
     Next,
-    /// What is next must be read with care.
+    /// The next sequence needs the careful path.
     Careful,
     /// A sequence was read, and is not done.
     Undone,
 }
 
-/// What is carried from sequence to sequence.
+/// State carried from sequence to sequence.
 #[derive(Clone, Copy)]
 pub(super) struct DecoderState {
     /// A word of the input, and how many of its bits count, in the lowest 6 bits.
@@ -50,7 +50,7 @@ pub(super) struct DecoderState {
     pub at: *mut u8,
     /// How many sequences there are to come.
     pub left: usize,
-    /// What was read last and is not done, where turns ended so.
+    /// A sequence that was read but not executed, if a fast loop ended there.
     pub undone: Sequence,
 }
 
@@ -230,7 +230,7 @@ fn chosen(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
     let old = select_unpredictable(nth == 1, b, a);
     let old = select_unpredictable(nth == 2, c, old).wrapping_sub(usize::from(nth == 3));
     let distance = select_unpredictable(told > 3, told.wrapping_sub(3), old);
-    // A told offset above 3 is none of the first three.
+    // An offset code above 3 is not one of the three repeated offsets.
     *last = [distance, select_unpredictable(nth == 0, b, a), select_unpredictable(nth < 2, c, b)];
     distance
 }
@@ -249,7 +249,7 @@ unsafe fn long(bytes: *const u8, at: *mut u8, sequence: Sequence, limits: &Limit
     if literals + length > room || literals > given || distance > before || distance == 0 {
         return false;
     }
-    // SAFETY: there is room for it, and for what it writes behind.
+    // SAFETY: there is room for it and for the overwritten bytes after it.
     unsafe {
         copy::forward(bytes, at, literals);
         copy::repeat(at.add(literals), length, distance);

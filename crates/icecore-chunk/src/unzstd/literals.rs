@@ -1,4 +1,4 @@
-//! The first part of a block: bytes that no repetition gives (RFC 8878, 3.1.1.3.1).
+//! Literals section of a block (RFC 8878, 3.1.1.3.1).
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) struct Source {
 /// The literals of a block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Literals {
-    /// Where they begin in the input; none where they lie in the buffer.
+    /// Position of the literals in the input; none if they are in the buffer.
     pub input: Option<usize>,
     pub count: usize,
 }
@@ -34,7 +34,7 @@ struct Head {
     four: bool,
     /// How many bytes it gives.
     count: usize,
-    /// Where it lies in the input, behind the head.
+    /// Position in the input, after the header.
     stored: Range<usize>,
 }
 

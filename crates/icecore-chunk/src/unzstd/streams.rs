@@ -1,9 +1,9 @@
-//! Streams of Huffman codes, side by side.
+//! Huffman-coded streams, decoded in parallel.
 
 use super::huffman::Huffman;
 use super::reverse_bits::{BEFORE, Back};
 
-/// Symbols between two looks at the input: so many codes fit into 56 bits.
+/// Symbols between two refills of the bits: this many codes fit into 56 bits.
 const TURN: usize = 5;
 /// Bytes of input that they may take.
 const INPUT: usize = 7;
@@ -61,7 +61,7 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
         }
         for turn in 0..turns {
             for i in 0..N {
-                // SAFETY: there is room for so many turns.
+                // SAFETY: there is room for this many turns.
                 let to = unsafe { to[i].add(TURN * turn) };
                 for nth in 0..TURN {
                     let entry = table.first(held[i]);

@@ -35,7 +35,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
                 .flat_map(|value| ((value as f32).to_bits() & mask).to_le_bytes())
                 .collect()
         }),
-        // Bytes of which few are frequent.
+        // Bytes with few frequent values.
         (1..u64::MAX, 100..60_000usize, 1..8u32).prop_map(move |(seed, count, skew)| {
             let mut next = noise(seed);
             (0..count).map(|_| (0..skew).fold(255, |byte: u8, _| byte & (next() >> 20) as u8)).collect()

@@ -1,4 +1,4 @@
-//! The lengths of Huffman codes, as weights (RFC 8878, 4.2.1).
+//! Lengths of Huffman codes, stored as weights (RFC 8878, 4.2.1).
 
 use std::ops::Range;
 
@@ -73,10 +73,10 @@ struct Told {
 
 /// Most bits that come for a state, as the table has no more than 64 of them.
 const STATE: u32 = 6;
-/// Weights between two looks at the input: so many states fit into 57 bits.
+/// Weights between two refills of the bits: this many states fit into 57 bits.
 const TURN: usize = 8;
 
-/// A state: what it stands for, how many bits come for the next one, and what they are added to.
+/// A state: its weight, number of bits of the next state, and base value.
 #[derive(Clone, Copy, Default)]
 #[repr(align(4))]
 struct State {
@@ -135,7 +135,7 @@ impl Told {
         Some(())
     }
 
-    /// The last symbol's weight isn't told: it makes the sum a power of two.
+    /// The last symbol's weight is not stored: it completes the sum to a power of two.
     #[inline(always)]
     fn complete(&self) -> Option<Weights> {
         let most = self.of.iter().fold(0, |most, weight| most.max(*weight)).into();

@@ -13,14 +13,14 @@ const LISTS: usize = 16;
 const BLOCK: usize = 1024;
 /// Fewer rows than this are taken in by one thread.
 const FEW: usize = 1 << 14;
-/// Up to so many keys each piece of the rows has places of its own, which are joined then.
+/// Up to this many keys, each piece of the rows has its own accumulators, which are combined at the end.
 const FEW_KEYS: usize = 1024;
 /// Rows of a piece.
 const PIECE: usize = 1 << 16;
 
-/// What is known of the rows of a key.
+/// Accumulator of one key.
 pub trait Place: Clone + Default + Send {
-    /// Takes in what is known of rows that follow.
+    /// Combines with the accumulator of later rows.
     fn join(&mut self, other: &Self);
 }
 

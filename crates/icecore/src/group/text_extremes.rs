@@ -1,4 +1,4 @@
-//! The least and the greatest text of the rows of a key, in the order of their bytes (UTF-8's is that of its characters).
+//! Smallest and largest string per key, in byte order (for UTF-8 that is the order of code points).
 
 use icecore_grid::Result;
 
@@ -14,7 +14,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Takes in rows, of which all keys have numbers below `keys`; `offsets` into `bytes` as in Arrow's columnar format.
+    /// Adds rows; all key numbers are below `keys`. `offsets` into `bytes` are those of Arrow's columnar format.
     ///
     /// # Errors
     /// `internal` for offsets outside of the bytes.

@@ -1,4 +1,4 @@
-//! Keys of any length.
+//! Keys of variable length.
 
 use std::hash::BuildHasher;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The numbers of words that are hashed, in tables of which each thread fills its own: a small table stays in a cache, too.
+//! Hash tables of key numbers; each thread fills its own table, which fits its CPU cache.
 
 use std::hash::BuildHasher;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Addresses, where a process may have few (`ulimit -v`).
+//! Limit on the address space that malloc arenas take (`ulimit -v`).
 
 /// A place for small blocks that glibc sets apart for a thread, most of which stays unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

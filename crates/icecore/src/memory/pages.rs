@@ -1,4 +1,4 @@
-//! Memory by the page: from the kernel, back to it, and lent to it while it is idle.
+//! Memory pages: allocated from the kernel, returned to it, and reclaimable while idle.
 
 use super::idle_blocks::Block;
 

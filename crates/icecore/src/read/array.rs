@@ -1,4 +1,4 @@
-//! One array of one snapshot, ready to be read.
+//! An opened array of one snapshot.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub struct ArrayView {
     meta: ArrayMeta,
     grid: ChunkGrid,
     number: u64,
-    /// Set without a lock, which a fork could leave held.
+    /// Set without a lock, because a forked child could inherit a locked lock.
     table: OnceBox<Arc<ChunkTable>>,
 }
 
@@ -27,7 +27,7 @@ impl ArrayView {
     /// Opens the array at `path`.
     ///
     /// # Errors
-    /// `not-found` when there is no array, `format` or `unsupported` when its metadata can't be used.
+    /// `not-found` if the array does not exist; `format` or `unsupported` if its metadata can't be used.
     pub fn open(repo: &Repo, snapshot: &Snapshot, path: &str) -> Result<Self> {
         let node = snapshot.node(path).filter(|n| n.is_array);
         let node = node.ok_or_else(|| {

@@ -12,7 +12,7 @@ use crate::pool::for_each;
 
 /// Targets below this size have few huge pages, if any.
 const WORTH: usize = 8 << 20;
-/// What a thread takes at a time: two huge pages.
+/// Unit of work of a thread: two huge pages.
 const PART: usize = 4 << 20;
 /// The smallest page of any machine.
 const PAGE: usize = 4 << 10;

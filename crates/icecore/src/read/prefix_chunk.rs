@@ -6,7 +6,7 @@ use icecore_grid::{Error, Result};
 use super::Query;
 use super::locate::{Located, Piece};
 
-/// A chunk of which only the first `count` planes are wanted.
+/// A chunk of which only the first `count` planes are read.
 pub(crate) struct PrefixChunk<'a> {
     pub planes: &'a dyn Planes,
     pub count: usize,
@@ -26,7 +26,7 @@ impl<'a> PrefixChunk<'a> {
         (count < planes.count()).then_some(Self { planes, count, key: (query.array.number(), flat), query })
     }
 
-    /// What its first planes take, of `whole` bytes.
+    /// Bytes of the first planes, of `whole` bytes.
     pub fn prefix_len(&self, head: &[u8], whole: u64) -> Result<u64> {
         self.planes.prefix_len(head, self.count, whole).map_err(|e| self.named(e))
     }

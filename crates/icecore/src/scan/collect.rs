@@ -1,4 +1,4 @@
-//! collect: pieces and their wanted rows → the elements of the columns that come out.
+//! collect: pieces and their selected rows → elements of the output columns.
 //!
 //! Columns that the where-clause was tested on are at hand. Of the others only chunks with wanted rows are read: row by
 //! row where few are wanted, else piece by piece.
@@ -103,7 +103,7 @@ fn numbers(wanted: &[Wanted<'_>]) -> Vec<u64> {
     wanted.iter().flat_map(of).collect()
 }
 
-/// The wanted rows of a column that was read for `wanted`; what was read as it is needs no copy.
+/// The selected rows of a column that was read for `wanted`; if they were read as they are, no copy is made.
 fn finish(loaded: &mut Loaded, wanted: &[Wanted<'_>], size: usize, again: bool) -> Result<Elements> {
     let rows: usize = wanted.iter().map(|w| w.hits.count(w.piece)).sum();
     let as_it_is = loaded.starts.is_empty() || loaded.bytes.len() == rows * size;

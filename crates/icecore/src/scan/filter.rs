@@ -1,4 +1,4 @@
-//! filter: pieces → the rows of each for which the where-clause is true, on all cores.
+//! filter: pieces → rows for which the where-clause is true, on all cores.
 
 use std::sync::{Mutex, PoisonError};
 

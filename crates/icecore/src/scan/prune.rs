@@ -1,4 +1,4 @@
-//! prune: which zones of rows can have any that are wanted, from the summaries of the where-clause's columns alone.
+//! prune: skip zones of rows that can't match, using only the summaries of the where-clause's columns.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A table: arrays of one length, with one value or several a row.
+//! A table: arrays of equal length, with one or several values per row.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::read::ReadOptions;
 pub struct Table {
     columns: Vec<Column>,
     rows: u64,
-    /// Set without a lock, which a fork could leave held.
+    /// Set without a lock, because a forked child could inherit a locked lock.
     zones: Vec<OnceBox<Option<Arc<Zones>>>>,
 }
 

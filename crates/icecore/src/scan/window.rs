@@ -1,4 +1,4 @@
-//! Runs of rows that may match → windows of pieces: what is read, tested and handed out together.
+//! Group runs of candidate rows into windows of pieces: each window is read, tested and returned together.
 
 use std::ops::Range;
 

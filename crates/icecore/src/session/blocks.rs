@@ -1,4 +1,4 @@
-//! A selection in blocks that follow each other in C order, so that a large result can be streamed.
+//! Divide a selection into consecutive blocks in C order, so that a large result can be streamed.
 //!
 //! A block has one index on the leading axes, a run on one axis, and the others whole. Its run ends where chunks end, as far as
 //! the limit allows: a chunk that two blocks share is decoded twice.

@@ -1,4 +1,4 @@
-//! What a request costs on a store, so that the coalescer knows which gaps are cheaper to read than to skip.
+//! Cost of a request to a store, so that the coalescer knows which gaps are cheaper to read than to skip.
 
 use icecore_grid::Merge;
 

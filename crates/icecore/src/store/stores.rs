@@ -1,4 +1,4 @@
-//! Opens the objects that a read needs and keeps them open: file handles, HTTP clients, and what their requests cost.
+//! Open objects of a read: file handles, HTTP clients, and the cost of their requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Stores {
-    /// Opens one object of a repository; a linked one only where links are allowed, and only if it is still what was linked.
+    /// Opens one object of a repository; a linked one only if links are allowed and it is unchanged.
     pub fn open(&self, repo: &Repo, snapshot: &Snapshot, object: &Object) -> Result<Source> {
         match &object.location {
             Location::Native(name) => self.open_native(repo, name),
@@ -68,7 +68,7 @@ impl Stores {
             }
             Native::Bucket { bucket, prefix, options } => {
                 let base = format!("s3://{bucket}");
-                // A key is no URL: nothing in it is percent-encoded.
+                // A key is not a URL: it is not percent-encoded.
                 let path = ObjectPath::parse(format!("{prefix}/{name}"))
                     .map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}/{prefix}/{name}: {e}")))?;
                 let (store, name) = (self.client(&base, &options)?, format!("{base}/{path}"));
@@ -136,7 +136,7 @@ impl Stores {
         })
     }
 
-    /// What a request to this source costs, as far as is known.
+    /// Estimated cost of a request to this source.
     pub fn cost(&self, source: &Source) -> Cost {
         match source {
             Source::Local(_) => Cost::LOCAL,
@@ -185,7 +185,7 @@ fn file_path(url: &str) -> Result<Option<PathBuf>> {
     Ok(Some(PathBuf::from(std::ffi::OsString::from_vec(bytes))))
 }
 
-/// An object of a repository that lies nowhere else than in this process.
+/// An object of a repository in this process's memory.
 struct InRepository {
     repo: Repo,
     name: String,

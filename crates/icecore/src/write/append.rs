@@ -42,7 +42,7 @@ impl Packer {
         (self.bytes.len() >= PACK).then(|| std::mem::take(self))
     }
 
-    /// Leaves out what is for an array, or for those below a group.
+    /// Discards entries of an array, or of all arrays below a group.
     pub fn forget(&mut self, path: &str) {
         self.members.retain(|(target, ..)| !is_within(&target.path, path));
     }

@@ -10,7 +10,7 @@ use super::append::Target;
 /// Bytes that are compared first.
 const HEAD: u64 = 4096;
 
-/// The arrays that are written anew over what they held.
+/// Arrays that are being overwritten.
 #[derive(Default)]
 pub(crate) struct ChunkReuse {
     arrays: RwLock<HashMap<String, Kept>>,
@@ -26,7 +26,7 @@ struct Kept {
 }
 
 impl ChunkReuse {
-    /// Compares what is written to `path` from now on with what `table` refers to, in a grid of so many `chunks`.
+    /// From now on compares chunks written to `path` with those of `table`, in a grid of `chunks`.
     pub fn watch(&self, path: &str, table: Arc<ChunkTable>, chunks: u64) {
         let kept = Kept { table, chunks, moved: HashSet::new() };
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), kept);
@@ -70,7 +70,7 @@ impl ChunkReuse {
         }
     }
 
-    /// Compares nothing of `path` and what lies below it any more.
+    /// Stops comparing chunks of `path` and of everything below it.
     pub fn forget(&self, path: &str) {
         let mut arrays = self.arrays.write().unwrap_or_else(PoisonError::into_inner);
         arrays.retain(|array, _| !is_within(array, path));

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::buffers::Lent;
 
-/// One chunk in so many is tried, and no more than [`MOST`]: a shard takes an eighth more time at most.
+/// One chunk in this many is tested, at most [`MOST`]: that adds at most an eighth to the time of a shard.
 const EVERY: u64 = 16;
 const MOST: u64 = 4;
 

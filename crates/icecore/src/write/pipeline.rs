@@ -41,7 +41,7 @@ pub struct Written {
     pub bytes_stored: u64,
     /// Chunks that were stored.
     pub chunks: u64,
-    /// Chunks that were the same as what is stored and stay where they are.
+    /// Chunks equal to the stored ones, which keep their references.
     pub kept: u64,
 }
 
@@ -135,7 +135,7 @@ impl Shared {
         Ok(())
     }
 
-    /// A box of so many bytes is no longer on its way.
+    /// Records that a box of this many bytes has been encoded.
     fn left(&self, state: &mut State, bytes: usize) {
         state.in_flight -= bytes;
         self.memory.tally.sub(bytes);
@@ -198,7 +198,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Compares nothing of `path` and what lies below it any more: it is gone, or its chunks have other numbers.
+    /// Stops comparing chunks of `path` and everything below it: it was deleted, or its chunk numbers changed.
     pub fn forget(&self, path: &str) {
         self.shared.reuse.forget(path);
     }
@@ -238,7 +238,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Queues `work` about so many bytes of the array at `path`; waits while too much is on its way.
+    /// Queues `work` on `bytes` bytes of the array at `path`; waits while the queue exceeds its limit.
     pub(super) fn spawn(
         &self,
         path: &str,
@@ -329,10 +329,10 @@ impl Writing {
         Ok(())
     }
 
-    /// Stores what is queued and commits it with all other changes; the new version's id.
+    /// Stores the queued data and commits it with all other changes; returns the id of the new version.
     ///
     /// # Errors
-    /// The first of anything queued; what a commit may bring.
+    /// The first error of the queue, or the errors of a commit.
     pub fn commit(&self, message: &str) -> Result<String> {
         self.commit_unless(&AtomicBool::new(false), message)
     }

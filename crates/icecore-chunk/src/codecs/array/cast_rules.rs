@@ -1,4 +1,4 @@
-//! How a number becomes one of another type: rounding, and what is done about numbers that the type has no place for.
+//! Casting rules: rounding, and handling of numbers outside the range of the target type.
 //!
 //! Source of the rules: the `cast_value` codec of zarr-extensions.
 
@@ -35,7 +35,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// `None` for what is neither an integer nor a float.
+    /// `None` for types that are neither integers nor floats.
     pub fn of(dtype: &DType) -> Option<Target> {
         macro_rules! int {
             ($t:ty) => {

@@ -1,4 +1,4 @@
-//! `numcodecs.astype` and `numcodecs.quantize`: elements kept as another type, cast as NumPy casts.
+//! `numcodecs.astype` and `numcodecs.quantize`: store elements as another type, with NumPy's casting rules.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;

@@ -154,7 +154,7 @@ pub(in crate::codecs) fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]
     }
 }
 
-/// Fills `numbers` from one chunk of `input`; what is behind it.
+/// Fills `numbers` from one chunk of `input`; returns the rest of the input.
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn read_chunk<'a, T: Number>(
     input: &'a [u8],

@@ -23,7 +23,7 @@ enum Length {
     Fixed(u64),
     /// The product of these axes of the decoded chunk.
     Product(Vec<usize>),
-    /// Whatever makes the number of elements equal.
+    /// The length that makes the numbers of elements equal.
     Rest,
 }
 

@@ -1,4 +1,4 @@
-//! `transpose`: axes in another order before the bytes are laid down.
+//! `transpose`: permute the axes before serialization.
 
 use icecore_grid::{Error, ErrorKind, Result};
 

@@ -1,4 +1,4 @@
-//! Eight rows of bits to one plane of bytes, 32 columns at a time, in registers throughout.
+//! Convert eight rows of bits to one plane of bytes, 32 columns at a time, in registers.
 
 use std::arch::x86_64::*;
 

@@ -231,7 +231,7 @@ fn unfilter(frame: &Frame, bytes: &[u8], out: &mut [u8], wanted: Range<usize>, t
         unshuffle(size, bytes, out, wanted);
         return Ok(());
     }
-    // c-blosc leaves blocks alone whose number of elements is no multiple of 8.
+    // c-blosc does not shuffle blocks whose number of elements is not a multiple of 8.
     let count = bytes.len() / size;
     let body = if count.is_multiple_of(8) { count * size } else { 0 };
     out[body..].copy_from_slice(&bytes[body..]);

@@ -1,4 +1,4 @@
-//! How large blosc's blocks are.
+//! Block sizes of blosc.
 
 /// What c-blosc 1 begins with: its idea of a core's first cache.
 const CACHE: usize = 32 << 10;
@@ -7,7 +7,7 @@ const SPLIT: usize = 128;
 /// The least and the most of a block that is split by its elements' bytes.
 const SPLIT_BLOCKS: (usize, usize) = (64 << 10, 1 << 20);
 
-/// What c-blosc is told of its compressor.
+/// Parameters of c-blosc's compressor.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks<'a> {
     pub compressor: &'a str,

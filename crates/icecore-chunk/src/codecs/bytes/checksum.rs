@@ -7,12 +7,12 @@ use icecore_grid::Result;
 use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_str};
 
-/// The CRC-32C of what came `before` it and `data`.
+/// The CRC-32C of `data`, continued from `before`.
 pub fn crc32c(before: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(before, data)
 }
 
-/// The CRC-32 (of zip and gzip) of what came `before` it and `data`.
+/// The CRC-32 (of zip and gzip) of `data`, continued from `before`.
 pub fn crc32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and length come from a slice.
     unsafe { libdeflate_sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
@@ -36,7 +36,7 @@ pub(crate) struct Checksum {
 }
 
 impl Checksum {
-    /// `None` for a codec that is no checksum.
+    /// `None` for a codec that is not a checksum.
     pub fn parse(ext: &Extension) -> Result<Option<Checksum>> {
         let (kind, default) = match ext.name {
             "crc32c" | "numcodecs.crc32c" => (Kind::Crc32c, false),

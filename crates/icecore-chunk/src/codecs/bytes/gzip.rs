@@ -1,4 +1,4 @@
-//! `gzip`: RFC 1952, one member or several after another.
+//! `gzip`: RFC 1952, one or several members.
 
 use std::ops::Range;
 

@@ -58,7 +58,7 @@ impl H5BitShuffle {
         Ok(H5BitShuffle { itemsize, block, inner })
     }
 
-    /// Lengths in bytes: of what is shuffled, and of one block.
+    /// Lengths in bytes: of the shuffled data, and of one block.
     fn parts(&self, len: usize, block: usize) -> (usize, usize) {
         let group = 8 * self.itemsize;
         (len / group * group, block.saturating_mul(self.itemsize))

@@ -1,4 +1,4 @@
-//! `shuffle`: the bytes of the elements regrouped, all first bytes, then all second bytes, … (HDF5, numcodecs, blosc).
+//! `shuffle`: group the bytes of the elements by position, first bytes first (HDF5, numcodecs, blosc).
 
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ impl BytesCodec for Shuffle {
     }
 }
 
-/// Elements handled together, so that what is read and written stays in the first-level cache.
+/// Elements processed together, so that input and output stay in the first-level cache.
 const TILE: usize = 512;
 
 /// Regroups bytes; those beyond the last whole element stay at the end. `src` and `dst` are of one length.

@@ -29,7 +29,7 @@ pub(crate) struct BytePlanes {
     numbers: usize,
     float: Option<Float>,
     midpoint: bool,
-    /// What is kept whole of a float; `None` where nothing can be left out.
+    /// Elements that are stored exactly for a float type; `None` if the type has no planes to omit.
     rule: Option<Rule>,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers that would not survive the loss of their low planes are kept whole beside the planes.
+//! Escapes: numbers that can't lose their low planes are also stored completely beside the planes.
 //!
 //! A number whose exponent is all zeros or all ones (zero, subnormal, infinity, NaN) is read with zeros for what is missing.
 //! That is right for zeros, infinities and nearly every NaN. The others, subnormals above all, stand in this list: position

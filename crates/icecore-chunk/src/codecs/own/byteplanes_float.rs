@@ -1,4 +1,4 @@
-//! What the low bytes of a floating-point number are worth.
+//! Error bounds of a floating-point number without its low bytes.
 
 use crate::codecs::plane_split::Pattern;
 use crate::dtype::DType;
@@ -13,7 +13,7 @@ pub(crate) struct Float {
 }
 
 impl Float {
-    /// The format of an element's numbers; `None` where they are no floats.
+    /// The floating-point format of an element; `None` for other types.
     pub fn of(dtype: &DType) -> Option<Float> {
         match dtype {
             DType::Float16 => Some(Float { exponent: 0x7c00, mantissa: 10 }),

@@ -1,4 +1,4 @@
-//! The table in front of the planes: what each of them takes, and a checksum for each, so that a part read alone is checked too.
+//! The table before the planes: the length and checksum of each plane, so that a partial read is verified too.
 
 use icecore_grid::Result;
 

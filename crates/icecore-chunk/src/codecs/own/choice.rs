@@ -1,4 +1,4 @@
-//! `icecore.choice`: several codec lists, one byte per chunk says which of them it took.
+//! `icecore.choice`: several codec lists; one byte per chunk stores which of them encoded it.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, only_keys};
 use crate::scratch::Scratch;
 
-/// As many as one byte can tell apart.
+/// Largest number of lists, because the index is one byte.
 const MAX_LISTS: usize = 256;
 
 /// The list in the metadata only ever grows at its end, so that chunks written before keep their meaning.

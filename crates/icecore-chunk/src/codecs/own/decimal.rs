@@ -1,4 +1,4 @@
-//! `icecore.decimal`: floats that are k·10⁻ᵈ, kept as the integers k.
+//! `icecore.decimal`: store floats that are k·10⁻ᵈ as integers k.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(crate) struct Decimal {
     scale: i64,
     /// float64, else float32.
     double: bool,
-    /// Element values (float64 bits, or float32 bits) that stand for themselves: the i-th is the smallest integer + i.
+    /// Element values (bits of float64 or float32) stored as escapes: the i-th is encoded as the smallest integer + i.
     escapes: Vec<u64>,
     inner: Chain,
 }

@@ -1,4 +1,4 @@
-//! Numbers that are k·10⁻ᵈ, and their k.
+//! Conversion between numbers k·10⁻ᵈ and integers k.
 
 /// Powers of ten that a float64 holds exactly.
 const POWERS: [f64; 23] = [

@@ -1,4 +1,4 @@
-//! Differences alone, straight from the elements to folded residuals: those of `Source`.
+//! Compute folded differences directly from the elements: the predictors of `Source`.
 //!
 //! Everything happens while a band of rows is in the first cache, in memory that is used again.
 

@@ -1,4 +1,4 @@
-//! Differences with what lies some steps back along axes: Lorenzo's predictor is one such step along each axis.
+//! Differences with elements some steps back along axes; Lorenzo's predictor is one step along each axis.
 
 use crate::codecs::word::Word;
 
@@ -9,7 +9,7 @@ pub(super) struct Step {
     pub lag: u64,
 }
 
-/// What is taken away from an element.
+/// The subtracted prediction of an element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Difference,

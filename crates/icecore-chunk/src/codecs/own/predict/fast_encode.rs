@@ -1,4 +1,4 @@
-//! Differences alone, encoded without copies: what is written while data come in.
+//! Fast encoder for differences without copies, used while data arrive.
 
 use icecore_grid::Result;
 

@@ -1,4 +1,4 @@
-//! The bytes of a chunk: a header that says what was done, then the residuals as a list of codecs stored them.
+//! Format of a chunk: a header with the predictor, then the residuals encoded with a codec list.
 
 use icecore_grid::Result;
 
@@ -18,7 +18,7 @@ use crate::scratch::Scratch;
 const MASKED: u8 = 1;
 const EXCEPTIONS: u8 = 2;
 
-/// What was predicted from what.
+/// Description of the prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Predictor {
     None,
@@ -140,7 +140,7 @@ impl Predictor {
     }
 }
 
-/// A number of things of which there can be at most `max`.
+/// Reads a count of at most `max`.
 fn count(side: &mut Side, max: usize) -> Result<usize> {
     let count = side.number()?;
     let sane = usize::try_from(count).ok().filter(|count| *count <= max);

@@ -1,4 +1,4 @@
-//! Floats that are whole multiples of one number, 2⁻ᵉ or 10⁻ᵈ, as the integers that they are multiples with.
+//! Floats that are integer multiples of 2⁻ᵉ or 10⁻ᵈ, represented by these integers.
 
 use crate::codecs::own::decimal_number::Decimals;
 use crate::codecs::word::Word;
@@ -78,7 +78,7 @@ impl Lattice {
         }
     }
 
-    /// All elements that are no holes; `None` where too many are off the lattice.
+    /// Converts all elements that are not masked; `None` if too many are not multiples.
     fn take<W: Word>(self, raw: &[W], hole: &[bool]) -> Option<OnLattice<W>> {
         let mut words = Vec::with_capacity(raw.len());
         let mut exceptions = Vec::new();

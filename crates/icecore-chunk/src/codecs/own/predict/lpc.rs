@@ -37,7 +37,7 @@ impl Weights {
         ((a + e) + (c + g)) + ((b + f) + (d + h))
     }
 
-    /// Calls `visit` with each element and its prediction (in sortable bits); what it returns takes the element's place.
+    /// Calls `visit` with each element and its prediction (as sortable bits); its result replaces the element.
     /// Samples before a row's first are zeros.
     fn walk<W: Word>(&self, values: &mut [W], shape: &[u64], mut visit: impl FnMut(W, W, usize) -> W) {
         let columns = shape.last().map_or(1, |n| *n as usize).max(1);

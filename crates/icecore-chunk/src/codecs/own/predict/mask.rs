@@ -1,4 +1,4 @@
-//! One value that is very frequent (land, fill, zero), kept apart as runs so that predictions go around it.
+//! Mask: one very frequent value (land, fill, zero), stored as runs and skipped by predictions.
 
 use icecore_grid::Result;
 

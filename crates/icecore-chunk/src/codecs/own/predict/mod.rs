@@ -1,4 +1,4 @@
-//! `icecore.predict`: elements predicted from their neighbours; what is stored is where they differ.
+//! `icecore.predict`: predict elements from their neighbours and store the residuals.
 
 mod codec_list;
 mod difference_kernel;

@@ -1,4 +1,4 @@
-//! The integers that predictions are made in: the sortable bits themselves, a lattice's, or ranks.
+//! Integers for predictions: sortable bits, multiples of a lattice, or ranks.
 
 use icecore_grid::Result;
 
@@ -71,7 +71,7 @@ fn rank<W: Word>(raw: &[W], hole: &[bool], float: bool) -> Option<(Vec<W>, Vec<W
 }
 
 impl<W: Word> Values<W> {
-    /// The number that says which, then what it needs.
+    /// Serialized form: the number of the variant, then its parameters.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Values::Raw => out.push(0),
