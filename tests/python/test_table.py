@@ -288,7 +288,7 @@ def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:
         other.table("/g")
     with pytest.raises(Error, match="no array that can be a column") as none:
         other.table("/")
-    assert none.value.hint == "name one below it: /g, /h"
+    assert none.value.hint == "name a table below it: /g, /h"
     assert list(other.table("/g", ["b"])) == ["b"]
     table = other.table("/h")
     assert (list(table), list(table.left_out)) == (["a"], ["matrix", "z"])
