@@ -59,7 +59,7 @@ impl PyChain {
         py.detach(|| self.chain.decode(stored, &shape, whole, out, &mut Scratch::new())).or_raise()
     }
 
-    /// Undoes the bytes→bytes codecs only; `expected` bounds the length that is taken for meant.
+    /// Decodes only the bytes→bytes codecs; an output far longer than `expected` is rejected.
     fn unpack<'py>(
         &self,
         py: Python<'py>,

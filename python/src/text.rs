@@ -177,7 +177,7 @@ fn line_shape(
     Ok((shape.lengths, shape.occupied))
 }
 
-/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (words that are no times) or
+/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (no times) or
 /// comma (any, with decimal commas).
 #[pyfunction]
 #[pyo3(signature = (name, cells, hint, fixed, longest, separator))]

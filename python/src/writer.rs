@@ -194,7 +194,7 @@ impl Writer {
         py.detach(|| self.catalog()?.exists(path)).or_raise()
     }
 
-    /// Lets this repository link to what lies below `prefix`.
+    /// Allows this repository to link to files below `prefix`.
     fn allow_container(&self, py: Python<'_>, prefix: &str) -> PyResult<()> {
         py.detach(|| self.catalog()?.allow_container(prefix)).or_raise()
     }

@@ -164,8 +164,8 @@ impl Audit<'_> {
         if (&ours.message, ours.flushed_at, &ours.metadata) == (&theirs.message, theirs.flushed_at, &theirs.metadata) {
             return Ok(());
         }
-        let said = |info: &SnapshotInfo| format!("{:?}, {}", info.message, info.flushed_at);
-        let (id, ours, theirs) = (&theirs.id, said(&ours), said(&theirs));
+        let described = |info: &SnapshotInfo| format!("{:?}, {}", info.message, info.flushed_at);
+        let (id, ours, theirs) = (&theirs.id, described(&ours), described(&theirs));
         Err(damaged(format!(
             "version {id} is listed as {ours}; its own file says {theirs}, or they differ in metadata"
         )))
@@ -201,18 +201,18 @@ impl Audit<'_> {
     }
 
     /// Is a file in a folder as long as its snapshot says?
-    fn length(&self, name: &str, said: u64) -> Result<()> {
+    fn length(&self, name: &str, expected: u64) -> Result<()> {
         let Root::Local(folder) = &self.shared.root else { return Ok(()) };
         match std::fs::metadata(folder.join(name)).map_or(0, |m| m.len()) {
-            found if found == said => Ok(()),
-            found => Err(damaged(format!("{name} has {found} bytes, its snapshot says {said}"))),
+            found if found == expected => Ok(()),
+            found => Err(damaged(format!("{name} has {found} bytes, its snapshot says {expected}"))),
         }
     }
 
     fn references(&self, manifest: &Manifest) -> Result<()> {
         for payload in manifest.chunk_payloads().map_err(error::format)? {
             if self.cancel.load(Ordering::Relaxed) {
-                break; // there are millions of them, and nobody waits for what is found any more
+                break; // the caller has stopped listening; do not check millions of further objects
             }
             if let ChunkPayload::Ref(chunk) = payload.map_err(error::format)? {
                 let end = chunk.offset.saturating_add(chunk.length);

@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Until the clock is looked at again: somebody may have set it right.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The right to change the repository's root object, at a time that may stand there; with the names as they are then. A change of
-/// a branch follows its newest version too. Nobody else is kept waiting meanwhile, and `cancel` ends it.
+/// Waits for the right to change the repository's root object at a valid time; also returns the current names. A change
+/// of a branch also waits until after its newest version. Other writers are not blocked meanwhile; `cancel` aborts it.
 pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &AtomicBool) -> Result<(Held, Names)> {
     let start = Instant::now();
     loop {

@@ -19,8 +19,8 @@ pub(crate) const HEADER: &str = "header.";
 
 static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
 
-/// A store of what lies below `url`, whose requests go by `options` (those of a [`crate::Storage`]; what is not for HTTP is
-/// passed over).
+/// A store for objects below `url`; `options` are those of a [`crate::Storage`], and options that are not for HTTP are
+/// ignored.
 ///
 /// # Errors
 /// `invalid` for an invalid option or URL.
@@ -48,8 +48,8 @@ pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<d
     store.map(|store| Arc::new(store) as Arc<dyn ObjectStore>).map_err(|e| refused(url, &e))
 }
 
-/// How often a request is made again: an archive that is asked for too much says so for some seconds; nobody is to wait for
-/// minutes in silence.
+/// Number of retries: an overloaded archive recovers within some seconds, and callers should not wait for minutes
+/// without a message.
 #[must_use]
 pub fn retries() -> RetryConfig {
     RetryConfig {

@@ -41,7 +41,7 @@ impl Writer {
             .filter_map(|p| prefix::recorded(&p))
     }
 
-    /// Says which bytes of which files chunks are: `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table, `url_ids`
+    /// Sets the byte ranges of chunks in files: `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table, `url_ids`
     /// point into `urls`, `chunks` are flat indexes in C order over the array's chunk grid. Chunks without bytes are left unset.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 /// Repositories that live as long as the process, by name.
 static MEMORY: PerProcess<Mutex<HashMap<String, SharedBackend>>> = PerProcess::new();
 
-/// Those that nobody named go with the last that uses them.
+/// Backends of unnamed repositories; each is dropped with its last user.
 static UNNAMED: PerProcess<Mutex<HashMap<String, Weak<dyn Backend + Send + Sync>>>> = PerProcess::new();
 
 /// A child has its parent's repositories as they were at the fork, unless a thread was just making one.

@@ -126,7 +126,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// The value of this process. `make` gets its parent's, of which any lock may be held for ever. Two threads may make one at the
+    /// The value of this process. `make` gets the parent's value, whose locks may stay locked forever. Two threads may make one at the
     /// same moment: one of them is dropped.
     pub fn get_or(&self, make: impl FnOnce(Option<&T>) -> T) -> &T {
         match self.get_or_try(|parents| Ok::<T, std::convert::Infallible>(make(parents))) {

@@ -14,8 +14,8 @@ use crate::storage::Root;
 use crate::{error, names};
 
 impl Repo {
-    /// Removes the repository and its folder, with `only_if_bare` only where nothing was ever committed, on any branch. Waits for commits
-    /// that are under way; who comes later is told that the repository is gone. Returns whether it was removed: repositories on
+    /// Deletes the repository and its directory; with `only_if_bare` only if no branch has a commit. Waits for running commits;
+    /// later writers get the error that the repository was removed. Returns whether it was removed: repositories on
     /// object stores and in memory stay.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl Repo {
     }
 
     /// The version that a branch, tag, snapshot id (or its beginning) or ISO time names, looked up in this order; None: `main`.
-    /// A time names the last commit of `main` at or before it; a date stands for its last moment, no zone means UTC.
+    /// A time selects the last commit of `main` at or before it. A date means its last moment; without a zone it is UTC.
     ///
     /// # Errors
     /// NotFound, with the names that there are.

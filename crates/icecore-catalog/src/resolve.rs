@@ -15,7 +15,7 @@ const SHORTEST_ID: usize = 6;
 const SHOWN: usize = 8;
 
 /// Snapshot id, branch, tag, the beginning of an id, time: in this order. An id means its snapshot, whatever tags are called.
-/// A time is no name for a new branch or tag, but others may have given it to one, which couldn't be reached otherwise.
+/// New branches and tags can't be named like a time, but other software may have created such names: they take precedence.
 pub(crate) async fn snapshot_id(shared: &RepoState, reference: Option<&str>) -> Result<SnapshotId> {
     let names = names::all(shared).await?;
     let reference = reference.unwrap_or(MAIN);

@@ -45,8 +45,8 @@ pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
     updates::agree(&root)
 }
 
-/// Notes the object's checksum where it lies in a folder, and removes old copies, after a change to it and before its lock is
-/// released. The change stands also when this fails: it is then read unchecked.
+/// Records the checksum of a local root object and deletes old copies, after a change and before its lock is
+/// released. If this fails, the change is still valid: it is read unchecked.
 pub(crate) async fn seal(place: &Root, repository: &Repository) {
     let Root::Local(folder) = place else { return };
     if repository.spec_version() < SpecVersionBin::V2 {

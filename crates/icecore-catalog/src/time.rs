@@ -12,8 +12,8 @@ const FORMS: [(&str, i64); 4] = [
     ("%Y-%m-%d %H:%M", MINUTE),
 ];
 
-/// A time with a zone or in UTC. A date, a minute, a second stands for its last moment, so that it includes the commits of it:
-/// `icecore log` prints their times to the second. None: no time.
+/// Parses a time with a zone, or in UTC. A date, a minute or a second means its last moment, so that it includes its commits:
+/// `icecore log` prints times to the second. None: not a time.
 pub(crate) fn parse(text: &str) -> Option<DateTime<Utc>> {
     let (first, length) = zoned(text).or_else(|| zoneless(text))?;
     let length = if text.contains('.') { 1 } else { length };

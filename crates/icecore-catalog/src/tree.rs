@@ -92,7 +92,7 @@ impl Writer {
     /// Replaces the attributes of a group or array.
     ///
     /// # Errors
-    /// NotFound; Invalid when they are no JSON object.
+    /// `not-found`; `invalid` if `attributes` is not a JSON object.
     pub fn set_attributes(&self, path: &str, attributes: &Value) -> Result<()> {
         let attributes = node::checked(attributes)?;
         writable(path)?;

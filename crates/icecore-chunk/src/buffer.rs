@@ -41,7 +41,7 @@ pub(crate) fn put(out: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Lets `write` put up to `most` bytes behind what `out` holds, into memory that nobody clears first; it returns how many.
+/// Appends up to `most` bytes, written by `write` into uninitialised memory after `out`; it returns their number.
 ///
 /// # Safety
 /// `write` gets the start and the length of the room, and returns `Ok(n)` only when it has written the first n bytes of it.

@@ -63,7 +63,7 @@ impl Scale {
     }
 }
 
-/// All values, of which `last` holds those behind the whole blocks. (Blocks are lent: each copy would cost as much as its work.)
+/// Adds all values; `last` are those after the whole blocks. Blocks are passed by reference because copies would be slow.
 #[inline(always)]
 fn blocks<'a, T>(values: &'a [T], last: &'a [T; BLOCK]) -> impl Iterator<Item = &'a [T; BLOCK]> {
     let (whole, rest) = values.as_chunks();

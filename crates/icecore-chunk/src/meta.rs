@@ -35,10 +35,10 @@ pub struct ArrayMeta {
 }
 
 impl ArrayMeta {
-    /// Parses the metadata of an array. Nothing in it is trusted: sizes are checked before anything is allocated.
+    /// Parses the metadata of an array. The document is not trusted: sizes are checked before memory is allocated.
     ///
-    /// Errors: `Format` for what is no valid Zarr v3 array, `Unsupported` for an extension that must be understood and
-    /// is not known (named), `Invalid` for a chunk grid that cannot be.
+    /// Errors: `format` for an invalid Zarr v3 array; `unsupported` for an unknown extension that must be understood
+    /// (with its name); `invalid` for an impossible chunk grid.
     pub fn parse(zarr_json: &[u8]) -> Result<ArrayMeta> {
         let value: Value =
             serde_json::from_slice(zarr_json).map_err(|e| format_error(format!("zarr.json is not valid JSON: {e}")))?;

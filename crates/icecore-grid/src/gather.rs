@@ -147,7 +147,7 @@ impl Boxes<'_> {
         }
     }
 
-    /// The first and the last box along each axis that have a part of a chunk; None where it lies outside of the array.
+    /// The first and the last box along each axis that overlap a chunk; None if the chunk is outside the array.
     fn span(&self, held: &Held, chunk: u64) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut rest, rank) = (chunk, self.shape.len());
         let (mut first, mut last) = (vec![0; rank], vec![0; rank]);

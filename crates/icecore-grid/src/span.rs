@@ -66,8 +66,8 @@ fn end(span: &Span) -> u128 {
     u128::from(span.offset) + u128::from(span.length)
 }
 
-/// Merges spans into requests, sorted by object and offset. Every span lies wholly inside exactly one request, and the
-/// bytes read in vain are at most `gap` per merged neighbour. At most `u32::MAX` spans can be told apart; those after
+/// Merges spans into requests, sorted by object and offset. Each span is inside exactly one request. At most `gap` unneeded
+/// bytes are read per merged neighbour. At most `u32::MAX` spans are supported; later ones
 /// are ignored, which no plan that fits in memory reaches.
 #[must_use]
 pub fn coalesce(spans: &[Span], merge: &Merge) -> Vec<Request> {

@@ -67,8 +67,8 @@ pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
-/// The thread that asks for work takes part in it in the place of one of the crew, rather than sleep until that one wakes up and
-/// again until itself does. One at a time: otherwise a process would run as many threads as ask, whatever the crew's size.
+/// Right of a calling thread to take part in place of a worker, instead of sleeping until a worker wakes up and finishes.
+/// Only one caller at a time has it; otherwise the process would run more threads than the pool's size.
 struct Permit(&'static AtomicBool);
 
 impl Permit {

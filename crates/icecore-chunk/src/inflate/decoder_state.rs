@@ -5,7 +5,7 @@ use super::copy::{self, BEYOND, LONGEST};
 use super::symbol_source::SymbolSource;
 use super::table::{Entry, Tables};
 
-/// Bytes of input that a turn may pass: its bits come in words of eight, of which 7 count, twice at most.
+/// Largest number of input bytes that a turn consumes: two refills of at most 7 bytes each.
 const INPUT: usize = 7 + 7;
 /// Bytes of output that it may write: three, or two and a repetition.
 const BYTES: usize = 3;

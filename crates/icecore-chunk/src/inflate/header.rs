@@ -143,8 +143,8 @@ const fn plain(number: usize) -> Entry {
     Entry::base(number, 0)
 }
 
-/// What the symbols of bytes and lengths mean: from 257 on the least length, of which each is four times as often twice as far
-/// from the next one.
+/// Meaning of length symbols: from 257 on the smallest length; after every four symbols the distance to the
+/// next one doubles.
 const fn length(number: usize) -> Entry {
     match number {
         0..256 => Entry::literal(number),
@@ -159,7 +159,7 @@ const fn length(number: usize) -> Entry {
     }
 }
 
-/// What the symbols of distances mean: the least one, of which each is twice as often twice as far from the next one.
+/// Meaning of distance symbols: the smallest distance; after every two symbols the distance to the next one doubles.
 const fn distance(number: usize) -> Entry {
     match number {
         0..4 => Entry::base(number + 1, 0),

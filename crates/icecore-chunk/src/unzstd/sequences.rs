@@ -54,7 +54,7 @@ impl Table {
         self.usual = false;
     }
 
-    /// Reads how it is told, in one of four ways, as `usual` in the first; how many bytes of `input` that takes.
+    /// Reads the table in one of four modes (`usual` is the predefined one); returns the bytes of `input` used.
     fn read(&mut self, kind: &Kind, usual: &Table, way: u8, input: &[u8]) -> Option<usize> {
         match way & 3 {
             0 => {

@@ -20,7 +20,7 @@ impl<'a> Stream<'a> {
         Stream { bits, out, done: 0 }
     }
 
-    /// How many turns there is room for. What lies in front of the stream may be read too, which is found when it ends.
+    /// Number of turns that fit. Reads may go beyond the start of the stream; the final check detects that.
     fn turns(&self) -> usize {
         ((self.bits.at / 8).saturating_sub(BEFORE) / INPUT).min((self.out.len() - self.done) / TURN)
     }

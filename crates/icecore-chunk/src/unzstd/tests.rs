@@ -133,7 +133,7 @@ proptest! {
         let mut out = vec![0xa5; text.len()];
         prop_assert!(Desk::default().decode(&stored, &mut out, enough));
         prop_assert!(out[..enough] == text[..enough]);
-        // What lies behind a block more isn't needed.
+        // The rest after one more block is not needed.
         let half = &stored[..stored.len() / 2];
         let mut out = vec![0xa5; text.len()];
         if Desk::default().decode(half, &mut out, enough) {

@@ -32,24 +32,24 @@ impl Weights {
         let bytes = &input[stored.clone()];
         let (head, rest) = bytes.split_first()?;
         let from = stored.start + 1;
-        let mut told = Told { of: [0; SYMBOLS], symbols: 0 };
+        let mut stored = StoredWeights { of: [0; SYMBOLS], symbols: 0 };
         let used = match usize::from(*head) {
             direct @ 128.. => {
-                told.symbols = direct - 127;
-                let bytes = rest.get(..told.symbols.div_ceil(2))?;
-                for (pair, byte) in told.of.chunks_mut(2).zip(bytes) {
+                stored.symbols = direct - 127;
+                let bytes = rest.get(..stored.symbols.div_ceil(2))?;
+                for (pair, byte) in stored.of.chunks_mut(2).zip(bytes) {
                     pair.copy_from_slice(&[byte >> 4, byte & 15]);
                 }
                 bytes.len()
             }
             coded => {
                 rest.get(..coded)?;
-                told.unpack(input, from..from + coded)?;
+                stored.unpack(input, from..from + coded)?;
                 coded
             }
         };
-        told.of[told.symbols..].fill(0);
-        Some((told.complete()?, from + used))
+        stored.of[stored.symbols..].fill(0);
+        Some((stored.complete()?, from + used))
     }
 
     /// Calls `put` for each symbol of this weight, in order.
@@ -66,7 +66,7 @@ impl Weights {
 }
 
 /// The weights of all symbols but the last.
-struct Told {
+struct StoredWeights {
     of: [u8; SYMBOLS],
     symbols: usize,
 }
@@ -85,7 +85,7 @@ struct State {
     next: u8,
 }
 
-impl Told {
+impl StoredWeights {
     /// Two states by turns.
     #[inline(always)]
     fn unpack(&mut self, input: &[u8], stored: Range<usize>) -> Option<()> {

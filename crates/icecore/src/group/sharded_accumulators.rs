@@ -30,8 +30,8 @@ impl Place for u64 {
     }
 }
 
-/// A place for each key. What the rows come to does not depend on how many threads there are: where keys are few rows are
-/// cut into pieces whatever takes them, else one thread takes all rows of a key, in their order.
+/// One accumulator per key. The result does not depend on the number of threads: with few keys the rows are always
+/// cut into the same pieces; with many keys one thread processes all rows of a key, in their order.
 pub struct ShardedAccumulators<P> {
     lists: [Vec<P>; LISTS],
 }

@@ -40,7 +40,7 @@ pub(super) unsafe fn lend(block: Block) {
     const HUGE: usize = 2 << 20;
     let (first, end) = (block.start.next_multiple_of(HUGE), (block.start + block.bytes) / HUGE * HUGE);
     if end > first {
-        // SAFETY: within the block, of which nobody needs the contents. Advice that is not taken does no harm.
+        // SAFETY: within the block, whose contents are no longer needed. The kernel may ignore the advice.
         unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_FREE) };
     }
 }

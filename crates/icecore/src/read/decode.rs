@@ -156,9 +156,9 @@ impl<'a> Decoder<'a> {
         let tasks = [self.task(first, bytes, one)?, self.task(second, more, other)?];
         let jobs = [tasks[0].job(one)?, tasks[1].job(other)?];
         let [done, next] = decode_pair(jobs, scratch);
-        let told = |e, task: &Task<'_>, desk: &Desk, span| self.placed(span, named(task.query, &desk.cut, e));
-        tasks[0].end(done, one).map_err(|e| told(e, &tasks[0], one, span))?;
-        tasks[1].end(next, other).map_err(|e| told(e, &tasks[1], other, next_span))
+        let fail = |e, task: &Task<'_>, desk: &Desk, span| self.placed(span, named(task.query, &desk.cut, e));
+        tasks[0].end(done, one).map_err(|e| fail(e, &tasks[0], one, span))?;
+        tasks[1].end(next, other).map_err(|e| fail(e, &tasks[1], other, next_span))
     }
 
     fn task<'t>(&'t self, piece: &Piece, stored: &'t [u8], desk: &mut Desk) -> Result<Task<'t>> {

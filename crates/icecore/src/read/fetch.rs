@@ -180,7 +180,7 @@ async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::
                 // A task of its own, so that bodies are received on all of the runtime's threads.
                 if let Err(error) = tokio::spawn(async move { run(&job, permit, &sender).await }).await {
                     let error = Error::new(ErrorKind::Internal, error.to_string());
-                    let _ = failed.send((first, Err(error), None)); // nobody listens: the read was given up
+                    let _ = failed.send((first, Err(error), None)); // no receiver: the read was cancelled
                 }
             }
         })
@@ -204,7 +204,7 @@ async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel
             came += bytes.len() as u64;
             if job.ends.get(done) == Some(&came) {
                 let held = Some(Arc::clone(&permit));
-                let _ = sender.send((job.first + done, Ok(bytes), held)); // nobody listens: the read was given up
+                let _ = sender.send((job.first + done, Ok(bytes), held)); // no receiver: the read was cancelled
                 done += 1;
             }
         };

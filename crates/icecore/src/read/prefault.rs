@@ -26,7 +26,7 @@ pub(crate) fn prefault(queries: &[Query<'_>]) -> Result<()> {
         let Some((target, part)) = parts.get(i) else { return Ok(()) };
         let first = target.pointer() as usize;
         for page in split(part.clone(), PAGE) {
-            // SAFETY: within the target, of which its query has exclusive use; no other part has this byte.
+            // SAFETY: within the target, which its query uses exclusively; no other part contains this byte.
             unsafe { target.pointer().add(page.start - first).write_volatile(0) };
         }
         Ok(())

@@ -61,7 +61,7 @@ fn cut(queries: &[Query<'_>], located: &mut Located, known: Heads) -> Result<()>
     Ok(())
 }
 
-/// The span that a chunk should have had of which `bytes` came; `None` where they are enough.
+/// The complete span of a chunk for which only `bytes` were fetched; `None` if they suffice.
 pub(crate) fn longer(queries: &[Query<'_>], located: &Located, span: &Span, bytes: &[u8]) -> Result<Option<Span>> {
     let Some(whole) = located.guessed.get(&span.tag) else { return Ok(None) };
     let Some(chunk) = PrefixChunk::of(queries, located, span.tag) else { return Ok(None) };

@@ -6,7 +6,7 @@ use icecore_grid::{Error, Result};
 use super::Query;
 use super::locate::{Located, Piece};
 
-/// A chunk of which only the first `count` planes are read.
+/// A chunk whose first `count` planes are read.
 pub(crate) struct PrefixChunk<'a> {
     pub planes: &'a dyn Planes,
     pub count: usize,

@@ -24,10 +24,10 @@ pub struct ArrowColumn {
     pub values: Vec<u8>,
 }
 
-/// Makes Arrow's buffers of a batch's columns, whose numbers in the table are `columns`: on all cores.
+/// Converts the columns of a batch to Arrow buffers, on all cores; `columns` are their numbers in the table.
 ///
 /// # Errors
-/// `unsupported` for types that Arrow lacks, `corrupt` for what is no character, `mismatch` for times beyond 64 bits,
+/// `unsupported` for types that Arrow lacks; `corrupt` for invalid strings; `mismatch` for times beyond 64 bits;
 /// `internal` for a column that the table lacks.
 pub fn arrows(table: &Table, columns: &[usize], batch: Batch) -> Result<Vec<ArrowColumn>> {
     let jobs: Vec<Mutex<Elements>> = batch.columns.into_iter().map(Mutex::new).collect();

@@ -207,7 +207,7 @@ impl Writing {
     ///
     /// # Errors
     /// `mismatch` when the data does not fit the region or the region is not made of whole chunks; also the first error of
-    /// what was queued for this array before. That of another one is told by [`Writing::flush`] and [`Writing::failed`].
+    /// data queued for this array before. Errors of other arrays are reported by [`Writing::flush`] and [`Writing::failed`].
     pub fn write(&self, path: &str, meta: &Arc<ArrayMeta>, region: Region, data: Data) -> Result<()> {
         data.check(path, meta, &region)?;
         let chunks = plan::chunks(path, meta, &region)?;

@@ -184,7 +184,7 @@ fn compare(float: f64, value: Real) -> Option<Ordering> {
     }
 }
 
-/// Which of two neighbours of the type a number between them is nearer to; an infinity stands for the number it begins at.
+/// Which of two neighbouring values of the type is nearer; infinity counts as the first number that rounds to it.
 fn side(value: Real, low: f64, high: f64, target: Target) -> Ordering {
     let finite = |x: f64| if x.is_infinite() { target.beyond().copysign(x) } else { x };
     let (low, high) = (finite(low), finite(high));

@@ -25,8 +25,8 @@ pub(crate) trait Conversion: Debug + Send + Sync {
     fn writes(&self) -> bool {
         true
     }
-    /// Whether the codec's definition asks for an encoded form of the array's fill value; else zero stands for one that
-    /// has none (NaN of integers, say), which only missing chunks of shards within the chunk would show.
+    /// Whether the codec's definition requires an encoded fill value. Otherwise zero replaces a fill value that can't be
+    /// encoded (such as NaN as an integer); only missing inner chunks of shards would show it.
     fn asks_for_fill(&self) -> bool {
         true
     }
@@ -49,7 +49,7 @@ fn each(values: &mut [Real], convert: impl Fn(Real) -> Option<Real>) -> std::res
     Ok(())
 }
 
-/// What conversions go to. What is no number gets its error, which names the type, from [`Converted::new`].
+/// Target type of a conversion. For other types, [`Converted::new`] returns an error with the type's name.
 pub(crate) fn target(dtype: &DType) -> Target {
     Target::of(dtype).unwrap_or(Target::Double)
 }

@@ -130,8 +130,8 @@ impl<W: Word> Quick<'_, W> {
         Ok((best, least))
     }
 
-    /// Some residuals from all over the chunk, nearly as they would be, at the beginning of `folded`: their number, and the
-    /// residuals that each of them stands for.
+    /// Residuals of samples from the whole chunk, approximately, at the beginning of `folded`. Returns their number, and how many
+    /// residuals each sample represents.
     fn sample(&mut self, (plan, mask): Recipe<'_, W>) -> Result<(usize, f64)> {
         let len = size_of_val(self.words);
         let every = (plan.bands(self.words.len(), 1).count() / FEWEST).clamp(1, SPARSEST) | 1;

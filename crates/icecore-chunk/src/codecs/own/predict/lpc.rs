@@ -70,8 +70,8 @@ pub(super) fn inverse<W: Word>(weights: &Weights, words: &mut [W], shape: &[u64]
     weights.walk(words, shape, |w, prediction, _| prediction.add(unfold(w)).bits());
 }
 
-/// The weights of the samples 1, 2, … back by Burg's method: the errors of predicting forwards and backwards together are
-/// least, which stays stable where spectra span many decades. `None` where samples are no numbers or all zero.
+/// Weights of the samples 1, 2, … back by Burg's method, which minimizes the sum of forward and backward prediction errors
+/// and is stable for spectra over many decades. `None` if samples are not finite or all zero.
 pub(super) fn burg<W: Word>(raw: &[W], taps: usize) -> Option<Vec<f64>> {
     let samples: Vec<f64> = raw.iter().map(|w| w.to_f64()).collect();
     let largest = samples.iter().fold(0.0f64, |most, v| most.max(v.abs()));

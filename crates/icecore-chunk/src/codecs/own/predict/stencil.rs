@@ -124,7 +124,7 @@ pub(super) fn rounded<W: Word>(prediction: f64) -> W {
     W::from_f64(if prediction.is_finite() { prediction } else { 0.0 }).sortable()
 }
 
-/// The elements from `first` to the end, each `sums` plus what lies just before it in the row.
+/// Elements from `first` to the end: each is `sums` plus the previous element in the row.
 #[inline(always)]
 fn along_row<W: Word>(
     values: &mut [W],
