@@ -1,7 +1,7 @@
 """Reject phrases that make readers stop, in new lines of prose, comments, messages and docstrings.
 
-python tools/prose.py           lines that the working tree adds to the merge base with main, and all lines of the
-                                rooms in REWRITTEN; status 1 if any
+python tools/prose.py           lines that the working tree adds to the merge base with main, and all
+                                lines of the rooms in REWRITTEN; status 1 if any
 python tools/prose.py --all     counts over all tracked files; status 0
 """
 

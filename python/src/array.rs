@@ -90,7 +90,7 @@ impl Array {
         Ok(read::options(options.as_ref())?.precision.of(&self.view).or_raise()?.bound)
     }
 
-    /// The regular grid of what is referred to, and the flat indexes of those chunks (or shards) that there are; None where the grid
+    /// The regular grid of what is referred to, and the flat indexes of those chunks (or shards) that there are; None if the grid
     /// is not regular.
     fn held<'py>(&self, py: Python<'py>) -> PyResult<Option<Chunks<'py>>> {
         let axes = self.view.meta().grid.axes.iter().map(|axis| match axis {
@@ -103,7 +103,7 @@ impl Array {
         Ok(Some((unit, PyArray1::from_iter(py, there))))
     }
 
-    /// Where the bytes lie: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
+    /// Where the bytes are: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =
             py.detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?))).or_raise()?;

@@ -43,7 +43,7 @@ fn sample_chunks(counts: Vec<u64>, chunk_bytes: u64, whole: u64, most: u64) -> V
 /// Measures on `blocks` (arrays of one type, each a whole chunk) and chooses for each goal.
 ///
 /// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`),
-/// `portable`, `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of
+/// `portable`, `adaptive`, `threads` (one per core, two at most, if there is none), `seconds`, `report`; `only`: a list of
 /// {label, codecs} instead of the candidates.
 /// Ctrl-C ends it at once. Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
 #[pyfunction]

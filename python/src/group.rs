@@ -126,7 +126,7 @@ impl Ends {
         Self::default()
     }
 
-    /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
+    /// Adds rows whose keys have the numbers `codes`, all below `keys`.
     fn add<'py>(
         &mut self,
         py: Python<'py>,
@@ -141,7 +141,7 @@ impl Ends {
         py.detach(|| self.ends.add(keys, codes, offsets, bytes, valid)).or_raise()
     }
 
-    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and where there are any;
+    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and if there are any;
     /// nothing is left here.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&mut self, py: Python<'py>) -> (Column<'py>, Column<'py>, Bound<'py, PyArray1<u8>>) {
@@ -172,7 +172,7 @@ impl Fold {
         Ok(Self { fold: Some(group::Fold::new(function, named(dtype).or_raise()?).or_raise()?) })
     }
 
-    /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
+    /// Adds rows whose keys have the numbers `codes`, all below `keys`.
     fn add<'py>(
         &mut self,
         py: Python<'py>,

@@ -67,7 +67,7 @@ impl Table {
         Ok(Scan::new(scan, Arc::clone(&self.table)))
     }
 
-    /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty where
+    /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty if
     /// it holds no numbers), and the CRC-32C of its elements in each range of rows in `checked`; of rows from `start` on.
     #[pyo3(signature = (columns, memory, checked=Vec::new(), start=0))]
     fn summarise<'py>(

@@ -202,7 +202,7 @@ fn infer_column(
     serde_json::to_string(&column).map_err(|e| raise(Error::new(ErrorKind::Internal, e.to_string())))
 }
 
-/// (cells, offset behind the line feed or None) of the row at `at`; `columns`: where that many cells come of it, quotes span lines.
+/// (cells, offset after the line feed or None) of the row at `at`; `columns`: where that many cells come of it, quotes span lines.
 #[pyfunction]
 #[pyo3(signature = (text, at, separator, columns=None))]
 fn split_row<'py>(

@@ -101,7 +101,7 @@ struct Audit<'a> {
 struct Seen {
     damages: Vec<Damage>,
     manifests: HashSet<ManifestId>,
-    /// Objects that chunks lie in, and how long each must be.
+    /// Objects that chunks are in, and how long each must be.
     needed: HashMap<ChunkId, u64>,
 }
 
@@ -200,7 +200,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Is a file in a folder as long as its snapshot says?
+    /// Is a file in a directory as long as its snapshot says?
     fn length(&self, name: &str, expected: u64) -> Result<()> {
         let Root::Local(folder) = &self.shared.root else { return Ok(()) };
         match std::fs::metadata(folder.join(name)).map_or(0, |m| m.len()) {
@@ -246,7 +246,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Unpacks one file, after a look at its checksum where there is one.
+    /// Unpacks one file, after a look at its checksum if there is one.
     async fn file<T>(
         &self,
         seal: &Seal,

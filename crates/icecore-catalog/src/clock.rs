@@ -1,4 +1,4 @@
-//! Icechunk takes no change whose time lies before that of the last one, and no version before its parent's: a clock that was set
+//! Icechunk takes no change whose time is before that of the last one, and no version before its parent's: a clock that was set
 //! back, or that of another machine which goes ahead, is waited for.
 
 use std::sync::atomic::AtomicBool;
@@ -42,7 +42,7 @@ pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &Atom
     }
 }
 
-/// The time that the next change must lie after; None in repositories of Icechunk's first format.
+/// The time after which the next change must be; None in repositories of Icechunk's first format.
 fn newest(names: &Names, branch: Option<&str>) -> Result<Option<DateTime<Utc>>> {
     let Some(info) = &names.info else { return Ok(None) };
     let changed = info.latest_updates().map_err(error::format)?.next().transpose().map_err(error::format)?;

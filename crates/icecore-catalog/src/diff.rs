@@ -157,7 +157,7 @@ fn is_remade(old: &[u8], new: &[u8]) -> bool {
 /// Chunks along each axis of the grid, and their references.
 type Chunks<'a> = (&'a [u32], &'a ChunkTable);
 
-/// The chunks of an array that lie elsewhere in the two tables; None if there are none.
+/// The chunks of an array that are elsewhere in the two tables; None if there are none.
 fn changed(path: &str, was: Chunks<'_>, is: Chunks<'_>) -> Option<(String, Vec<Vec<u64>>)> {
     // The same chunk has another number where the array grew along any axis but the first.
     let elsewhere = |(a, one): Chunks<'_>, (b, other): Chunks<'_>, flat: u64, place: &Place| {
@@ -199,7 +199,7 @@ fn coordinates(mut flat: u64, counts: &[u32]) -> Vec<u64> {
     coords
 }
 
-/// The number of a chunk; None outside of the grid.
+/// The number of a chunk; None outside the grid.
 fn number(coords: &[u64], counts: &[u32]) -> Option<u64> {
     if coords.len() != counts.len() {
         return None;

@@ -33,7 +33,7 @@ pub struct GcReport {
     pub manifests: u64,
     pub snapshots: u64,
     pub transaction_logs: u64,
-    /// Copies of the root object from before its last updates; in a folder also remains of writes that were cut short, and
+    /// Copies of the root object from before its last updates; in a directory also remains of writes that were cut short, and
     /// checksums of versions that are gone.
     pub remains: u64,
     /// Objects that could not be deleted, and why.
@@ -56,10 +56,10 @@ impl GcReport {
 impl Repo {
     /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
     /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old: in a
-    /// folder its commit then fails.
+    /// directory its commit then fails.
     ///
     /// # Errors
-    /// ReadOnly, Conflict (someone else holds the repository's lock), Permission, Io, Network, Corrupt.
+    /// ReadOnly, Conflict (another process holds the repository's lock), Permission, Io, Network, Corrupt.
     pub fn gc(&self, older_than_us: Option<i64>, dry_run: bool) -> Result<GcReport> {
         let before = before(older_than_us)?;
         let shared = self.shared()?;
@@ -180,7 +180,7 @@ fn config(before: DateTime<Utc>, metadata: fn(DateTime<Utc>) -> Action, dry_run:
     )
 }
 
-/// Files in a folder that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
+/// Files in a directory that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
 /// that is killed leaves that file behind; and the seals of versions that are gone.
 fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
     let folders =

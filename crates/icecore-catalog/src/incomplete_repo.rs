@@ -8,7 +8,7 @@ use icechunk::format::snapshot::Snapshot;
 
 use crate::lock;
 
-/// Icechunk's folders into which the first version goes, before the root object that names it.
+/// Icechunk's directories into which the first version goes, before the root object that names it.
 const FIRST: [&str; 2] = ["snapshots", "transactions"];
 
 /// Whether this directory holds only an unfinished repository. The holder of the lock may create it again.

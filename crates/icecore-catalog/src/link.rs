@@ -15,7 +15,7 @@ use crate::{containers, error, node, prefix};
 const SECOND_NS: i64 = 1_000_000_000;
 
 impl Writer {
-    /// Lets the repository link to files under a folder or URL prefix. Recorded with the next commit; until then and in this
+    /// Lets the repository link to files under a directory or URL prefix. Recorded with the next commit; until then and in this
     /// process the links can be read at once.
     ///
     /// # Errors
@@ -45,8 +45,8 @@ impl Writer {
     /// point into `urls`, `chunks` are flat indexes in C order over the array's chunk grid. Chunks without bytes are left unset.
     ///
     /// # Errors
-    /// LinkNotAllowed when a file lies under no allowed prefix; Invalid when the columns contradict each other, a chunk lies
-    /// outside of the grid, or its bytes outside of the file; NotFound, Mismatch when there is no array at the path.
+    /// LinkNotAllowed when a file is under no allowed prefix; Invalid when the columns contradict each other, a chunk is
+    /// outside the grid, or its bytes outside the file; NotFound, Mismatch when there is no array at the path.
     #[expect(clippy::too_many_arguments, reason = "columns of one table, as the contract with the package has them")]
     pub fn set_links(
         &self,

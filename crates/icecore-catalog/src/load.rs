@@ -31,7 +31,7 @@ pub(crate) struct Version {
     pub repository: Arc<Repository>,
     pub snapshot: Arc<Snapshot>,
     pub seal: Arc<Seal>,
-    /// The repository's folder, if it is in one: then manifests are read where they are unpacked.
+    /// The repository's directory, if it is in one: then manifests are read where they are unpacked.
     pub folder: Option<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ impl Version {
     }
 }
 
-/// As many as there are cores: a thread for each of a hundred arrays would cost more to start than it has to do.
+/// As many as there are cores: a thread for each of a hundred arrays would cost more to start than its work.
 static TURNS: PerProcess<Semaphore> = PerProcess::new();
 
 /// Runs on a thread where computing does not hold up other requests.

@@ -1,6 +1,6 @@
 //! The lock around every change to a repository's root object.
 //!
-//! On a folder Icechunk replaces that object without a condition, so two committers at once would lose one commit in silence.
+//! On a directory Icechunk replaces that object without a condition, so two committers at once would lose one commit in silence.
 //! Object stores have conditional writes and need no lock. Icechunk's own Python package does not take this lock.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::error;
 use crate::process::PerProcess;
 
-/// The lock's file in the repository's folder; Icechunk leaves it alone.
+/// The lock's file in the repository's directory; Icechunk leaves it alone.
 pub(crate) const FILE: &str = ".icecore.lock";
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -30,7 +30,7 @@ pub(crate) enum Lock {
     None,
 }
 
-/// Which file the lock was when it was first seen. A repository that was removed, or removed and made anew at the same place, has
+/// Which file the lock was when it was first seen. A repository that was removed, or removed and made again at the same place, has
 /// another one or none; what a writer prepared for the old one must not go into it.
 pub(crate) type Known = Arc<Mutex<Option<Identity>>>;
 
@@ -85,7 +85,7 @@ pub(crate) fn of_process(name: &str) -> Arc<AtomicBool> {
 }
 
 impl Lock {
-    /// The lock of the repository in a folder.
+    /// The lock of the repository in a directory.
     pub fn in_folder(folder: &Path, timeout: Duration) -> Self {
         let path = folder.join(FILE);
         let known = Arc::new(Mutex::new(Identity::at(&path)));
@@ -95,8 +95,8 @@ impl Lock {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// Conflict when someone else holds it for longer than the timeout; NotFound when the repository was removed meanwhile;
-    /// Permission when the folder cannot be written.
+    /// Conflict when another process holds it for longer than the timeout; NotFound when the repository was removed meanwhile;
+    /// Permission when the directory cannot be written.
     pub fn hold(&self) -> Result<Held> {
         match self {
             Self::None => Ok(Held::None),

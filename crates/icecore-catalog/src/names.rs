@@ -54,7 +54,7 @@ async fn of_refs(repository: &Repository) -> Result<Names> {
     Ok(names)
 }
 
-/// A new name must not be mistaken for something else, on a command line or behind an `@`.
+/// A new name must not be mistaken for something else, on a command line or after an `@`.
 pub(crate) fn check(name: &str) -> Result<()> {
     let is_bad = name.is_empty()
         || name.starts_with('-')

@@ -20,7 +20,7 @@ use crate::{containers, error, frame, incomplete_repo, prefix, root, seal};
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
 const SHOWN: usize = 5;
-/// How often others may remove a repository from a folder that is to hold a new one.
+/// How often others may remove a repository from a directory that is to hold a new one.
 const ATTEMPTS: usize = 20;
 
 /// Makes a new, empty repository.
@@ -48,7 +48,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     open_at(root, storage, lock, backend).await
 }
 
-/// Makes the folder and locks it. Whoever removes a repository from it at the same time may take the folder along.
+/// Makes the directory and locks it. Whoever removes a repository from it at the same time may take the directory along.
 fn hold_new(root: &Root, lock: &Lock) -> Result<Held> {
     let Root::Local(path) = root else { return lock.hold() };
     let mut attempt = 0;
@@ -201,7 +201,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     if incomplete_repo::is_incomplete_repo(path) {
         return Err(none_at(&url, "the directory has an unfinished repository, or one that is being created now"));
     }
-    // One of them alone is a name that folders of data have, too.
+    // One of them alone is a name that directories of data have, too.
     if ["snapshots", "transactions"].iter().all(|part| found.iter().any(|name| name == part)) {
         let message = format!("{url} is a repository without its file `repo`, which names all versions");
         return Err(Error::new(ErrorKind::Format, message).hint("bring that file from where this copy was made"));
@@ -213,14 +213,14 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         .hint(format!("put its data into a repository: icecore pack {} --into NAME.icecore", shell_quote(&url))))
 }
 
-/// What makes a folder a repository: the root object, or the references of Icechunk's first format.
+/// What makes a directory a repository: the root object, or the references of Icechunk's first format.
 const ROOTS: [&str; 2] = ["repo", "refs"];
 
 fn is_root(name: &str) -> bool {
     ROOTS.contains(&name)
 }
 
-/// Is there a repository in this folder?
+/// Is there a repository in this directory?
 pub(crate) fn is_repository(folder: &Path) -> bool {
     ROOTS.iter().any(|name| folder.join(name).exists())
 }

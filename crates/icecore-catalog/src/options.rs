@@ -64,7 +64,7 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
         Root::Http(url) => return Ok(Arc::new(web::storage(url, options)?)),
         Root::S3 { bucket, prefix } => {
             let (config, credentials) = (s3_options(options)?, s3_credentials(options)?);
-            // It refuses what it does not speak to, and new repositories in the whole of a bucket.
+            // It rejects unsupported schemes, and new repositories at the root of a bucket.
             let whole = new_s3_object_store_storage(
                 config.clone(),
                 bucket.clone(),
@@ -193,7 +193,7 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
     }
 }
 
-/// Arrays grow along their first axis: a commit writes anew the references of its last stretch, not those of the whole array.
+/// Arrays grow along their first axis: a commit writes again the references of its last stretch, not those of the whole array.
 fn splitting() -> ManifestSplittingConfig {
     let first = ManifestSplitDim { condition: ManifestSplitDimCondition::Axis(0), num_chunks: STRETCH };
     ManifestSplittingConfig { split_sizes: Some(vec![(ManifestSplitCondition::AnyArray, vec![first])]) }

@@ -22,7 +22,7 @@ pub(crate) fn recorded(prefix: &str) -> Option<String> {
     (prefix.contains("://") && is_plain(prefix)).then(|| with_slash(prefix))
 }
 
-/// A prefix that a person gave: a folder, or a URL.
+/// A prefix that a person gave: a directory, or a URL.
 pub(crate) fn given(prefix: &str) -> Result<String> {
     let bad = || {
         Error::new(ErrorKind::Invalid, format!("{prefix:?} is not a URL prefix for links"))
@@ -38,7 +38,7 @@ pub(crate) fn given(prefix: &str) -> Result<String> {
     Ok(with_slash(&format!("file://{}", clean(&path).display())))
 }
 
-/// Does the normalised URL lie under the prefix (or is it the very file that the prefix names)?
+/// Whether the normalised URL is below the prefix, or is the file that the prefix names.
 pub(crate) fn covers(prefix: &str, url: &str) -> bool {
     url.starts_with(prefix) || prefix.strip_suffix('/').is_some_and(|file| file == url)
 }

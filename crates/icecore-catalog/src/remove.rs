@@ -19,7 +19,7 @@ impl Repo {
     /// object stores and in memory stay.
     ///
     /// # Errors
-    /// Conflict (someone else holds the repository's lock), NotFound (it is gone already), Permission, Io, Corrupt.
+    /// Conflict (another process holds the repository's lock), NotFound (it is gone already), Permission, Io, Corrupt.
     pub fn remove(&self, only_if_bare: bool) -> Result<bool> {
         let shared = self.shared()?;
         let Root::Local(folder) = &shared.root else { return Ok(false) };

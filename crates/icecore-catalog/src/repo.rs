@@ -82,7 +82,7 @@ impl Repo {
         object::read(self.shared()?, name, offset, length)
     }
 
-    /// May chunks that lie in this file be read? By its URL, under the prefixes of [`Repo::link_prefixes`].
+    /// Whether chunks in this file may be read: its URL must be below the prefixes of [`Repo::link_prefixes`].
     ///
     /// # Errors
     /// Only in a forked process, which opens the repository again: as [`Repo::open`].
@@ -91,7 +91,7 @@ impl Repo {
         Ok(prefix::normal(url).is_some_and(|url| prefixes.iter().any(|p| prefix::covers(p, &url))))
     }
 
-    /// The prefixes that linked chunks may lie under.
+    /// The allowed prefixes of linked chunks.
     ///
     /// # Errors
     /// As for [`Repo::link_allowed`].

@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Where a repository's own objects can be read without the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Native {
-    /// A folder: join an object's name to it.
+    /// A directory: join an object's name to it.
     Local(PathBuf),
     /// A URL: append `/` and an object's name; `options` as in [`crate::Storage`].
     Url { url: String, options: Options },
@@ -50,7 +50,7 @@ pub(crate) struct RepoState {
 /// The repository with its authorised links; replaced when links to new places are recorded.
 pub(crate) struct Opened {
     pub repository: Arc<Repository>,
-    /// Normalised prefixes that links may lie under.
+    /// Normalised prefixes of allowed links.
     pub prefixes: Vec<String>,
     /// The containers in the repository's own configuration; this process may read from others too.
     pub recorded: Vec<VirtualChunkContainer>,
@@ -87,7 +87,7 @@ impl RepoState {
         Arc::clone(&self.opened().repository)
     }
 
-    /// Normalised prefixes that links may lie under.
+    /// Normalised prefixes of allowed links.
     pub fn prefixes(&self) -> Vec<String> {
         self.opened().prefixes.clone()
     }

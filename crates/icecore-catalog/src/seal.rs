@@ -17,7 +17,7 @@ use icecore_grid::Result;
 
 use crate::{error, frame};
 
-/// The folder of the seals.
+/// The directory of the seals.
 pub(crate) const FOLDER: &str = "seals";
 const TITLE: &str = "icecore seal 1";
 

@@ -79,7 +79,7 @@ fn count(length: u64, chunk: &Value) -> Option<u64> {
     (sum >= length).then_some(count)
 }
 
-/// Chunks along each axis of an array, counted as its metadata has them: Icechunk also counts chunks behind the end of a
+/// Chunks along each axis of an array, counted as its metadata has them: Icechunk also counts chunks after the end of a
 /// rectilinear axis, which hold nothing and would shift all flat indexes.
 pub(crate) fn counts(path: &str, zarr_json: &[u8], shape: &ArrayShape) -> Vec<u32> {
     const RECTILINEAR: &[u8] = b"rectilinear";

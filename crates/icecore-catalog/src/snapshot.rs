@@ -114,7 +114,7 @@ impl Snapshot {
         self.0.sources.get_or_init(|| Box::new(parse())).get(url).cloned()
     }
 
-    /// Where the chunks of an array lie. Cached by (snapshot, path), except for uncommitted states.
+    /// Where the chunks of an array are. Cached by (snapshot, path), except for uncommitted states.
     ///
     /// # Errors
     /// `not-found` or `mismatch` if `path` is not an array; `corrupt`, `network`, … if its references can't be read.
@@ -168,7 +168,7 @@ impl Snapshot {
     }
 }
 
-/// The checksums of a version in a folder, after a look at the snapshot's file.
+/// The checksums of a version in a directory, after a look at the snapshot's file.
 fn read_seal(shared: &RepoState, id: &SnapshotId) -> Result<Seal> {
     let Root::Local(root) = &shared.root else { return Ok(Seal::default()) };
     let seal = Seal::load(root, &id.to_string());

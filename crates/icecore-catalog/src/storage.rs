@@ -16,7 +16,7 @@ pub struct Storage {
     /// s3: `region`, `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token`, `anonymous`, `allow_http`,
     /// `force_path_style`. http: `header.NAME` and the client's options (`timeout`, `proxy_url`, …). Any: `lock_timeout` in seconds.
     pub options: BTreeMap<String, String>,
-    /// Prefixes (folders or URLs) that linked chunks may lie under. None: the folders that were given when linking,
+    /// Prefixes (directories or URLs) of allowed linked chunks. None: the directories that were given when linking,
     /// except that a remote repository may not point at local files.
     pub allow_links: Option<Vec<String>>,
 }

@@ -7,7 +7,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::damaged;
 
-/// One object that chunks lie in.
+/// One object that chunks are in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     pub location: Location,
@@ -127,7 +127,7 @@ impl TableBuilder {
         Ok(Self { counts, table: ChunkTable::default(), known: HashMap::new(), last: INLINE, is_sorted: true })
     }
 
-    /// The flat index of a chunk; None outside of the grid (an array that was made smaller keeps its old references).
+    /// The flat index of a chunk; None outside the grid (an array that was made smaller keeps its old references).
     pub fn flat(&self, coords: &[u32]) -> Option<u64> {
         if coords.len() != self.counts.len() {
             return None;

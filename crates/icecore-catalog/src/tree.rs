@@ -161,7 +161,7 @@ impl Writer {
     /// Is there a node at this path, uncommitted ones included?
     ///
     /// # Errors
-    /// Invalid for a bad path; what reading the repository may bring.
+    /// Invalid for a bad path; the errors of reading the repository.
     pub fn exists(&self, path: &str) -> Result<bool> {
         let pending = self.begin()?;
         Ok(pending.groups.keys().any(|group| node::is_within(group, path)) || self.find(path)?.is_some())
@@ -170,7 +170,7 @@ impl Writer {
     /// All nodes as they would be committed now, sorted by path.
     ///
     /// # Errors
-    /// What reading the repository may bring.
+    /// The errors of reading the repository.
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let pending = self.begin()?;
         self.all_nodes(&pending)

@@ -13,8 +13,8 @@ use icecore_grid::Result;
 
 use crate::error::damaged;
 
-/// Refuses a root object whose names are not where its updates have left them, or whose commits follow other ones. Its outline was
-/// verified and its indexes lie inside.
+/// Rejects a root object whose names are not where its updates have left them, or whose commits follow other ones. Its outline was
+/// verified and its indexes are inside.
 pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
     let versions = Versions::of(root);
     let mut recorded = Recorded {
@@ -80,7 +80,7 @@ struct Kind<'a> {
     what: &'static str,
     now: HashMap<&'a str, Id>,
     settled: HashSet<&'a str>,
-    /// The oldest commit on a branch so far, if nothing but commits lies between it and what comes next.
+    /// The oldest commit on a branch so far, if only commits is between it and what comes next.
     oldest: HashMap<&'a str, Id>,
 }
 

@@ -59,7 +59,7 @@ impl Chain {
     }
 }
 
-/// How many codecs lie inside of each other at most.
+/// Largest nesting depth of codecs.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(depth).max().unwrap_or(0),
@@ -72,7 +72,7 @@ fn converts(codec: &Value) -> bool {
     Extension::parse(codec, "codec").is_ok_and(|ext| is_converting(ext.name))
 }
 
-/// A chain whose codec number `at` changes values or their type: the codecs behind it are a chain of their own.
+/// A chain whose codec number `at` changes values or their type: the codecs after it are a chain of their own.
 fn parse_converting(codecs: &Value, list: &[Value], at: usize, dtype: &DType, fill: &[u8]) -> Result<Chain> {
     let front = list[..=at].iter().map(|value| Extension::parse(value, "codec")).collect::<Result<Vec<_>>>()?;
     let arrays = parse_array_steps(&front[..at], dtype)?;

@@ -52,7 +52,7 @@ pub struct Choice {
     pub cost: f64,
 }
 
-/// The best of the measurements that are complete; `None` where nothing was measured.
+/// The best of the measurements that are complete; `None` if nothing was measured.
 ///
 /// With `adaptive`, up to 4 chains become one `icecore.choice`, where the blocks disagree enough.
 pub fn choose(measured: &[Measurement], goal: Goal, adaptive: bool) -> Option<Choice> {

@@ -76,7 +76,7 @@ impl Chain {
         }
     }
 
-    /// The array after the array→array codecs; `None` where they change nothing.
+    /// The array after the array→array codecs; `None` if they change nothing.
     fn apply_array_steps(&self, raw: &[u8], shape: &[u64]) -> Result<Option<Vec<u8>>> {
         let shapes = self.shapes(shape)?;
         let mut changed: Option<Vec<u8>> = None;

@@ -70,7 +70,7 @@ fn blocks<'a, T>(values: &'a [T], last: &'a [T; BLOCK]) -> impl Iterator<Item = 
     whole.iter().chain((!rest.is_empty()).then_some(last))
 }
 
-/// The values behind the whole blocks, filled up with one of them.
+/// The values after the whole blocks, filled up with one of them.
 #[inline(always)]
 fn last<T: Number>(values: &[T], any: T) -> [T; BLOCK] {
     let mut last = [any; BLOCK];
@@ -126,7 +126,7 @@ fn widest(taken: &[bool; BUCKETS]) -> [Gap; INTERVALS - 1] {
     gaps
 }
 
-/// The largest value before each gap, and the least one behind it.
+/// The largest value before each gap, and the least one after it.
 #[inline(always)]
 fn ends<T: Number>(
     values: &[T],

@@ -16,7 +16,7 @@ pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
     fn int(self) -> i128;
     /// The nearest value of the type.
     fn from_int(value: i128) -> Self;
-    /// The nearest value of the type; NaN for NaN where there is one.
+    /// The nearest value of the type; NaN for NaN if there is one.
     fn from_float(value: f64) -> Self;
     fn is_nan(self) -> bool;
     fn put(self, out: &mut Vec<u8>);

@@ -56,9 +56,9 @@ impl Shard {
         self.index.fixed_len(&[n_inner as u64, 2]).unwrap_or(usize::MAX)
     }
 
-    /// Reads an index: per chunk its offset and length in the shard, `None` where it is missing.
+    /// Reads an index: per chunk its offset and length in the shard, `None` if it is missing.
     ///
-    /// If the length of the shard is given, chunks outside of it or inside the index are rejected (`corrupt`).
+    /// If the length of the shard is given, chunks outside it or inside the index are rejected (`corrupt`).
     pub fn parse_index(
         &self,
         stored: &[u8],

@@ -46,7 +46,7 @@ fn of<T: Number>(values: &[T], nulls: &[T]) -> Summary<T> {
 /// Side by side, so that the processor's vector units can be used and sums don't wait for each other.
 const LANES: usize = 8;
 
-/// The fast way, for zones in which every value counts; None where some may not.
+/// The fast way, for zones in which every value counts; None if some may not.
 #[inline(always)]
 fn clean<T: Number>(values: &[T], nulls: &[T]) -> Option<Summary<T>> {
     let first = *values.first()?;

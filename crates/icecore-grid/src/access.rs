@@ -57,7 +57,7 @@ pub(crate) fn blocks_touched(patterns: &[Pattern], shape: &[u64], block: &[u64])
 }
 
 /// Expected number of blocks that a box anywhere in the array touches: Π ((sⱼ − 1)/cⱼ + 1), each factor capped by the
-/// number of blocks that there are, for a box as long as the axis lies nowhere but at its start.
+/// number of blocks that there are, for a box as long as the axis is nowhere but at its start.
 #[must_use]
 pub fn touched(extent: &[u64], shape: &[u64], block: &[u64]) -> f64 {
     let axes = extent.iter().zip(shape).zip(block);

@@ -39,7 +39,7 @@ pub(crate) fn spread(shape: &[u64], values: Vec<u64>, common: &[u64]) -> Result<
         Error::new(ErrorKind::Memory, format!("not enough memory for lists broadcast to {common:?}"))
             .hint("select orthogonally, or fewer points at a time")
     })?;
-    // Strides of the list along the axes of the common shape; 0 where it is repeated.
+    // Strides of the list along the axes of the common shape; 0 if it is repeated.
     let mut strides = vec![0; common.len()];
     let mut stride = 1;
     for (k, &len) in shape.iter().enumerate().rev() {

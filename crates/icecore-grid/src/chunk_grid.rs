@@ -31,7 +31,7 @@ impl Axis {
         }
     }
 
-    /// True where the array has no elements along this axis.
+    /// True if the array has no elements along this axis.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -163,13 +163,13 @@ impl ChunkGrid {
         })
     }
 
-    /// True where the array has no elements, and so no chunks.
+    /// True if the array has no elements, and so no chunks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.axes.iter().any(Axis::is_empty)
     }
 
-    /// Number of a chunk in C order. `coords` must lie inside the grid.
+    /// Number of a chunk in C order. `coords` must be inside the grid.
     #[must_use]
     pub fn flat(&self, coords: &[u64]) -> u64 {
         self.axes.iter().zip(coords).fold(0_u64, |flat, (axis, &at)| flat.wrapping_mul(axis.count()).wrapping_add(at))

@@ -92,7 +92,7 @@ impl Copy {
         (lo, hi + 1)
     }
 
-    /// Copies the wanted elements of a decoded chunk into the output.
+    /// Copies the needed elements of a decoded chunk into the output.
     ///
     /// # Safety
     /// `src` must be valid for reads of the chunk (its full shape times `itemsize` bytes; of it only

@@ -8,7 +8,7 @@ use crate::points::Groups;
 use crate::selection::Selection;
 
 /// All cuts of a selection, as per-axis hits whose product they are: the plan's size does not grow with the number of
-/// chunks. The cuts come in C order of their chunks, except where lists index axes that lie apart together. Every
+/// chunks. The cuts come in C order of their chunks, except where lists index axes that are apart together. Every
 /// element of the output belongs to exactly one cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuts {
@@ -26,7 +26,7 @@ struct Factor {
     source: Source,
     /// Number of chunks (or groups) hit.
     len: u64,
-    /// Product of the lengths of the factors behind this one.
+    /// Product of the lengths of the factors after this one.
     below: u64,
 }
 
@@ -104,7 +104,7 @@ impl Cuts {
         self.len
     }
 
-    /// True where nothing is selected.
+    /// True if nothing is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

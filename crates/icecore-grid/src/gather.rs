@@ -9,7 +9,7 @@ use crate::region::Region;
 /// Largest number of boxes.
 const MAX_REGIONS: u64 = 1 << 22;
 
-/// Chunks of a regular grid that hold something. Whatever lies outside of them holds the fill value.
+/// Chunks of a regular grid that hold something. Whatever is outside them holds the fill value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Held {
     /// Where in the array the grid begins.
@@ -22,7 +22,7 @@ pub struct Held {
 }
 
 /// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data where it has more than one shard,
-/// such that chunks of the source that straddle two boxes, which have to be decoded twice, are few. Boxes that
+/// such that chunks of the source that straddle two boxes, which must be decoded twice, are few. Boxes that
 /// share such chunks follow one another. Together the boxes cover the array exactly once; those at its edge are clipped.
 /// Where it is known which chunks of the source are `held`, boxes without any of them are left out, and cost nothing.
 ///

@@ -21,7 +21,7 @@ pub enum Index {
         /// Its elements.
         values: Vec<i64>,
     },
-    /// An n-d boolean array that covers as many axes as it has; true where an element is wanted.
+    /// An n-d boolean array that covers as many axes as it has; true if an element is needed.
     Mask {
         /// Shape of the array, equal to that of the axes it covers.
         shape: Vec<u64>,

@@ -198,7 +198,7 @@ impl Planner<'_> {
     }
 }
 
-/// How far a size is above the most it may be, 1 where it isn't. The first step counts double: a block that has to be cut
+/// How far a size is above the most it may be, 1 where it isn't. The first step counts double: a block that must be cut
 /// or lengthened afterwards is no longer the one that was found best.
 fn beyond(size: f64, most: f64) -> f64 {
     if size > most { 2.0 * size / most } else { 1.0 }
@@ -209,7 +209,7 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Makes a block of whole units hold no more than `most` elements, if it has more than one unit: the search minds the
+/// Makes a block of whole units hold at most `most` elements, if it has more than one unit: the search minds the
 /// limit, but its candidates are coarse.
 pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     while volume(block) > u128::from(most) {

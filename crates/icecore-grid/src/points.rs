@@ -1,4 +1,4 @@
-//! Axes that are indexed together: points grouped by the chunk they lie in.
+//! Axes that are indexed together: points grouped by the chunk they are in.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ const EXAMPLES: &str = "examples: 3, -1, 0:10, ::4, [1,5,9], ..., or by name: ti
                         what coordinates say (lat=52.5, a date) is selected in xarray: .sel() of engine=\"icecore\"";
 
 /// Reads a selection. Entries are separated by commas: an integer, a slice `start:stop:step`, a list `[1, 5, 9]`, a mask
-/// `[true, false]`, or `...`. With names (`dims` are the array's, `None` where an axis has none) the order is free and
+/// `[true, false]`, or `...`. With names (`dims` are the array's, `None` if an axis has none) the order is free and
 /// axes that are not named are whole. An empty text selects everything.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Coalescing: byte ranges that are wanted, merged into requests that are worth making.
+//! Coalescing: byte ranges that are needed, merged into requests that are worth making.
 
 /// A wanted byte range of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub struct Merge {
     pub split: u64,
 }
 
-/// One request: a byte range of one object, and the spans that lie wholly inside it.
+/// One request: a byte range of one object, and the spans that are wholly inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Which object.

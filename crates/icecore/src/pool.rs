@@ -44,7 +44,7 @@ impl FirstError {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Takes in a job's result; false when it failed.
+    /// Adds a job's result; false when it failed.
     pub fn note(&self, result: Result<()>) -> bool {
         let Err(error) = result else { return true };
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);

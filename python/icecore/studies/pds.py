@@ -319,7 +319,7 @@ def _notes(file: Path, source: str | None) -> list[str]:
     notes = [f"Not installed here: {', '.join(absent)}."] if absent else []
     given = "The given" if source else "A generated"
     notes.append(
-        f"{given} file, {file.name}. Each command ran once, from the page cache; times of icecore include the "
+        f"{given} file, {file.name}. Each command ran once, from the page cache; icecore's times include the "
         "start of Python. icecore writes a complete repository with summaries, which restores the file byte "
         f"for byte. Programs that need more than {_LONGEST:.0f} s compressed only the beginning."
     )

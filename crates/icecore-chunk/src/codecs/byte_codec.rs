@@ -24,9 +24,9 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
     /// Decodes where the length is not known beforehand (at most `cap` bytes); returns the length.
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize>;
 
-    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they lie
+    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they are
     /// there: regrouped as `shuffle` does it for elements of `size`. Blocks that have nothing of `wanted` are left out. False
-    /// where they don't lie like that.
+    /// where they are not in order.
     fn shuffled_blocks(
         &self,
         _input: &[u8],
@@ -44,7 +44,7 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         false
     }
 
-    /// That stream, where there is one whose frame is sound.
+    /// That stream, if there is one whose frame is sound.
     fn deflated<'a>(&self, _input: &'a [u8]) -> Option<DeflateStream<'a>> {
         None
     }

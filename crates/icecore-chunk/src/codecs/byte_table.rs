@@ -38,7 +38,7 @@ impl ByteStep {
 }
 
 impl ByteStep {
-    /// Is it a checksum that stands behind the data?
+    /// Is it a checksum that stands after the data?
     pub fn is_sum_behind(&self) -> bool {
         matches!(self, ByteStep::Checksum(sum) if sum.is_behind())
     }

@@ -5,7 +5,7 @@
 //!   type are registered in `convert_table`.
 //! - [`own`]: codecs that icecore defines, registered in `array_table` (`icecore.decimal` in `convert_table`).
 //!
-//! To add a codec, write one file in a folder and one row in a table.
+//! To add a codec, write one file in a directory and one row in a table.
 
 pub(crate) mod array;
 mod array_codec;

@@ -29,7 +29,7 @@ impl Decompressor {
     }
 
     /// Decodes all frames; they must fill `out` exactly. Only the first `enough` bytes of it must be right on return, and what is
-    /// behind them may not have been looked at.
+    /// after them may not have been looked at.
     pub fn decompress(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
         if self.desk.get_or_insert_default().decode(input, out, enough) {
             return Ok(());

@@ -42,7 +42,7 @@ impl Bits {
         self.count -= bits;
     }
 
-    /// The next bits as a number, 32 at most; none where they are not all there.
+    /// The next bits as a number, 32 at most; none if they are not all there.
     #[inline(always)]
     pub fn take(&mut self, bits: u32) -> Option<usize> {
         if self.count < bits {

@@ -37,7 +37,7 @@ pub(super) enum Turn {
     Bad,
 }
 
-/// How far a state may go: from outside of these, turns need care.
+/// How far a state may go: from outside these, turns need care.
 pub(super) struct Limits {
     /// Where the output begins.
     start: *const u8,

@@ -94,7 +94,7 @@ impl Header {
     }
 }
 
-/// Reads the length at `at`, or several that are the same; nothing is taken where it does not lie in the bits as a whole.
+/// Reads the length at `at`, or several that are the same; no bits are consumed if they are incomplete.
 #[inline(always)]
 fn one(bits: &mut Bits, table: &Table<7, 128>, lengths: &mut [u8], at: &mut usize) -> Result<(), Pause> {
     let mut now = *bits;

@@ -129,7 +129,7 @@ impl Inflate {
         &mut self.coded
     }
 
-    /// Goes on by single steps, with all of the input and the output, until there is room for quick ones; false where there
+    /// Goes on by single steps, with all of the input and the output, until there is room for quick ones; false if there
     /// will be none.
     pub(super) fn up_to_symbols(&mut self, place: &mut Place<'_>) -> bool {
         while !self.quick(place) {

@@ -89,7 +89,7 @@ impl DecoderState {
     /// Takes the bytes in front of those that were used: 56 bits and more count then.
     ///
     /// # Safety
-    /// [`BEFORE`] bytes of the input lie in front of `from`.
+    /// [`BEFORE`] bytes of the input are in front of `from`.
     #[inline(always)]
     unsafe fn fill(&mut self) {
         // SAFETY: as the caller says.
@@ -162,7 +162,7 @@ impl DecoderState {
             self.states.matches = self.take(matches.bits) + usize::from(matches.next);
             self.states.offsets = self.take(offsets.bits) + usize::from(offsets.next);
         }
-        // SAFETY: the caller promised room for a turn, so `BEFORE` bytes of input lie in front of `from`.
+        // SAFETY: the caller promised room for a turn, so `BEFORE` bytes of input are in front of `from`.
         unsafe { self.fill() };
         if AGAIN {
             far = chosen(&mut self.last, code, count);
@@ -235,7 +235,7 @@ fn chosen(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
     distance
 }
 
-/// Carries out what is not short; false where there is no room for it, or it is not sound.
+/// Carries out what is not short; false if there is no room for it, or it is not sound.
 ///
 /// # Safety
 /// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`] more

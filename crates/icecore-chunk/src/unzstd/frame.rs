@@ -9,7 +9,7 @@ use super::reverse_bits::{BEFORE, Back};
 use super::sequences::{Entry, Table, Tables};
 use crate::inflate::repeat_exactly;
 
-/// What is shorter is decoded where there is room behind it, as most of its sequences lie near an end.
+/// What is shorter is decoded where there is room after it, as most of its sequences are near an end.
 const SMALL: usize = 4096;
 
 /// What frames are decoded with; kept, because it is large.
@@ -57,7 +57,7 @@ impl Desk {
 struct Head {
     /// How many bytes it gives, where it says so.
     length: Option<u64>,
-    /// A sum comes behind the last block.
+    /// A sum comes after the last block.
     sum: bool,
     /// The most that a block has, and gives.
     block: usize,
@@ -102,7 +102,7 @@ struct Frame<'a> {
     out: &'a mut [u8],
     length: usize,
     at: usize,
-    /// Where to stop; nowhere where all is wanted.
+    /// Where to stop; nowhere where all is needed.
     enough: usize,
     /// The last three distances of repetitions.
     distances: [usize; 3],

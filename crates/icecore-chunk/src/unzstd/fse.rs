@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// Bits from the first to the last; zeros behind them.
+/// Bits from the first to the last; zeros after them.
 struct Forward<'a> {
     input: &'a [u8],
     at: usize,

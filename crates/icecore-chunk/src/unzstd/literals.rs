@@ -15,7 +15,7 @@ pub(super) const MOST: usize = 128 << 10;
 /// What gives literals, kept from block to block.
 pub(super) struct Source {
     table: Huffman,
-    /// A block's literals, where they don't lie in the input.
+    /// A block's literals, if they are not in the input.
     pub buffer: Vec<u8>,
 }
 

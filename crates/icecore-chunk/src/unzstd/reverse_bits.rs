@@ -45,7 +45,7 @@ impl<'a> Back<'a> {
         u64::from_le_bytes(*word.unwrap_or(&[0; 8])) << (8 * end - self.at)
     }
 
-    /// The next bits, 32 at most; none where there are less.
+    /// The next bits, 32 at most; none if there are less.
     #[inline]
     pub fn take(&mut self, bits: usize) -> Option<usize> {
         let word = self.peek();

@@ -51,7 +51,7 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
         let mut from = [std::ptr::null::<u8>(); N];
         let mut to = [std::ptr::null_mut::<u8>(); N];
         for i in 0..N {
-            // The word that ends with what is next, and a one behind it: how far it is from there tells what was used.
+            // The word that ends with what is next, and a one after it: how far it is from there tells what was used.
             let Back { input, at, .. } = streams[i].bits;
             let end = at.div_ceil(8);
             from[i] = input[end - 8..end].as_ptr();

@@ -11,7 +11,7 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, Strategy as Way};
 use super::Desk;
 use crate::contexts::Decompressor;
 
-/// Bytes of many kinds, one behind the other.
+/// Bytes of many kinds, one after the other.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let noise = |seed: u64| {
         let mut state = seed | 1;

@@ -15,7 +15,7 @@ const SYMBOLS: usize = 256;
 /// Sets of symbols, a bit each.
 type Sets = [[u64; SYMBOLS / 64]; LONGEST as usize + 1];
 
-/// A weight for each symbol: none where it doesn't come, else so much more the shorter its code is.
+/// A weight for each symbol: none if it doesn't come, else so much more the shorter its code is.
 pub(super) struct Weights {
     /// The symbols of each weight, from 1 on.
     of: Sets,
@@ -71,7 +71,7 @@ struct StoredWeights {
     symbols: usize,
 }
 
-/// Most bits that come for a state, as the table has no more than 64 of them.
+/// Most bits that come for a state, as the table has at most 64 of them.
 const STATE: u32 = 6;
 /// Weights between two refills of the bits: this many states fit into 57 bits.
 const TURN: usize = 8;

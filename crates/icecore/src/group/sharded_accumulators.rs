@@ -62,7 +62,7 @@ impl<P> ShardedAccumulators<P> {
 }
 
 impl<P: Place> ShardedAccumulators<P> {
-    /// Takes in the values that are not null nor NaN.
+    /// Adds the values that are not null nor NaN.
     ///
     /// # Errors
     /// `memory` where no thread can be started.

@@ -17,7 +17,7 @@ impl Ends {
     /// Adds rows; all key numbers are below `keys`. `offsets` into `bytes` are those of Arrow's columnar format.
     ///
     /// # Errors
-    /// `internal` for offsets outside of the bytes.
+    /// `internal` for offsets outside the bytes.
     pub fn add(
         &mut self,
         keys: usize,
@@ -39,7 +39,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and where there are any (0:
+    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and if there are any (0:
     /// none, whose text is empty).
     pub fn finish(self) -> ([Column; 2], Vec<u8>) {
         let column = |which: fn(&[Vec<u8>; 2]) -> &[u8]| {

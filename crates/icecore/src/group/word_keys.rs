@@ -15,7 +15,7 @@ const NEAR: u64 = 1 << 22;
 #[derive(Default)]
 pub struct Words {
     far: WordTables,
-    /// The numbers of small words (`NONE` where there is none), which need no hash.
+    /// The numbers of small words (`NONE` if there is none), which need no hash.
     near: Vec<u32>,
     words: Vec<u64>,
     null: Option<u32>,

@@ -50,7 +50,7 @@ pub struct MemoryInfo {
 struct Pool {
     idle: Idle,
     /// Bytes of the blocks in use, by where they begin. A length in front of the data would be their first page's first touch:
-    /// blocks lie below one another, and before the next one is there that page can only be a small one, and with it all up to
+    /// blocks are below one another, and before the next one is there that page can only be a small one, and with it all up to
     /// the next border of huge pages.
     used: HashMap<usize, usize>,
     info: MemoryInfo,
@@ -77,7 +77,7 @@ fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> T {
     job(&mut POOL.get_or(begin).lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// `bytes` of memory with anything in it, aligned to a page; `None` where there is none. [`release`] takes it back.
+/// `bytes` of memory with anything in it, aligned to a page; `None` if there is none. [`release`] takes it back.
 #[must_use]
 pub fn allocate(bytes: usize) -> Option<Memory> {
     let whole = bytes.max(1).checked_next_multiple_of(PAGE)?;
@@ -111,7 +111,7 @@ pub unsafe fn release(start: NonNull<u8>) {
     drop_all(locked(|pool| pool.idle.put(block, pool.info.cap)));
 }
 
-/// Memory of another length with the same beginning; `None` where there is none, and `start` is then as it was.
+/// Memory of another length with the same beginning; `None` if there is none, and `start` is then as it was.
 ///
 /// # Safety
 /// As [`release`].

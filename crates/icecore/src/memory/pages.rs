@@ -2,7 +2,7 @@
 
 use super::idle_blocks::Block;
 
-/// At least `bytes` of memory that reads as zeros, aligned to 4 KiB; `None` where there is none.
+/// At least `bytes` of memory that reads as zeros, aligned to 4 KiB; `None` if there is none.
 #[cfg(unix)]
 pub(super) fn map(bytes: usize) -> Option<Block> {
     let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

@@ -75,7 +75,7 @@ impl ArrayView {
         self.number
     }
 
-    /// Where the chunks lie; loaded once.
+    /// Where the chunks are; loaded once.
     pub fn table(&self) -> Result<&Arc<ChunkTable>> {
         if let Some(table) = self.table.get() {
             return Ok(table);

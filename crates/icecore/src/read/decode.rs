@@ -132,7 +132,7 @@ impl<'a> Decoder<'a> {
         self.piece(piece, Some(bytes), worker).map_err(|e| self.placed(span, e))
     }
 
-    /// Says which file damaged bytes lie in: an array may be linked from thousands.
+    /// Says which file damaged bytes are in: an array may be linked from thousands.
     fn placed(&self, span: &Span, error: Error) -> Error {
         match self.located.sources.get(span.object as usize) {
             Some(source) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Codec) => {

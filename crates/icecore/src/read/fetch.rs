@@ -60,7 +60,7 @@ const KEPT_BUFFER: usize = 8 << 20;
 
 fn read_local(request: &Request, file: &LocalFile, consume: &impl Fn(&Request, &[u8]) -> Result<()>) -> Result<()> {
     thread_local!(static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) });
-    // A reference may lie about its length: no buffer is made for bytes that the file doesn't have.
+    // The length in a reference may be wrong: don't allocate a buffer for bytes that the file doesn't have.
     if request.offset.checked_add(request.length).is_none_or(|end| end > file.size()) {
         return file.read_at(request.offset.saturating_add(request.length).saturating_sub(1), &mut [0]);
     }
@@ -286,7 +286,7 @@ mod tests {
     /// Offsets and lengths.
     type Ranges = Vec<(u64, u64)>;
 
-    /// Three spans of 200 kB with a gap behind each; how it ends, the parts that came, what was asked for.
+    /// Three spans of 200 kB with a gap after each; how it ends, the parts that came, what was asked for.
     fn fetched(times: u32) -> (Result<()>, Ranges, Ranges) {
         let span = |tag: u32| Span { object: 0, offset: 5 + 201_000 * u64::from(tag), length: 200_000, tag };
         let spans = [span(0), span(1), span(2)];

@@ -2,7 +2,7 @@
 
 use icecore_grid::{Request, Span};
 
-/// Divides a request at ends of its spans, so that each span lies wholly inside one part and each part but the last has
+/// Divides a request at ends of its spans, so that each span is wholly inside one part and each part but the last has
 /// `least` bytes or more; together they are the request.
 pub(crate) fn parts(request: &Request, spans: &[Span], least: u64) -> Vec<Request> {
     let all = request.offset.saturating_add(request.length);

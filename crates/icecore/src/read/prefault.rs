@@ -39,7 +39,7 @@ fn whole(target: &Target<'_>) -> Range<usize> {
     first..first + target.bytes()
 }
 
-/// Addresses, cut where multiples of `size` lie: pages of that size are not divided.
+/// Addresses, cut where multiples of `size` are: pages of that size are not divided.
 fn split(addresses: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = addresses.end;
     let cut = move |at: usize| end.min((at / size + 1) * size);

@@ -1,4 +1,4 @@
-//! prefix: of chunks in planes only the first planes are wanted, and the table in front of each chunk says where they end.
+//! prefix: of chunks in planes only the first planes are needed, and the table in front of each chunk says where they end.
 //! The tables are read in one coalesced go, and cached; then the spans of the chunks are shortened. Where a request takes long, the
 //! tables of a few chunks tell how much to fetch of the others, tables and planes in one (`foretell.rs`).
 

@@ -16,7 +16,7 @@ pub(crate) struct PrefixChunk<'a> {
 }
 
 impl<'a> PrefixChunk<'a> {
-    /// The chunk of a piece; `None` where all of it is wanted.
+    /// The chunk of a piece; `None` if all of it is needed.
     pub fn of(queries: &'a [Query<'a>], located: &Located, piece: u32) -> Option<Self> {
         let Piece { query: number, cut, .. } = located.pieces.get(piece as usize)?;
         let (number, query) = (*number as usize, queries.get(*number as usize)?);

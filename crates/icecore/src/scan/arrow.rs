@@ -17,7 +17,7 @@ use crate::pool::for_each;
 /// Buffers as in Arrow's columnar format.
 #[derive(Debug, Default)]
 pub struct ArrowColumn {
-    /// One bit an element, the lowest first; None where no element is null.
+    /// One bit an element, the lowest first; None if no element is null.
     pub validity: Option<Vec<u8>>,
     /// i64 ends, for texts.
     pub offsets: Option<Vec<u8>>,

@@ -6,11 +6,11 @@ use icecore_grid::Result;
 use super::column::Column;
 use crate::store::stores;
 
-/// A number for a column's content: its length, type, nulls, and where each chunk lies. The same in every version that
-/// has the same references; another as soon as any chunk is written or linked anew.
+/// A number for a column's content: its length, type, nulls, and where each chunk is. The same in every version that
+/// has the same references; another as soon as any chunk is written or linked again.
 ///
 /// # Errors
-/// What loading the references may bring.
+/// The errors of loading the references.
 pub fn digest(column: &Column) -> Result<u64> {
     let meta = column.view.meta();
     let mut hash = Fnv::default();

@@ -25,10 +25,10 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Prunes; reads nothing but summaries.
+    /// Prunes; reads only summaries.
     ///
     /// # Errors
-    /// `internal` for a column that the table lacks, and what reading the summaries may bring.
+    /// `internal` for a column that the table lacks, and the errors of reading the summaries.
     pub fn new(table: Arc<Table>, options: ScanOptions) -> Result<Self> {
         let mut report = ScanReport { rows: table.rows(), ..ScanReport::default() };
         let mut runs = prune(&table, &options, &mut report)?;
@@ -111,7 +111,7 @@ impl Scan {
         Ok(Batch { rows, columns })
     }
 
-    /// The pieces with wanted rows, as far as the limit allows.
+    /// The pieces with needed rows, as far as the limit allows.
     fn wanted<'a>(&mut self, pieces: &'a [Piece], hits: Vec<Hits>) -> Vec<Wanted<'a>> {
         let mut tested = hits.into_iter().enumerate();
         let mut wanted = Vec::with_capacity(pieces.len());

@@ -66,7 +66,7 @@ impl Table {
         })
     }
 
-    /// The summary of a column, where there is one that still describes it; loaded once.
+    /// The summary of a column, if there is one that still describes it; loaded once.
     pub(crate) fn zones(&self, number: usize, options: &ReadOptions) -> Result<Option<Arc<Zones>>> {
         let Some(slot) = self.zones.get(number) else { return Ok(None) };
         if let Some(zones) = slot.get() {

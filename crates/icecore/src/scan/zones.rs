@@ -56,7 +56,7 @@ fn distinct<T: Copy + PartialOrd>(intervals: &[(T, T)]) -> Vec<(T, T)> {
     found
 }
 
-/// The column's summary, where there is one and it still describes the column.
+/// The column's summary, if there is one and it still describes the column.
 ///
 /// # Errors
 /// The errors of a read; `source-changed` for linked files that changed since they were summarised.

@@ -36,7 +36,7 @@ impl Values {
         self.bytes.is_empty()
     }
 
-    /// Where variable-length elements lie.
+    /// Where variable-length elements are.
     #[must_use]
     pub fn blobs(&self) -> &[Arc<[u8]>] {
         &self.blobs

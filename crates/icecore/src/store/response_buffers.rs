@@ -52,7 +52,7 @@ struct Part {
 
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: these bytes lie in the room, were written before they were handed out, and aren't written again.
+        // SAFETY: these bytes are in the room, were written before they were handed out, and aren't written again.
         unsafe { std::slice::from_raw_parts(self.room.start.as_ptr().add(self.range.start), self.range.len()) }
     }
 }

@@ -46,7 +46,7 @@ impl Stores {
         }
     }
 
-    /// Makes the HTTP client, on a thread of its own, where reading this repository will take one: the caller has to wait for
+    /// Makes the HTTP client, on a thread of its own, where reading this repository will take one: the caller must wait for
     /// the repository's tables meanwhile.
     pub(crate) fn prepare(&self, repo: &Repo) {
         let far = |url: &str| url.starts_with("http");
@@ -144,7 +144,7 @@ impl Stores {
         }
     }
 
-    /// Takes in how long a request took.
+    /// Adds how long a request took.
     pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
         lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
     }

@@ -5,7 +5,7 @@ use icecore_grid::Result;
 
 use super::buffers::{Lent, room};
 
-/// A shard in the making. Its chunks may come out of order and lie in order; `None` is nothing but fill values.
+/// A shard in the making. Its chunks may come out of order and are in order; `None` is only fill values.
 pub(crate) struct Assembly {
     out: Lent,
     entries: Vec<Option<(u64, u64)>>,

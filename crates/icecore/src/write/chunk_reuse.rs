@@ -18,7 +18,7 @@ pub(crate) struct ChunkReuse {
 
 struct Kept {
     table: Arc<ChunkTable>,
-    /// Chunks of the grid that the table is for. Behind them, where an array was cut off and grows again, may lie references
+    /// Chunks of the grid that the table is for. After them, if an array was truncated and grows again, there may be references
     /// that no table names.
     chunks: u64,
     /// Chunks that have a new place since: the table no longer says where they are.
@@ -32,7 +32,7 @@ impl ChunkReuse {
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), kept);
     }
 
-    /// Is this what is stored for the chunk already? (`None`: nothing but fill values.) What can't be read is not.
+    /// Is this what is stored for the chunk already? (`None`: only fill values.) What can't be read is not.
     pub fn holds(&self, writer: &Writer, target: &Target, encoded: Option<&[u8]>) -> bool {
         let table = {
             let arrays = self.arrays.read().unwrap_or_else(PoisonError::into_inner);

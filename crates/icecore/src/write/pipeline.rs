@@ -148,7 +148,7 @@ impl Shared {
         state.turn
     }
 
-    /// Runs one of the jobs that were reserved, unless one of the same array failed before; behind it so many `bytes` are
+    /// Runs one of the jobs that were reserved, unless one of the same array failed before; after it so many `bytes` are
     /// no longer on their way.
     fn job(&self, path: &str, work: impl FnOnce() -> Result<()>, bytes: impl FnOnce() -> usize) {
         let failed = self.lock().error_of(path).is_some();
@@ -191,7 +191,7 @@ impl Writing {
     /// [`Writing::commit`] or [`Writing::forget`].
     ///
     /// # Errors
-    /// What reading the array's references may bring.
+    /// The errors of reading the array's references.
     pub fn compare(&self, path: &str, meta: &ArrayMeta) -> Result<()> {
         let table = self.shared.writer.snapshot()?.table(path)?;
         self.shared.reuse.watch(path, table, meta.grid.len()?);

@@ -81,7 +81,7 @@ impl Rows {
         if self.meta.dtype.is_vlen() { self.ends.len() } else { self.waiting.len() / self.width().max(1) }
     }
 
-    /// Where the next strings go, [`Rows::room`] at most: their ends, and their bytes; `None` where elements have one size.
+    /// Where the next strings go, [`Rows::room`] at most: their ends, and their bytes; `None` if elements have one size.
     pub fn strings(&mut self) -> Option<(&mut Vec<usize>, &mut Vec<u8>)> {
         self.meta.dtype.is_vlen().then_some((&mut self.ends, &mut self.waiting))
     }

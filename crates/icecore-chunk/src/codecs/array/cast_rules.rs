@@ -110,7 +110,7 @@ impl Target {
     }
 }
 
-/// `value` as a number of the target, or `None` where the rules have none.
+/// `value` as a number of the target, or `None` if the rules have none.
 pub(crate) fn cast(value: Real, target: Target, rounding: Rounding, beyond: OutOfRange) -> Option<Real> {
     let Target::Int { min, max } = target else { return to_float(value, target, rounding, beyond) };
     let whole = match value {

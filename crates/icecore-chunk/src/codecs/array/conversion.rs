@@ -19,7 +19,7 @@ use crate::scratch::Scratch;
 /// Elements converted together.
 const BLOCK: usize = 256;
 
-/// What one codec does to a number; none where it has no number for it.
+/// What one codec does to a number; none if it has no number for it.
 pub(crate) trait Conversion: Debug + Send + Sync {
     /// Whether `encode` is all that its writers do; else the codec is only read.
     fn writes(&self) -> bool {

@@ -137,7 +137,7 @@ impl ArrayCodec for NestedShard {
         Ok(())
     }
 
-    /// Inner chunks of nothing but the fill value are left out, as zarr-python and zarrs do.
+    /// Inner chunks of only the fill value are left out, as zarr-python and zarrs do.
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         if raw.is_empty() {
             return Ok(());

@@ -123,7 +123,7 @@ fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) 
     if head.is_empty() && tail.is_empty() {
         return read_numbers(input, numbers);
     }
-    // The output lies askew: by way of an aligned buffer.
+    // The output is askew: by way of an aligned buffer.
     let (mut buffer, len) = (scratch.take(), out.len());
     let room = buffer.sized(len + align_of::<T>())?;
     // SAFETY: as above.

@@ -39,12 +39,12 @@ pub(super) struct Page<W> {
 struct Cursor<'a> {
     bytes: &'a [u8],
     pos: usize,
-    /// Bits that are stored; behind them are zeros, if anything.
+    /// Bits that are stored; after them are zeros, if anything.
     end: usize,
 }
 
 impl Cursor<'_> {
-    /// Up to 56 bits; zeros behind the end.
+    /// Up to 56 bits; zeros after the end.
     fn take(&mut self, bits: u32) -> u64 {
         let bytes = self.bytes.get(self.pos / 8..).unwrap_or_default();
         let mut word = [0; 8];

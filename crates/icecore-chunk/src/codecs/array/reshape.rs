@@ -119,7 +119,7 @@ fn product(lengths: &[u64]) -> Option<u64> {
     lengths.iter().try_fold(1u64, |n, length| n.checked_mul(*length))
 }
 
-/// The lengths as numbers; none where no number fits.
+/// The lengths as numbers; none if no number fits.
 fn resolve(lengths: &[Length], shape: &[u64]) -> Option<Vec<u64>> {
     let known = |length: &Length| match length {
         Length::Fixed(n) => Some(*n),
@@ -134,7 +134,7 @@ fn resolve(lengths: &[Length], shape: &[u64]) -> Option<Vec<u64>> {
     (product(&encoded) == Some(total)).then_some(encoded)
 }
 
-/// Whether each axis that names input dimensions covers exactly these: as many elements lie before and behind both.
+/// Whether each axis that names input dimensions covers exactly these: as many elements are before and behind both.
 fn agrees(lengths: &[Length], encoded: &[u64], shape: &[u64]) -> bool {
     lengths.iter().enumerate().all(|(axis, length)| match input_dims(length) {
         [] => true,

@@ -62,7 +62,7 @@ impl Transpose {
     }
 }
 
-/// One axis of the output: its length, and how far its neighbours lie apart in the source, in elements.
+/// One axis of the output: its length, and how far its neighbours are apart in the source, in elements.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
     len: usize,

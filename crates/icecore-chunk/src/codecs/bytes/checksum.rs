@@ -54,7 +54,7 @@ impl Checksum {
         Ok(Some(Checksum { kind, at_start }))
     }
 
-    /// Verifies the sum and returns where the data lie.
+    /// Verifies the sum and returns where the data are.
     pub fn verify(&self, stored: &[u8]) -> Result<Range<usize>> {
         let Some(len) = stored.len().checked_sub(4) else {
             return Err(corrupt(self.name(), format!("{} stored bytes, shorter than the checksum", stored.len())));
@@ -68,12 +68,12 @@ impl Checksum {
         Ok(data)
     }
 
-    /// Does the sum lie behind the data?
+    /// Whether the checksum is after the data.
     pub fn is_behind(&self) -> bool {
         !self.at_start
     }
 
-    /// Puts the sum of what `out` holds from `start` on behind it.
+    /// Puts the sum of what `out` holds from `start` on after it.
     pub fn close(&self, out: &mut Vec<u8>, start: usize) {
         let sum = self.sum(&out[start..]).to_le_bytes();
         out.extend(sum);

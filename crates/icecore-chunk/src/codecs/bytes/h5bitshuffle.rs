@@ -119,7 +119,7 @@ impl H5BitShuffle {
         Ok(data)
     }
 
-    /// The decoded length, the block length in elements and the blocks, with a header read where there is one.
+    /// The decoded length, the block length in elements and the blocks, with a header read if there is one.
     fn header<'a>(&self, input: &'a [u8]) -> Result<(u64, usize, &'a [u8])> {
         if self.inner == Inner::None {
             return Ok((input.len() as u64, self.block, input));

@@ -148,7 +148,7 @@ fn unshuffle_simd(_: usize, _: usize, _: &[u8], _: &mut [u8], lo: usize, _: usiz
 mod tests {
     use super::*;
 
-    /// Every path must give what the definition gives, for any part that is wanted.
+    /// Every path must give what the definition gives, for any part that is needed.
     #[test]
     fn all_paths_agree() {
         for size in [1, 2, 3, 4, 7, 8, 12, 16] {

@@ -88,7 +88,7 @@ impl BytePlanes {
         shape.iter().copied().chain(parts).collect()
     }
 
-    /// The first `count` planes of `stored`, which may end behind them; all planes must be all that is stored.
+    /// The first `count` planes of `stored`, which may end after them; all planes must be all that is stored.
     fn parts<'a>(&self, head: &Head, stored: &'a [u8], count: usize) -> Result<Vec<(&'a [u8], bool)>> {
         if count == self.planes.len() && head.end(count) != stored.len() as u64 {
             let what = format!("{} bytes, the table of planes says {}", stored.len(), head.end(count));

@@ -3,7 +3,7 @@
 use crate::codecs::plane_split::Pattern;
 use crate::dtype::DType;
 
-/// IEEE 754's binary formats, by where the exponent lies.
+/// IEEE 754's binary formats, by where the exponent is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Float {
     /// The bits of the exponent.
@@ -34,7 +34,7 @@ impl Float {
         if missing == 0 { 0.0 } else { 2f64.powi(exponent) }
     }
 
-    /// What fills the lowest `missing` bits; `None` where zeros stay.
+    /// What fills the lowest `missing` bits; `None` if zeros stay.
     pub fn pattern(&self, missing: u32, midpoint: bool) -> Option<Pattern> {
         (missing > 0 && midpoint).then(|| Pattern { exponent: self.exponent, low: 1 << (missing - 1) })
     }

@@ -24,7 +24,7 @@ impl Entry {
         self.offset + self.length
     }
 
-    /// The bytes of this part, with the right checksum. `stored` starts where the chunk starts and may end behind this part.
+    /// The bytes of this part, with the right checksum. `stored` starts where the chunk starts and may end after this part.
     pub fn part<'a>(&self, stored: &'a [u8]) -> Result<&'a [u8]> {
         let range = usize::try_from(self.offset).ok().zip(usize::try_from(self.end()).ok());
         let part = range.and_then(|(start, end)| stored.get(start..end)).ok_or_else(|| {

@@ -62,7 +62,7 @@ impl ArrayCodec for Choice {
         let (mut failed, mut any): (Option<Error>, _) = (None, false);
         let mut packed = scratch.spare();
         for (which, chain) in (0u8..=255).zip(&self.chains) {
-            // What comes first lies where it stays: there is often nothing else.
+            // What comes first is where it stays: there is often nothing else.
             let next = if any { &mut packed } else { &mut *out };
             next.truncate(if any { 0 } else { start });
             next.push(which);

@@ -227,7 +227,7 @@ macro_rules! integer {
 
 integer!(i8 i16 i32 i64);
 
-/// Elements handled together: escapes are looked for once in each block.
+/// Elements handled together: escapes are searched once in each block.
 const BLOCK: usize = 256;
 
 fn to_floats<F: Float, I: Integer>(codec: &Decimal, integers: &[u8], out: &mut [u8]) {

@@ -40,7 +40,7 @@ impl Fpc {
         }
     }
 
-    /// How far back in memory the neighbour lies, and the length of the runs in which there are neighbours.
+    /// How far back in memory the neighbour is, and the length of the runs in which there are neighbours.
     fn apart(&self, shape: &[u64]) -> Result<(usize, usize)> {
         if shape.is_empty() {
             return Ok((1, 1));

@@ -1,4 +1,4 @@
-//! `icecore.root_basket`: a basket of a ROOT `TTree`, its key included, as it lies in the file. Decodes only.
+//! `icecore.root_basket`: a basket of a ROOT `TTree`, its key included, as it is in the file. Decodes only.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const MAX_ELEMENT: i64 = 1 << 24;
 enum Mode {
     /// Values of fixed size.
     Values,
-    /// The elements of all entries, one behind the other.
+    /// The elements of all entries, one after the other.
     Content,
     /// How many elements each entry has.
     Counts,

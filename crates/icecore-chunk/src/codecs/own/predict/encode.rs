@@ -12,7 +12,7 @@ use super::values::Space;
 use crate::codecs::word::Word;
 use crate::scratch::Scratch;
 
-/// Recipes of a search that go on to the lists behind the first.
+/// Recipes of a search that go on to the lists after the first.
 const FINALISTS: usize = 2;
 
 /// Appends the shortest encoding of a chunk over all `modes` and `lists` to `out`.

@@ -23,7 +23,7 @@ const PIECES: usize = 4;
 const HARDLY: f64 = 1.0 / 32.0;
 
 /// Appends to `out` the chunk as the shortest of `modes` makes it, around a very frequent value (if `mask` allows that) or
-/// not; false where they ask for more than differences, or there are several lists.
+/// not; false if they ask for more than differences, or there are several lists.
 pub(super) fn encode<W: Word>(
     raw: &[u8],
     shape: &[u64],

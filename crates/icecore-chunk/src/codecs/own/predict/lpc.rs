@@ -75,7 +75,7 @@ pub(super) fn inverse<W: Word>(weights: &Weights, words: &mut [W], shape: &[u64]
 pub(super) fn burg<W: Word>(raw: &[W], taps: usize) -> Option<Vec<f64>> {
     let samples: Vec<f64> = raw.iter().map(|w| w.to_f64()).collect();
     let largest = samples.iter().fold(0.0f64, |most, v| most.max(v.abs()));
-    // Also false where one of them is NaN.
+    // Also false if one of them is NaN.
     if samples.len() <= 2 * taps || !samples.iter().all(|v| v.is_finite()) || largest == 0.0 {
         return None;
     }

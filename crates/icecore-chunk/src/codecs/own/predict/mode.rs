@@ -30,7 +30,7 @@ pub(super) enum Mode {
 pub(super) struct Recipe {
     pub space: Space,
     pub plan: Plan,
-    /// A very frequent value is kept apart, where there is one.
+    /// A very frequent value is kept apart, if there is one.
     pub mask: bool,
 }
 
@@ -135,7 +135,7 @@ pub(super) fn lorenzo(axes: &[usize]) -> Plan {
 }
 
 impl Mode {
-    /// The recipe for a chunk of `shape`; `None` where it has no such axis. `Auto` is not one recipe but many.
+    /// The recipe for a chunk of `shape`; `None` if it has no such axis. `Auto` is not one recipe but many.
     pub fn recipe(&self, shape: &[u64], mask: bool) -> Option<Recipe> {
         let chosen = |axes: &Option<Vec<usize>>| {
             let axes = axes.clone().unwrap_or_else(|| long_axes(shape));

@@ -39,7 +39,7 @@ pub(super) enum Space {
 /// Ranks pay only where values come again and again.
 const LEAST_REPEATS: usize = 4;
 
-/// The chunk in all the ways that `space` allows (none where it does not suit the elements); holes may be anything.
+/// The chunk in all the ways that `space` allows (none if it does not suit the elements); holes may be anything.
 pub(super) fn map<W: Word>(space: Space, raw: &[W], hole: &[bool], float: bool) -> Vec<Mapped<W>> {
     let plain = |values, words| vec![Mapped { values, words, exceptions: Vec::new() }];
     match space {
