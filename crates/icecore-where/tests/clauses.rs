@@ -299,7 +299,7 @@ fn times_in_whole_numbers_are_found_to_the_last_digit() {
         assert_eq!(hits(clause, &columns, &bytes), wanted, "{clause}");
     }
     let error = filter("ns < us", &columns).unwrap_err();
-    assert!(error.kind == ErrorKind::Dtype && error.message.contains("ns and us count time"), "{error}");
+    assert!(error.kind == ErrorKind::Dtype && error.message.contains("ns and us have different time units"), "{error}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
 
     /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they are
     /// there: regrouped as `shuffle` does it for elements of `size`. Blocks that have nothing of `wanted` are left out. False
-    /// where they are not in order.
+    /// if they are not shuffled like that.
     fn shuffled_blocks(
         &self,
         _input: &[u8],
