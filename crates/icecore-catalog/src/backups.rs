@@ -1,5 +1,5 @@
-//! What the root object was before: Icechunk copies it at each update, and it names all versions. After n commits these copies
-//! are n² / 2 names long.
+//! Old copies of the root object. Icechunk copies it at each update, and it lists all versions: after n commits the copies
+//! hold n² / 2 names.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Icechunk takes no change whose time is before that of the last one, and no version before its parent's: a clock that was set
-//! back, or that of another machine which goes ahead, is waited for.
+//! Wait for the clock: Icechunk rejects a change whose time is before that of the last one, and a version before its parent's.
+//! This happens if a clock was set back or if another machine's clock is ahead.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! State that belongs to one process and must not be inherited by a fork.
 //!
-//! A fork copies the memory, but only the thread that forks: locks that other threads held stay held in the child, and what
-//! they were waiting for never comes. So a child starts with state of its own, and neither uses nor drops its parent's.
+//! A fork copies the memory but only the forking thread: locks of other threads stay locked in the child, and
+//! their work never finishes. So a child starts with its own state, and neither uses nor drops its parent's.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;

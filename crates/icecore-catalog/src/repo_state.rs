@@ -97,7 +97,7 @@ impl RepoState {
         self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
     }
 
-    /// The root object as it was a moment ago, once.
+    /// The latest root object that was checked; used once.
     pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)

@@ -1,8 +1,8 @@
 //! Check a repository's root object before Icechunk processes it.
 //!
-//! The object lists all versions. Icechunk verifies its outline, but not that a version's parents do not lead back to itself, nor the
-//! lengths inside the metadata of commits: following the one never ends, believing the others takes all memory. Nor does it compare
-//! what the object says twice (`updates`).
+//! The object lists all versions. Icechunk verifies its structure, but not that the parents of versions are acyclic, nor the
+//! lengths inside the metadata of commits. A cycle would never end; a wrong length would take all memory. Icechunk also does not
+//! compare the information that the object contains twice (`updates`).
 
 use flatbuffers::VerifierOptions;
 use flexbuffers::{FlexBufferType, Reader};

@@ -1,11 +1,11 @@
 //! Checksums of a version's metadata files, for repositories in local directories.
 //!
-//! Icechunk's snapshots and manifests carry no checksum: a flipped bit in one could send a reader to the wrong bytes without
-//! anybody noticing. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
-//! Versions that others committed have no seal and are read without this check; object stores check what they store themselves.
+//! Icechunk's snapshots and manifests have no checksums: a flipped bit could direct a reader to wrong bytes
+//! unnoticed. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
+//! Versions committed by other software have no seal and are read without this check; object stores check data themselves.
 //!
-//! `seals/repo` does the same for the root object, which changes with each update: it names the update after which it was noted, and
-//! says nothing about the object as another one has left it. So neither a crash in between nor a program without seals matters.
+//! `seals/repo` does the same for the root object, which changes with each update. It records the update that it belongs to and
+//! is ignored for other states of the object. So a crash in between, or software without seals, does no harm.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;

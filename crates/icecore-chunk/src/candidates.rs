@@ -62,7 +62,7 @@ fn kin(label: &str) -> Option<&'static str> {
 }
 
 impl List<'_> {
-    /// Adds a chain, where it suits the type.
+    /// Adds a chain if it supports the type.
     fn add(&mut self, label: impl Into<String>, class: CostClass, short: bool, front: Value, bytes: &[Value]) {
         let codecs: Vec<Value> =
             std::iter::once(front).chain(bytes.iter().cloned()).chain([json!({"name": "crc32c"})]).collect();

@@ -107,8 +107,8 @@ pub fn measure(
     Ok(found)
 }
 
-/// A slow candidate without the lists that no block took: it stores the same, and is read the same; what it takes to write shows
-/// on the first block.
+/// A slow candidate without the lists that no block used: stored size and decoding are the same, and the encoding time is
+/// measured on the first block.
 fn lean(
     measured: &Measurement,
     others: &[Measurement],

@@ -19,11 +19,11 @@ pub(crate) fn planned_shape(shape: &[u64], shard: u64) -> Vec<u64> {
     shape.iter().map(|&len| if len == 0 { growing } else { len }).collect()
 }
 
-/// What is assumed where nothing is stated: maps over the last two axes as often as lines along the others together
-/// (rows and columns in 2-D). As the product of the two counts of chunks is fixed by the chunk's size, the sum is least
-/// where both are equal: neither maps nor time series suffer. Now and then a box with the array's proportions, which
-/// settles how a map's share is divided between its two axes. A 1-D array is read in stretches of one `block`.
-/// `block` is the number of elements that a chunk will have, roughly.
+/// Default access pattern: maps over the last two axes as often as lines along the other axes together (rows and columns in
+/// 2-D). The chunk's size fixes the product of the two chunk counts, so their sum is smallest
+/// if both are equal: neither maps nor time series suffer. A rare box with the array's proportions
+/// determines the division between the map's two axes. A 1-D array is read in stretches of one `block`.
+/// `block` is the approximate number of elements of a chunk.
 pub(crate) fn default_patterns(shape: &[u64], block: f64) -> Vec<Pattern> {
     let rank = shape.len();
     if rank <= 1 {

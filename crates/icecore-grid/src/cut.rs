@@ -7,8 +7,8 @@ use crate::hits::{Hits, Taken};
 use crate::points::Groups;
 use crate::selection::Selection;
 
-/// All cuts of a selection, as per-axis hits whose product they are: the plan's size does not grow with the number of
-/// chunks. The cuts come in C order of their chunks, except where lists index axes that are apart together. Every
+/// All cuts of a selection, stored as per-axis chunk lists whose Cartesian product they are: the size of the plan does not depend
+/// on the number of chunks. The cuts are in C order of their chunks, except for lists on separated axes. Every
 /// element of the output belongs to exactly one cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuts {

@@ -21,10 +21,10 @@ pub struct Held {
     pub chunks: Vec<u64>,
 }
 
-/// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data where it has more than one shard,
-/// such that chunks of the source that straddle two boxes, which must be decoded twice, are few. Boxes that
+/// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data unless it is a single shard. Source
+/// chunks that overlap two boxes must be decoded twice; the division keeps them few. Boxes that
 /// share such chunks follow one another. Together the boxes cover the array exactly once; those at its edge are clipped.
-/// Where it is known which chunks of the source are `held`, boxes without any of them are left out, and cost nothing.
+/// If the stored chunks of the source are given (`held`), boxes without any of them are left out.
 ///
 /// # Errors
 /// `invalid`: ranks differ or a length is 0; `memory`: more boxes than anyone could work through.

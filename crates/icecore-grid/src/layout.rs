@@ -225,8 +225,8 @@ pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     }
 }
 
-/// Lengthens a chunk until it holds `min` elements or the array, along the axis where that costs least, the last among
-/// equals.
+/// Lengthens a chunk along the cheapest axis, until it holds `min` elements or the whole array; of equal axes the last
+/// one.
 fn grow(chunk: &mut [u64], shape: &[u64], min: u64, cost: impl Fn(&[u64]) -> f64) {
     while volume(chunk) < u128::from(min) {
         let longer = |axis: usize| {

@@ -212,7 +212,7 @@ mod tests {
             ("time=0, 3", "'3' at position 9 has no dimension name", "name every entry"),
             ("time=0, time=1", "'time=1' at position 9 names a dimension a second time", "one entry"),
             ("lat=...", "'lat=...' at position 1 is not a selection", "':'"),
-            ("é, ,3", "'' at position 4 has nothing", "':'"),
+            ("é, ,3", "'' at position 4 is empty", "':'"),
             ("[1,2", "'[1,2' at position 1 opens a list", "']'"),
             ("1],2", "']' at position 2 closes a list", "'['"),
             ("1:2:3:4", "has more than two colons", "start:stop:step"),

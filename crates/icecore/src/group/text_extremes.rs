@@ -39,8 +39,8 @@ impl Ends {
         Ok(())
     }
 
-    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and if there are any (0:
-    /// none, whose text is empty).
+    /// Offsets and bytes of the smallest and of the largest strings, in order of the keys' numbers, and their validity (0:
+    /// no value, an empty string).
     pub fn finish(self) -> ([Column; 2], Vec<u8>) {
         let column = |which: fn(&[Vec<u8>; 2]) -> &[u8]| {
             let (mut offsets, mut bytes) = (vec![0], Vec::new());

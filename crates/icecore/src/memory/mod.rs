@@ -1,8 +1,8 @@
 //! Memory pool for large results, reused by later reads.
 //!
-//! What the kernel hands out is zeroed page by page when it is first touched, under its locks: a fifth to a third of the time
-//! of a read from the page cache. Blocks that a caller has dropped are kept here instead, up to a cap, and the next result
-//! of about that size gets one. `idle` decides, `pages` speaks to the kernel, this file counts and locks.
+//! The kernel clears fresh memory page by page on first touch, under its locks: a fifth to a third of the time
+//! of a read from the page cache. This pool keeps dropped blocks, up to a limit, for the next result
+//! of about that size. `idle_blocks` chooses, `pages` calls the kernel, this file counts and locks.
 
 mod arenas;
 mod idle_blocks;

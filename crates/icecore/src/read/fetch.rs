@@ -1,7 +1,7 @@
 //! fetch: requests → bytes, handed to a consumer on the decoding threads.
 //!
-//! Local files are read by the decoding threads themselves. Remote requests run ahead of them, bounded in number and in bytes,
-//! so that the next buffers fill while these are decoded; what has come of one is decoded while the rest comes in.
+//! The decoding threads read local files. Remote requests run ahead of decoding, limited in number and in bytes. The part of
+//! a response that has arrived is decoded while the rest arrives.
 
 use std::cell::Cell;
 use std::sync::Arc;

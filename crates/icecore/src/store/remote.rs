@@ -37,8 +37,8 @@ impl From<Error> for Broken {
 pub trait RangeGet: Send + Sync {
     /// The bytes `offset..offset + length`, all of them or an error.
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>>;
-    /// The same in parts, each handed over as soon as it is there; `ends`, ascending, count from `offset`. After an error
-    /// those that were handed over are good.
+    /// Fetches in parts and passes each to the consumer when it has arrived; `ends`, ascending, count from `offset`. After an
+    /// error the passed parts are valid.
     fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Parts> {
         Box::pin(async move {
             let got = self.get(offset, ends.last().copied().unwrap_or(0)).await;
@@ -241,8 +241,8 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
     name.parse().ok()
 }
 
-/// What all objects have in common that one client can reach, and the path of this one. The first is `scheme://host`, and on the
-/// web the query, with which a server knows who may read (presigned URLs).
+/// Splits a URL into the part shared by all objects of one client, and the path of this object. The first is `scheme://host`
+/// and for http(s) the query, which may hold access rights (presigned URLs).
 pub(super) fn split(url: &str) -> Result<(String, Path)> {
     let invalid = || {
         Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object"))

@@ -1,7 +1,7 @@
 //! append: encoded chunks → objects of the repository and references to them.
 //!
-//! Tiny chunks go into the references themselves, small ones share an object: a store with a million small objects is slow to
-//! read and dear to list.
+//! Tiny chunks are stored in the references, small ones share an object: a store with a million small objects is slow to
+//! read and expensive to list.
 
 use bytes::Bytes;
 use icecore_catalog::{ChunkPlace, Writer, is_within};

@@ -23,8 +23,8 @@ const ENOUGH: usize = 16 << 20;
 /// Options of a [`Writing`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Bytes of data that may be on their way at once; one larger box still goes through alone. What they are encoded to
-    /// takes as much again at most, and blocks that wait for their next use a third.
+    /// Largest number of queued bytes of data; a larger single box is still accepted. The encoded data take at most the same
+    /// again, and idle blocks a third of it.
     pub memory: usize,
 }
 
@@ -287,7 +287,7 @@ impl Writing {
     /// Waits until everything queued is stored, and registers it with the catalog's writer.
     ///
     /// # Errors
-    /// The first of anything queued.
+    /// The first error of the queued data.
     pub fn flush(&self) -> Result<()> {
         let mut state = self.settled();
         if let Some((_, error)) = state.errors.first() {

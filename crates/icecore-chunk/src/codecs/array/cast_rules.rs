@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// Twice the power of two of the type's largest numbers: from here on a number is out of range however it is rounded.
+    /// Twice the power of two of the type's largest numbers: larger numbers are out of range with any rounding.
     fn beyond(self) -> f64 {
         match self {
             Target::Half => 65_536.0,

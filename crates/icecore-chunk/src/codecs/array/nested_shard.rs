@@ -66,7 +66,7 @@ impl Tiling {
         self.chunk.iter().product::<usize>() * self.size
     }
 
-    /// The place of each row of a box in the whole, as a byte range, in the order of the box.
+    /// The byte range of each row of a box in the whole, in the order of the box.
     fn rows(&self, number: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let corner = unravel(number, &self.counts);
         let length = self.chunk.last().copied().unwrap_or(1);

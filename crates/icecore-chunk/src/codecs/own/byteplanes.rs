@@ -1,4 +1,4 @@
-//! `icecore.byteplanes`: numbers split into planes of bytes, most significant first, so that the first planes alone give
+//! `icecore.byteplanes`: numbers split into byte planes, most significant first. The first planes give
 //! every number with a known relative error. After PStore's bytewise compression.
 
 use std::ops::Range;

@@ -1,10 +1,10 @@
 //! Escapes: numbers that can't lose their low planes are also stored completely beside the planes.
 //!
 //! A number whose exponent is all zeros or all ones (zero, subnormal, infinity, NaN) is read with zeros for what is missing.
-//! That is right for zeros, infinities and nearly every NaN. The others, subnormals above all, stand in this list: position
-//! and bits. So do the numbers of the array's fill value, which is searched with `==`: in a chunk that has more of them than
-//! of other numbers with the same first plane, it stands in front of the list and for all that it doesn't name with that
-//! plane, and the others are listed. Whatever number of planes is read, they all come back bit for bit.
+//! That is right for zeros, infinities and nearly every NaN. This list stores the others, mainly subnormals: position
+//! and bits. It also keeps the fill value exact, because users compare with `==`. If most numbers with the fill value's first
+//! plane are the fill value, it precedes the list and applies to all unlisted numbers with that
+//! plane; the other numbers are listed. So all these values are exact, whatever number of planes is read.
 
 use std::ops::Range;
 

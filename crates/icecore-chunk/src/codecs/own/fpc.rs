@@ -1,4 +1,4 @@
-//! `icecore.fpc`: XOR with a neighbour, the number of leading zero bytes of it in a few bits, the other bytes as they are
+//! `icecore.fpc`: XOR with a neighbour; the number of leading zero bytes in a few bits, then the other bytes
 //! (sFPC with the neighbour in space, tFPC with the one in time, of PStore).
 
 use std::ops::Range;

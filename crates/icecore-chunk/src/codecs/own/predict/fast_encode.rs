@@ -22,8 +22,8 @@ const PIECES: usize = 4;
 /// Where hardly anything is left, a part says little, and encoding with each takes little time.
 const HARDLY: f64 = 1.0 / 32.0;
 
-/// Appends to `out` the chunk as the shortest of `modes` makes it, around a very frequent value (if `mask` allows that) or
-/// not; false if they ask for more than differences, or there are several lists.
+/// Appends the shortest encoding of a chunk over `modes` to `out`, with or without a mask for a frequent value (`mask`).
+/// Returns false if the modes need more than differences or there are several lists.
 pub(super) fn encode<W: Word>(
     raw: &[u8],
     shape: &[u64],
