@@ -97,7 +97,7 @@ impl RepoState {
         self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
     }
 
-    /// The latest root object that was checked; used once.
+    /// The root object that was read at opening, if it is still fresh; returned only once.
     pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
