@@ -1,4 +1,4 @@
-//! One array of one snapshot.
+//! An array of one snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,13 +84,13 @@ impl Array {
         read::plan(py, &[item], &read::options(options.as_ref())?)
     }
 
-    /// The largest relative error of what a read with these options gives; 0 where every bit is right.
+    /// The largest relative error of a read with these options; 0 for an exact read.
     #[pyo3(signature = (options=None))]
     fn bound(&self, options: Option<Bound<'_, PyDict>>) -> PyResult<f64> {
         Ok(read::options(options.as_ref())?.precision.of(&self.view).or_raise()?.bound)
     }
 
-    /// The regular grid of what is referred to, and the flat indexes of those chunks (or shards) that there are; None where the grid
+    /// The regular grid of what is referred to, and the flat indexes of those chunks (or shards) that there are; None if the grid
     /// is not regular.
     fn held<'py>(&self, py: Python<'py>) -> PyResult<Option<Chunks<'py>>> {
         let axes = self.view.meta().grid.axes.iter().map(|axis| match axis {
@@ -103,7 +103,7 @@ impl Array {
         Ok(Some((unit, PyArray1::from_iter(py, there))))
     }
 
-    /// Where the bytes lie: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
+    /// Where the bytes are: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =
             py.detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?))).or_raise()?;

@@ -1,4 +1,4 @@
-//! Measuring codecs on blocks of an array.
+//! Measure codecs on blocks of an array.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! Codec chains by themselves, for zarr-python's codec classes.
+//! Codec chains for zarr-python's codec classes.
 
 use icecore::chunk::{Chain, DType, Scratch};
 use icecore::grid::{Error, ErrorKind};
@@ -59,7 +59,7 @@ impl PyChain {
         py.detach(|| self.chain.decode(stored, &shape, whole, out, &mut Scratch::new())).or_raise()
     }
 
-    /// Undoes the bytes→bytes codecs only; `expected` bounds the length that is taken for meant.
+    /// Decodes only the bytes→bytes codecs; an output far longer than `expected` is rejected.
     fn unpack<'py>(
         &self,
         py: Python<'py>,

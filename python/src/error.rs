@@ -1,4 +1,4 @@
-//! The engine's errors → `icecore.errors`.
+//! Convert the engine's errors to `icecore.errors`.
 
 use icecore::grid::Error;
 use pyo3::prelude::*;

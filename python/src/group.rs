@@ -1,4 +1,4 @@
-//! Rows by their keys.
+//! Grouped reductions.
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Result};
@@ -126,7 +126,7 @@ impl Ends {
         Self::default()
     }
 
-    /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
+    /// Adds rows whose keys have the numbers `codes`, all below `keys`.
     fn add<'py>(
         &mut self,
         py: Python<'py>,
@@ -141,7 +141,7 @@ impl Ends {
         py.detach(|| self.ends.add(keys, codes, offsets, bytes, valid)).or_raise()
     }
 
-    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and where there are any;
+    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and if there are any;
     /// nothing is left here.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&mut self, py: Python<'py>) -> (Column<'py>, Column<'py>, Bound<'py, PyArray1<u8>>) {
@@ -172,7 +172,7 @@ impl Fold {
         Ok(Self { fold: Some(group::Fold::new(function, named(dtype).or_raise()?).or_raise()?) })
     }
 
-    /// Takes in rows whose keys have the numbers `codes`, all below `keys`.
+    /// Adds rows whose keys have the numbers `codes`, all below `keys`.
     fn add<'py>(
         &mut self,
         py: Python<'py>,
@@ -187,7 +187,7 @@ impl Fold {
         py.detach(|| self.fold.as_mut().map_or(Ok(()), |fold| fold.add(keys, &rows))).or_raise()
     }
 
-    /// What is known, by name, for each key in order of their numbers; nothing is left here.
+    /// Returns the results by name, for each key in order of its number; the accumulators are consumed.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let fold = self.fold.take();

@@ -1,4 +1,4 @@
-//! Python's `[…]` → the engine's indexes.
+//! Convert Python's `[…]` to the engine's indexes.
 
 use icecore::grid::{Error, ErrorKind, Index};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -41,7 +41,7 @@ fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     list(item)
 }
 
-/// Whether an index is Python's bool or NumPy's, of which both may pass for integers (NumPy's before 2.0).
+/// Whether an index is Python's or NumPy's bool; both are accepted as integers elsewhere (NumPy's before 2.0).
 fn truth(item: &Bound<'_, PyAny>) -> PyResult<bool> {
     if item.is_exact_instance_of::<PyInt>() {
         return Ok(false);
@@ -68,7 +68,7 @@ fn list(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     match kind.as_str() {
         "b" if array.getattr("ndim")?.extract::<usize>()? == 0 => Err(selection_error(
             &format!("{} alone adds an axis, which reading can't do", text(item)),
-            "add it to the result: a[…][None]; a mask has the shape of what it covers",
+            "add it to the result: a[…][None]; a mask has the shape of the axes that it covers",
         )),
         "b" => {
             let array = numpy.call_method1("ascontiguousarray", (&array,))?;

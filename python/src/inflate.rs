@@ -1,4 +1,4 @@
-//! What zip members and gzip files hold: raw DEFLATE streams, with the CRC-32 of what they say.
+//! Raw DEFLATE streams of zip members and gzip files, with the CRC-32 of their contents.
 
 use icecore::chunk::{self, crc32};
 use icecore::grid::{Error, ErrorKind};

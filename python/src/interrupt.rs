@@ -1,4 +1,4 @@
-//! Ctrl-C (or any signal whose handler raises) during native work: `cancel` is set, and the handler's exception is the result.
+//! Ctrl-C, or any signal whose handler raises, during native work: set `cancel` and return the handler's exception.
 
 use std::io;
 use std::panic::resume_unwind;

@@ -1,4 +1,4 @@
-//! The native half of the Python package: it turns Python's values into the engine's and back, and decides nothing.
+//! Native half of the Python package: convert between Python's values and the engine's.
 
 mod array;
 mod assay;

@@ -30,7 +30,7 @@ pub struct Array<'py> {
     pub reused: bool,
 }
 
-/// `numpy.empty(shape, dtype)`, which has so many bytes; large ones in memory of the pool.
+/// `numpy.empty(shape, dtype)` with `nbytes` bytes; large arrays use memory of the pool.
 pub fn empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -57,7 +57,7 @@ thread_local!(
 /// `PyDataMem_SetHandler`: takes the new handler, returns the one before.
 type SetHandler = unsafe extern "C" fn(*mut PyObject) -> *mut PyObject;
 
-/// What is taken from NumPy's table of C functions, and our handler.
+/// Entries of NumPy's table of C functions, and our handler.
 struct Api {
     set_handler: SetHandler,
     ours: Py<PyAny>,
@@ -83,7 +83,7 @@ impl Api {
 
     /// Sets the handler of new arrays; the one before.
     fn set_handler<'py>(&self, py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        // SAFETY: the handler is a capsule of NumPy's kind; what comes back is ours, or NULL and an error is set.
+        // SAFETY: the handler is a capsule of NumPy's form; the result is ours, or NULL with an error set.
         unsafe { Bound::from_owned_ptr_or_err(py, (self.set_handler)(handler.as_ptr())) }
     }
 }
@@ -132,14 +132,14 @@ unsafe extern "C" fn calloc(_: *mut c_void, count: usize, size: usize) -> *mut c
         return std::ptr::null_mut();
     };
     if memory.reused {
-        // SAFETY: it has so many bytes, and nobody else knows them yet.
+        // SAFETY: it has this many bytes, and no other code uses them yet.
         unsafe { memory.start.as_ptr().write_bytes(0, bytes) };
     }
     memory.start.as_ptr().cast()
 }
 
 unsafe extern "C" fn realloc(context: *mut c_void, old: *mut c_void, bytes: usize) -> *mut c_void {
-    // SAFETY: NumPy gives what it got from these functions, and uses only what they return from here on.
+    // SAFETY: NumPy passes the pointers it got from these functions, and uses only the returned ones afterwards.
     unsafe {
         match NonNull::new(old.cast()) {
             Some(old) => memory::resize(old, bytes).map_or(std::ptr::null_mut(), |new| new.as_ptr().cast()),
@@ -150,7 +150,7 @@ unsafe extern "C" fn realloc(context: *mut c_void, old: *mut c_void, bytes: usiz
 
 unsafe extern "C" fn free(_: *mut c_void, start: *mut c_void, _: usize) {
     if let Some(start) = NonNull::new(start.cast()) {
-        // SAFETY: NumPy gives back what it got from these functions, once.
+        // SAFETY: NumPy frees each pointer it got from these functions once.
         unsafe { memory::release(start) };
     }
 }

@@ -1,4 +1,4 @@
-//! Functions of the module: layout planning, codecs, settings of the process.
+//! Module functions: layout planning, codecs, settings of the process.
 
 use icecore::chunk::DType;
 use icecore::grid::{Held, LayoutGoal, Pattern, parse_selection};
@@ -56,7 +56,7 @@ fn blocks_touched(extent: Vec<u64>, shape: Vec<u64>, block: Vec<u64>) -> f64 {
 /// Origin, shape and chunk of a grid, and the flat indexes of chunks of it.
 type There<'py> = (Vec<u64>, Vec<u64>, Vec<u64>, PyReadonlyArray1<'py, u64>);
 
-/// (start, shape) of each box; with `held` (origin, shape, chunk, flat indexes) only of those that hold something.
+/// (start, shape) of each box; with `held` (origin, shape, chunk, flat indexes) only boxes with stored chunks.
 #[pyfunction]
 #[pyo3(signature = (shape, shard, source_chunk, itemsize, budget, held=None))]
 fn gather_regions(

@@ -1,4 +1,4 @@
-//! Reading: one or many (array, selection, target) in one plan, with the GIL released.
+//! Read one or many (array, selection, target) in one plan, with the GIL released.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,7 +54,7 @@ pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
             "rtol" => options.precision = Precision::Rtol(value.extract()?),
             "bytes" => options.precision = Precision::Bytes(value.extract()?),
             other => {
-                let error = Error::new(ErrorKind::Invalid, format!("there is no read option {other:?}"));
+                let error = Error::new(ErrorKind::Invalid, format!("unknown read option {other:?}"));
                 return Err(raise(error.hint("memory, concurrency, cache, rtol, bytes")));
             }
         }
@@ -203,7 +203,7 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
         let queries: Vec<Query<'_>> = parts
             .iter()
             .map(|(array, selection, data, blobs)| {
-                // SAFETY: the arrays are held in `places` for the whole call; `out` arrays are the caller's to keep apart.
+                // SAFETY: `places` keeps the arrays alive during the call; the caller must pass disjoint `out` arrays.
                 let target = unsafe { data.target() };
                 Query { array, selection, target, blobs }
             })

@@ -237,7 +237,7 @@ impl Repo {
         Ok(dict)
     }
 
-    /// Removes the repository from its folder, with `only_if_bare` only where nothing was ever committed.
+    /// Removes the repository from its directory, with `only_if_bare` only where nothing was ever committed.
     fn remove(&self, py: Python<'_>, only_if_bare: bool) -> PyResult<bool> {
         py.detach(|| self.repo.remove(only_if_bare)).or_raise()
     }

@@ -1,4 +1,4 @@
-//! The text of a packed table, part by part.
+//! Restore the text of a packed table, part by part.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Blocks of a table's rows on their way into its arrays.
+//! Append blocks of a table's rows to its arrays.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -84,7 +84,7 @@ impl TableRows {
         Ok(Self { writer: writer.unbind(), rows: Mutex::new(Growing::new(rows)) })
     }
 
-    /// Adds a block; the numbers of the columns in which an integer stands for no value.
+    /// Appends a block; returns the columns in which an integer equals the null value.
     fn append(&self, py: Python<'_>, columns: &Columns) -> PyResult<Vec<usize>> {
         let writer = self.writer.get();
         let append = |rows: &mut Growing, values: &Vec<Values>| {

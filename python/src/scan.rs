@@ -1,4 +1,4 @@
-//! A scan in progress, batch by batch.
+//! A running scan, batch by batch.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -62,13 +62,13 @@ impl Scan {
         Ok(Some((batch.rows, columns.collect())))
     }
 
-    /// The (start, stop) of rows of which every one matches by the summaries alone.
+    /// The (start, stop) of the row ranges in which all rows match according to the summaries.
     fn whole(&self) -> PyResult<Vec<(u64, u64)>> {
         let scan = self.scan().or_raise()?;
         Ok(scan.whole().iter().map(|rows| (rows.start, rows.end)).collect())
     }
 
-    /// What it took so far.
+    /// Cost so far.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = self.scan().or_raise()?.report();
         let dict = PyDict::new(py);

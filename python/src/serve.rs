@@ -1,4 +1,4 @@
-//! The service, until Ctrl-C or SIGTERM.
+//! Run the HTTP service until Ctrl-C or SIGTERM.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -13,7 +13,7 @@ use crate::array::Array;
 use crate::error::OrRaise;
 use crate::scan::Scan;
 
-/// A column: name, array, elements that stand for null, and for times in numbers the nanoseconds of a unit and of zero
+/// A column: name, array, null elements, and for times stored as numbers the nanoseconds of a unit and of zero
 /// since 1970; the element of each row, of an array with two axes.
 type Given = (String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>, Option<u64>);
 
@@ -67,7 +67,7 @@ impl Table {
         Ok(Scan::new(scan, Arc::clone(&self.table)))
     }
 
-    /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty where
+    /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty if
     /// it holds no numbers), and the CRC-32C of its elements in each range of rows in `checked`; of rows from `start` on.
     #[pyo3(signature = (columns, memory, checked=Vec::new(), start=0))]
     fn summarise<'py>(
@@ -105,7 +105,7 @@ impl Table {
         Ok(list)
     }
 
-    /// What a column's summary must say it was made from to be used; its linked files are what they were.
+    /// Digest that a valid summary of the column must have; its linked files must be unchanged.
     fn digest(&self, py: Python<'_>, column: usize) -> PyResult<String> {
         let Some(column) = self.table.columns().get(column) else { return Ok(String::new()) };
         let digest = py.detach(|| scan::check_sources(column).and_then(|()| scan::digest(column))).or_raise()?;

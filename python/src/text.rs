@@ -1,4 +1,4 @@
-//! Tables of text: formats, parsing, printing.
+//! Text tables: formats, parsing, printing.
 
 use icecore::chunk::{DType, crc32c};
 use icecore::grid::{Error, ErrorKind};
@@ -142,7 +142,7 @@ fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>
 }
 
 /// (rows, the first of them, its bytes) where rows have bytes that belong to no column and differ from the template's; else
-/// None. Spaces that differ from spaces say nothing.
+/// None. Differences in the kind of spaces are ignored.
 fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(usize, u32, Bound<'py, PyBytes>)> {
     let Layout::Fixed { cells, template, .. } = &format.layout else { return None };
     let free = format.columns.len()..cells.len();
@@ -182,7 +182,7 @@ fn line_shape(
     Ok((shape.lengths, shape.occupied))
 }
 
-/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (words that are no times) or
+/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (no times) or
 /// comma (any, with decimal commas).
 #[pyfunction]
 #[pyo3(signature = (name, cells, hint, fixed, longest, separator))]
@@ -207,7 +207,7 @@ fn infer_column(
     serde_json::to_string(&column).map_err(|e| raise(Error::new(ErrorKind::Internal, e.to_string())))
 }
 
-/// (cells, offset behind the line feed or None) of the row at `at`; `columns`: where that many cells come of it, quotes span lines.
+/// (cells, offset after the line feed or None) of the row at `at`; `columns`: where that many cells come of it, quotes span lines.
 #[pyfunction]
 #[pyo3(signature = (text, at, separator, columns=None))]
 fn split_row<'py>(
@@ -251,7 +251,7 @@ fn read_escapes(stored: &[u8], at: usize) -> PyResult<(u32, usize)> {
     Ok((escapes.rows, used))
 }
 
-/// The CRC-32C of what came `before` and some bytes.
+/// The CRC-32C of `part`, continued from `before`.
 #[pyfunction]
 fn checksum(part: &[u8], before: u32) -> u32 {
     crc32c(before, part)

@@ -1,4 +1,4 @@
-//! A commit in the making.
+//! A writer: uncommitted changes of a repository.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -73,7 +73,7 @@ impl Writer {
     }
 }
 
-/// Whether an array's chunks are what they were, and perhaps more rows come behind them.
+/// Whether an array's chunks are unchanged, apart from appended rows.
 fn only_grows(old: &ArrayMeta, new: &ArrayMeta) -> bool {
     let ends = |meta: &ArrayMeta| {
         (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.chunk_shape(&vec![0; meta.shape.len()]))
@@ -136,7 +136,10 @@ fn variable(py: Python<'_>, data: &Bound<'_, PyAny>, text: bool) -> PyResult<(Ve
             blob.extend_from_slice(string.to_str()?.as_bytes());
         } else if let Ok(bytes) = element.cast::<PyBytes>() {
             if text && std::str::from_utf8(bytes.as_bytes()).is_err() {
-                return Err(raise(Error::new(ErrorKind::Dtype, "an element is not valid UTF-8, the array holds text")));
+                return Err(raise(Error::new(
+                    ErrorKind::Dtype,
+                    "an element is not valid UTF-8, but the array holds strings",
+                )));
             }
             blob.extend_from_slice(bytes.as_bytes());
         } else {
@@ -191,7 +194,7 @@ impl Writer {
         py.detach(|| self.catalog()?.exists(path)).or_raise()
     }
 
-    /// Lets this repository link to what lies below `prefix`.
+    /// Allows this repository to link to files below `prefix`.
     fn allow_container(&self, py: Python<'_>, prefix: &str) -> PyResult<()> {
         py.detach(|| self.catalog()?.allow_container(prefix)).or_raise()
     }

@@ -37,6 +37,6 @@ def test_a_library_that_finds_no_memory() -> None:
     error = ImportError("x.so: failed to map segment from shared object", name="numpy.linalg")
     text, status = describe(error, ["pack"])
     assert status == 2
-    assert "error[memory]: there is no memory to load numpy\n" in text
+    assert "error[memory]: not enough memory to load numpy\n" in text
     assert "ulimit -v" in text
     assert "error[internal]" in describe(ImportError("no module x"), ["pack"])[0]

@@ -80,7 +80,7 @@ def test_a_file_that_finds_no_room(
     code, said = say([repo if word == "R" else word for word in verb] + ["-o", str(target)])
     assert code == 2, said
     assert f"error[io]: {target} can't be written" in said
-    assert "files of this process may have 8,192 bytes" in said
+    assert "the file size limit is 8,192 bytes" in said
     assert "ulimit -f" in said
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
     assert target.read_bytes() == b"what was there"

@@ -532,7 +532,7 @@ def test_small_chunks_have_a_small_index(tmp_path: Path, shape: tuple[int, ...])
 def test_codecs_of_other_axes_are_refused_at_once(codecs: list[dict[str, object]]) -> None:
     with (
         icecore.create("memory://").writer() as w,
-        pytest.raises(icecore.Error, match="don't suit the 2 axes of /a") as caught,
+        pytest.raises(icecore.Error, match="the codecs don't fit its 2 axes") as caught,
     ):
         w.array("/a", "f4", (0, 4), codec=codecs)
     assert caught.value.kind == "format"

@@ -260,7 +260,7 @@ def test_measured_only_is_never_chosen(line: Path, monkeypatch: pytest.MonkeyPat
     better = SimpleNamespace(compress=lambda data, quality: b"?", decompress=lambda data: data)
     monkeypatch.setitem(__import__("sys").modules, "brotli", better)
     failed = [c for c in icecore.assay(line, seconds=0).arrays[0].candidates if "brotli" in c.label]
-    assert {c.state for c in failed} == {"failed"}, "it does not give back what it was given"
+    assert {c.state for c in failed} == {"failed"}, "it does not reproduce its input"
     real = SimpleNamespace(
         compress=lambda data, quality: zlib.compress(data, quality), decompress=zlib.decompress
     )

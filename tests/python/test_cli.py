@@ -161,7 +161,7 @@ def test_read_leaves_missing_values_out_and_says_what_is_packed(run: Any, tmp_pa
     assert (facts["finite"], facts["missing"], facts["max"]) == (2, 1, float(np.float32(0.3)))
     status, out, err = run("read", tmp_path / "r", "/t")
     assert out.splitlines()[1] == "min -100  max 100  mean 0.0"
-    assert "/t is stored as (value - 273.15) / 0.01, and taken as it is stored" in err
+    assert "/t is stored as (value - 273.15) / 0.01; the stored numbers are used" in err
     assert "is stored as" in run("read", tmp_path / "r", "/t", "-o", tmp_path / "t.npy")[2]
     assert "is stored as" not in run("read", tmp_path / "r", "/t", "-o", tmp_path / "t.nc")[2]
 

@@ -162,8 +162,8 @@ def test_a_path_stands_apart_from_its_repository(place: Path, run: Any) -> None:
     for words in (["ls", "moon.icecore:/t"], ["link", "a b ü.h5", "--into", "moon.icecore:/t"]):
         status, _, err = run(*words)
         assert status == 2
-        assert "moon.icecore:/t names /t in a repository" in err
-        assert "name it apart: moon.icecore /t" in err
+        assert "moon.icecore:/t names /t inside a repository" in err
+        assert "give them separately: moon.icecore /t" in err
     assert not Path("moon.icecore:").exists()
     assert "make one" in run("ls", "sun.icecore:/t")[2]
 
@@ -171,7 +171,7 @@ def test_a_path_stands_apart_from_its_repository(place: Path, run: Any) -> None:
 def test_a_path_in_a_repository_is_no_repository(place: Path, run: Any) -> None:
     """As zarr-python takes it; as a destination it made a repository among the files of the other."""
     status, _, err = run("ls", "moon.icecore/t")
-    assert (status, "apart from the repository: moon.icecore /t" in err) == (2, True)
+    assert (status, "separately: moon.icecore /t" in err) == (2, True)
     for name in ("moon.icecore/wrf/d01", Path("moon.icecore").absolute() / "wrf" / "d01"):
         status, _, err = run("link", "a b ü.h5", "--into", name)
         assert (status, "error[invalid]" in err, "--group /wrf/d01 --into" in err) == (2, True, True)
@@ -215,7 +215,7 @@ def test_no_version_behind_the_at(place: Path, run: Any) -> None:
     for words in (["ls", "moon.icecore@"], ["pack", "t.csv", "--into", "moon.icecore@"]):
         status, _, err = run(*words)
         assert status == 2
-        assert "moon.icecore@ names no version behind its @" in err
+        assert "moon.icecore@: the version after the @ is missing" in err
     assert not Path("moon.icecore@").exists()
 
 
@@ -273,7 +273,7 @@ def test_a_group_of_arrays_of_several_lengths(place: Path, run: Any) -> None:
     assert (status, "--columns A,B" in err) == (2, True)
     status, out, err = run("query", "g.icecore", "/g", "--columns", "lon", "--where", "height > 25", "--json")
     assert (status, json.loads(out)) == (0, [{"lon": 3.0}, {"lon": 4.0}])
-    assert "those as long as the ones named: height, lon" in err
+    assert "columns of this table: height, lon" in err
     assert json.loads(run("query", "g.icecore", "/g", "--reduce", "max:lat", "--json")[1]) == [{"max:lat": 2}]
     for columns in ("lat,lon", "scale", "nothing"):
         assert "error[mismatch]" in run("query", "g.icecore", "/g", "--columns", columns)[2]

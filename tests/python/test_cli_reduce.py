@@ -115,7 +115,7 @@ def test_explain_says_what_was_read(repo: str, run: Any) -> None:
     status, out, _ = query(run, repo, "mean:x, max:small", *where)
     assert status == 0
     assert "8,801 of 10,000 rows" in out
-    assert "summaries of x, small tell" in out
+    assert "summaries of x, small" in out
     report = json.loads(query(run, repo, "mean:x, max:small", *where, "--json")[1])
     assert (report["rows_out"], report["from_summaries"]) == (8801, ["x", "small"])
     assert (report["zones_whole"], report["data"]["chunks"]) == (1, 3)  # not those of the zone in the middle
@@ -133,7 +133,7 @@ def test_explain_says_what_was_read(repo: str, run: Any) -> None:
         (["count", "--limit", "-1"], ["error[invalid]", "-1"]),
         (["count", "--explain", "-o", "x.csv"], ["error[invalid]", "--explain", "x.csv"]),
         (["count by count"], ["error[invalid]", "two result columns", "count:count"]),
-        (["count by key, key"], ["error[invalid]", "two result columns", "key", "name it once"]),
+        (["count by key, key"], ["error[invalid]", "two result columns", "key", "list it once"]),
         (["mean:x, mean:x"], ["error[invalid]", "two result columns", "mean:x"]),
         (["count by pair"], ["error[dtype]", "2 values per row", "pair[0]"]),
         (["histogram:inf:4"], ["error[invalid]", "inf", "histogram:inf:4:0:"]),

@@ -49,7 +49,7 @@ def test_a_tilde_that_is_nobodys_home(
 def test_an_at_still_names_a_version(tmp_path: Path) -> None:
     icecore.create(tmp_path / "moon").tag("v1.icecore")
     assert icecore.open(f"{tmp_path}/moon@v1.icecore").ref == "v1.icecore"
-    with pytest.raises(icecore.Error, match="at/moon: there is nothing"):
+    with pytest.raises(icecore.Error, match="at/moon: the path does not exist"):
         icecore.open(f"{tmp_path}/at/moon@v1")
 
 

@@ -177,18 +177,18 @@ def test_small_memory_gives_the_same(repo: icecore.Repo, data: dict[str, np.ndar
     [
         ("tb >> 3", "invalid", ["character 5", "tb >> 3\n      ^"]),
         ("tbb > 3", "not-found", ["there is no column tbb", "did you mean tb"]),
-        ("name > 3", "dtype", ["name holds texts", "this is a number"]),
-        ("tb = 'x'", "dtype", ["tb holds float32", "'x' is a text"]),
+        ("name > 3", "dtype", ["name holds strings", "this is a number"]),
+        ("tb = 'x'", "dtype", ["tb holds float32", "'x' is a string"]),
         ("when > 3", "dtype", ["when holds times"]),
-        ("when > 'yesterday'", "dtype", ["'yesterday' is none"]),
-        ("(tb > 3", "invalid", ["ends too early"]),
-        ("tb > 3 lat < 4", "invalid", ["lat is not expected", "character 8"]),
+        ("when > 'yesterday'", "dtype", ["'yesterday' is not a time"]),
+        ("(tb > 3", "invalid", ["unexpected end"]),
+        ("tb > 3 lat < 4", "invalid", ["unexpected lat", "character 8"]),
         ("tb", "invalid", ["not a condition"]),
         ("", "invalid", ["empty"]),
         ("tb & 3", "invalid", ["'&'", "and"]),
         ("tb between 3", "invalid", ["between LOW and HIGH"]),
-        ("foo(tb) > 3", "not-found", ["no function foo"]),
-        ("name = 'open", "invalid", ["never closed"]),
+        ("foo(tb) > 3", "not-found", ["unknown function foo"]),
+        ("name = 'open", "invalid", ["unclosed quote"]),
         ("(" * 5000 + "tb" + ")" * 5000, "invalid", ["nesting"]),
     ],
 )
@@ -288,7 +288,7 @@ def test_what_is_no_table(repo: icecore.Repo, tmp_path: Path) -> None:
         other.table("/g")
     with pytest.raises(Error, match="no array that can be a column") as none:
         other.table("/")
-    assert none.value.hint == "name one below it: /g, /h"
+    assert none.value.hint == "name a table below it: /g, /h"
     assert list(other.table("/g", ["b"])) == ["b"]
     table = other.table("/h")
     assert (list(table), list(table.left_out)) == (["a"], ["matrix", "z"])
@@ -341,7 +341,7 @@ def test_times_of_other_calendars_are_refused(tmp_path: Path) -> None:
     with icecore.create(path).writer() as w:
         w.array("/t/time", "f8", (2000,), attrs=attrs)[...] = np.arange(2000)
     table = icecore.open(path).table("/t")
-    with pytest.raises(Error, match="'2005-01-01' is a text") as refused:
+    with pytest.raises(Error, match="'2005-01-01' is a string") as refused:
         table.scan(where="time > '2005-01-01'")
     assert (refused.value.kind, "noleap" in refused.value.hint) == ("dtype", True)
     assert table.reduce("count", "time > 1460") == [{"count": 539}]

@@ -99,7 +99,7 @@ def test_clauses_compare_with_times_of_day(repo: str, clause: str, rows: list[in
     "text", ["05:00", "noon", "2020-01-01", "00:61:00", "00:05:00Z", "00:00:00.0000000001"]
 )
 def test_texts_that_are_no_times_of_day(repo: str, text: str) -> None:
-    with pytest.raises(Error, match=f"utc holds durations, '{text}' is none") as caught:
+    with pytest.raises(Error, match=f"utc holds durations, '{text}' is not a") as caught:
         icecore.open(repo).table("/t").scan(where=f"utc > '{text}'")
     assert (caught.value.kind, "'09:39:11.25'" in caught.value.hint) == ("dtype", True)
 

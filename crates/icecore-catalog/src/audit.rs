@@ -1,4 +1,4 @@
-//! Looks at the files that versions are made of: are they there, as they were committed, and do they make sense?
+//! Check that a version's files exist, are unchanged and are valid.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use crate::{history, names, precheck, resolve};
 /// Versions that are looked at side by side.
 const CONCURRENT: usize = 16;
 
-/// A file of the repository that is not what it must be.
+/// A missing, changed or invalid file of the repository.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Damage {
     /// The file's name in the repository (`snapshots/…`, `chunks/…`).
@@ -62,7 +62,7 @@ impl Repo {
         }))
     }
 
-    /// Versions in a folder whose files nobody noted the checksums of: committed by other programs, or their seal was removed.
+    /// Local versions without recorded checksums: committed by other software, or the seal was removed.
     ///
     /// # Errors
     /// Network, Io, Corrupt.
@@ -91,7 +91,7 @@ async fn versions(shared: &RepoState) -> Result<Vec<SnapshotId>> {
 struct Audit<'a> {
     shared: &'a RepoState,
     assets: &'a AssetManager,
-    /// The root object, where there is one.
+    /// The root object, if there is one.
     listed: Option<Arc<RepoInfo>>,
     seen: Mutex<Seen>,
     cancel: &'a AtomicBool,
@@ -101,7 +101,7 @@ struct Audit<'a> {
 struct Seen {
     damages: Vec<Damage>,
     manifests: HashSet<ManifestId>,
-    /// Objects that chunks lie in, and how long each must be.
+    /// Objects that chunks are in, and how long each must be.
     needed: HashMap<ChunkId, u64>,
 }
 
@@ -156,7 +156,7 @@ impl Audit<'_> {
         }
     }
 
-    /// The root object repeats what a version's own file says of the commit.
+    /// The root object repeats the commit information of the version's own file.
     fn as_listed(&self, snapshot: &Snapshot) -> Result<()> {
         let Some(listed) = &self.listed else { return Ok(()) };
         let theirs = guard(|| SnapshotInfo::from_snapshot_file(snapshot).map_err(error::format))?;
@@ -164,8 +164,8 @@ impl Audit<'_> {
         if (&ours.message, ours.flushed_at, &ours.metadata) == (&theirs.message, theirs.flushed_at, &theirs.metadata) {
             return Ok(());
         }
-        let said = |info: &SnapshotInfo| format!("{:?}, {}", info.message, info.flushed_at);
-        let (id, ours, theirs) = (&theirs.id, said(&ours), said(&theirs));
+        let described = |info: &SnapshotInfo| format!("{:?}, {}", info.message, info.flushed_at);
+        let (id, ours, theirs) = (&theirs.id, described(&ours), described(&theirs));
         Err(damaged(format!(
             "version {id} is listed as {ours}; its own file says {theirs}, or they differ in metadata"
         )))
@@ -177,8 +177,7 @@ impl Audit<'_> {
             State::Whole(seal) => seal,
             State::None => Seal::default(),
             State::Damaged(why) => {
-                let error =
-                    damaged(why).hint("what it speaks of can be read without it, but no longer be told from damage");
+                let error = damaged(why).hint("the data can still be read, but damage can no longer be detected");
                 self.note(format!("{}/{id}", seal::FOLDER), error);
                 Seal::default()
             }
@@ -201,19 +200,19 @@ impl Audit<'_> {
         }
     }
 
-    /// Is a file in a folder as long as its snapshot says?
-    fn length(&self, name: &str, said: u64) -> Result<()> {
+    /// Is a file in a directory as long as its snapshot says?
+    fn length(&self, name: &str, expected: u64) -> Result<()> {
         let Root::Local(folder) = &self.shared.root else { return Ok(()) };
         match std::fs::metadata(folder.join(name)).map_or(0, |m| m.len()) {
-            found if found == said => Ok(()),
-            found => Err(damaged(format!("{name} has {found} bytes, its snapshot says {said}"))),
+            found if found == expected => Ok(()),
+            found => Err(damaged(format!("{name} has {found} bytes, its snapshot says {expected}"))),
         }
     }
 
     fn references(&self, manifest: &Manifest) -> Result<()> {
         for payload in manifest.chunk_payloads().map_err(error::format)? {
             if self.cancel.load(Ordering::Relaxed) {
-                break; // there are millions of them, and nobody waits for what is found any more
+                break; // the caller has stopped listening; do not check millions of further objects
             }
             if let ChunkPayload::Ref(chunk) = payload.map_err(error::format)? {
                 let end = chunk.offset.saturating_add(chunk.length);
@@ -230,7 +229,9 @@ impl Audit<'_> {
         let mut needed = std::mem::take(&mut self.seen().needed);
         if let Root::Http(url) = &self.shared.root {
             let message = format!("{url}: a web server does not list the objects that it has");
-            return Err(Error::new(ErrorKind::Unsupported, message).hint("check the history where the repository lies"));
+            return Err(
+                Error::new(ErrorKind::Unsupported, message).hint("check the history on the machine of the repository")
+            );
         }
         let mut listed = self.assets.list_chunks().await.map_err(error::repository)?;
         while let Some(object) = listed.try_next().await.map_err(error::repository)? {
@@ -245,7 +246,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Unpacks one file, after a look at its checksum where there is one.
+    /// Unpacks one file, after a look at its checksum if there is one.
     async fn file<T>(
         &self,
         seal: &Seal,

@@ -1,5 +1,5 @@
-//! What the root object was before: Icechunk copies it at each update, and it names all versions. After n commits these copies
-//! are n² / 2 names long.
+//! Old copies of the root object. Icechunk copies it at each update, and it lists all versions: after n commits the copies
+//! hold n² / 2 names.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use icecore_grid::Result;
 use crate::error;
 use crate::seal::ROOT;
 
-/// Where they lie.
+/// Directory of the copies.
 pub(crate) const FOLDER: &str = OVERWRITTEN_FILES_PATH;
 
-/// Copies in a folder from which on an update removes the older ones, and those it leaves.
+/// Copies in a directory from which on an update removes the older ones, and those it leaves.
 const MANY: usize = 32;
 const LEFT: usize = 16;
 
@@ -37,7 +37,7 @@ pub(crate) async fn old(assets: &AssetManager, before: DateTime<Utc>) -> Result<
     Ok(old.map(|copy| (copy.id, copy.size_bytes)).collect())
 }
 
-/// Removes all but the newest copies from a folder at an update of the root object, whose lock is held: n of them would hold
+/// Removes all but the newest copies from a directory at an update of the root object, whose lock is held: n of them would hold
 /// n² / 2 names. The object itself lists a thousand updates; the list of those before ends with the copies, as after gc.
 pub(crate) fn thin(root: &Path) -> std::io::Result<()> {
     let folder = root.join(FOLDER);

@@ -1,5 +1,5 @@
-//! Repositories in buckets: keys are what people type. Icechunk alone would percent-encode what is unusual in a prefix (`%`, `#`,
-//! `~`, letters beyond ASCII), and other programs, Icechunk's own Python package too, would not find the repository by its name.
+//! Repositories in buckets: keys are used as typed. Icechunk alone would percent-encode unusual characters of a prefix (`%`, `#`,
+//! `~`, non-ASCII letters), and other programs, including Icechunk's own Python package, would not find the repository.
 
 use std::fmt;
 use std::sync::Arc;

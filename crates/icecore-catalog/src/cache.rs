@@ -1,4 +1,4 @@
-//! Reference tables that were loaded already, up to a number of bytes.
+//! Cache of loaded reference tables with a limit in bytes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

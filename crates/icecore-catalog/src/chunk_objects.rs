@@ -1,4 +1,4 @@
-//! What a writer puts into a repository: objects, and where in them a chunk lies.
+//! Objects that a writer stores, and the byte ranges of chunks in them.
 
 use std::fmt;
 

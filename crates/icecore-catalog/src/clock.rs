@@ -1,5 +1,5 @@
-//! Icechunk takes no change whose time lies before that of the last one, and no version before its parent's: a clock that was set
-//! back, or that of another machine which goes ahead, is waited for.
+//! Wait for the clock: Icechunk rejects a change whose time is before that of the last one, and a version before its parent's.
+//! This happens if a clock was set back or if another machine's clock is ahead.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Until the clock is looked at again: somebody may have set it right.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The right to change the repository's root object, at a time that may stand there; with the names as they are then. A change of
-/// a branch follows its newest version too. Nobody else is kept waiting meanwhile, and `cancel` ends it.
+/// Waits for the right to change the repository's root object at a valid time; also returns the current names. A change
+/// of a branch also waits until after its newest version. Other writers are not blocked meanwhile; `cancel` aborts it.
 pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &AtomicBool) -> Result<(Held, Names)> {
     let start = Instant::now();
     loop {
@@ -42,7 +42,7 @@ pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &Atom
     }
 }
 
-/// The time that the next change must lie after; None in repositories of Icechunk's first format.
+/// The time after which the next change must be; None in repositories of Icechunk's first format.
 fn newest(names: &Names, branch: Option<&str>) -> Result<Option<DateTime<Utc>>> {
     let Some(info) = &names.info else { return Ok(None) };
     let changed = info.latest_updates().map_err(error::format)?.next().transpose().map_err(error::format)?;

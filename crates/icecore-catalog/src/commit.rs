@@ -1,4 +1,4 @@
-//! A writer's changes → a new version.
+//! Commit a writer's changes as a new version.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -29,8 +29,8 @@ impl Writer {
     /// afterwards; after an error its changes are still there.
     ///
     /// # Errors
-    /// Conflict, naming the paths, when someone else changed the same nodes, or holds the repository's lock for too long, or when
-    /// this machine's clock is a minute or more behind the last change; Io, Permission, Network.
+    /// Conflict, naming the paths, when another process changed the same nodes, or holds the repository's lock for too long, or when
+    /// this machine's clock is a minute or more after the last change; Io, Permission, Network.
     pub fn commit(&self, message: &str) -> Result<String> {
         self.commit_unless(&AtomicBool::new(false), message)
     }
@@ -73,7 +73,7 @@ impl Writer {
         Ok(id)
     }
 
-    /// Refuses to commit references to what a collection took for remains. In a folder, where a look costs next to nothing.
+    /// Rejects a commit with references to objects that garbage collection may have deleted. In a directory, where a look costs next to nothing.
     fn check_objects(&self, objects: &HashSet<ObjectId>) -> Result<()> {
         let Root::Local(root) = &self.shared.root else { return Ok(()) };
         match objects.iter().filter(|id| !root.join(id.name()).exists()).count() {
@@ -81,13 +81,13 @@ impl Writer {
             gone => {
                 let message = format!("{gone} of {} objects that were written are gone again", objects.len());
                 Err(Error::new(ErrorKind::Conflict, message).hint(
-                    "`icecore gc` takes what is older than --older-than and not committed: write it again, and commit sooner",
+                    "`icecore gc` deletes uncommitted objects older than --older-than: write the data again and commit earlier",
                 ))
             }
         }
     }
 
-    /// Notes the checksums of what was written. The commit stands also when this fails: it is then read unchecked.
+    /// Records the checksums of the written files. If this fails, the commit is still valid: it is read unchecked.
     async fn seal(&self, parent: &SnapshotId, id: &SnapshotId) {
         let repository = self.shared.repository();
         let Root::Local(root) = &self.shared.root else { return };
@@ -115,7 +115,7 @@ impl Writer {
         session.rebase(&ConflictDetector).await.map_err(error::session)
     }
 
-    /// Without a lock the store refuses a commit when another one came first; then everything that depends on its tree is done again.
+    /// Without a lock the store rejects a commit when another one came first; then everything that depends on its tree is done again.
     async fn compete(
         &self,
         session: &mut Session,
@@ -180,7 +180,7 @@ async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
     Ok(())
 }
 
-/// Adds a group, or agrees with the one that someone else has made.
+/// Adds a group, or agrees with the one that another process has made.
 async fn add_group(
     session: &mut Session,
     there: Option<&NodeSnapshot>,

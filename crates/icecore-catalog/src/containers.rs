@@ -14,7 +14,7 @@ use crate::error;
 use crate::options::{Options, s3_credentials, s3_options};
 use crate::prefix;
 
-/// What a process may read through links, in Icechunk's words and in ours.
+/// URL prefixes that a process may read through links, as Icechunk's containers and as strings.
 pub(crate) struct Access {
     pub config: RepositoryConfig,
     pub credentials: HashMap<String, Option<Credentials>>,
@@ -27,7 +27,7 @@ pub(crate) fn configured(repository: &Repository) -> Vec<VirtualChunkContainer> 
     repository.config().virtual_chunk_containers().cloned().collect()
 }
 
-/// What may be read when nobody says otherwise: the recorded containers, without local files when the repository is remote.
+/// Default: the recorded containers, without local files if the repository is remote.
 pub(crate) fn default_prefixes(recorded: &[VirtualChunkContainer], is_remote: bool) -> Vec<String> {
     recorded
         .iter()
@@ -73,7 +73,7 @@ pub(crate) fn container(prefix: &str, options: &Options) -> Result<VirtualChunkC
 
 fn unsupported(prefix: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("links to {prefix} are not supported"))
-        .hint("link files in folders, on http(s):// or on s3://")
+        .hint("link files in directories, on http(s):// or on s3://")
 }
 
 /// What Icechunk wants to see before it reads from a container; None for stores that this build does not speak.

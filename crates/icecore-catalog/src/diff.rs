@@ -1,4 +1,4 @@
-//! What changed between two versions.
+//! Changes between two versions.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -66,7 +66,7 @@ impl Repo {
         }
     }
 
-    /// With the arrays compared that commits may have cut and lengthened again: neither records what was lost.
+    /// Also compares arrays that commits may have truncated and extended again: no commit records the lost chunks.
     fn resized(&self, mut diff: Diff, from: SnapshotId, to: SnapshotId) -> Result<Diff> {
         if diff.updated_arrays.is_empty() {
             return Ok(diff);
@@ -111,7 +111,7 @@ impl Repo {
     }
 }
 
-/// What the commits in between recorded, and how many there are; None where the one is no ancestor of the other.
+/// The changes that the commits in between recorded, and their number; None if `a` is not an ancestor of `b`.
 async fn recorded(shared: &RepoState, from: SnapshotId, to: SnapshotId) -> Result<Option<(Diff, usize)>> {
     let history = history::back_from(shared, &to, |commit| commit.id == from).await?;
     if history.last().is_none_or(|commit| commit.id != from) {
@@ -145,7 +145,7 @@ fn compare(diff: &mut Diff, (from, old): (&Snapshot, &Node), (to, new): (&Snapsh
     Ok(())
 }
 
-/// Whether an array's chunks mean something else than before, wherever they lie.
+/// Whether the meaning of an array's chunks changed, so that they differ even with equal references.
 fn is_remade(old: &[u8], new: &[u8]) -> bool {
     let members = |zarr_json| {
         let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
@@ -154,10 +154,10 @@ fn is_remade(old: &[u8], new: &[u8]) -> bool {
     members(old) != members(new)
 }
 
-/// Chunks along each axis of the grid, and where they lie.
+/// Chunks along each axis of the grid, and their references.
 type Chunks<'a> = (&'a [u32], &'a ChunkTable);
 
-/// The chunks of an array that lie elsewhere in the two tables; None if there are none.
+/// The chunks of an array that are elsewhere in the two tables; None if there are none.
 fn changed(path: &str, was: Chunks<'_>, is: Chunks<'_>) -> Option<(String, Vec<Vec<u64>>)> {
     // The same chunk has another number where the array grew along any axis but the first.
     let elsewhere = |(a, one): Chunks<'_>, (b, other): Chunks<'_>, flat: u64, place: &Place| {
@@ -199,7 +199,7 @@ fn coordinates(mut flat: u64, counts: &[u32]) -> Vec<u64> {
     coords
 }
 
-/// The number of a chunk; None outside of the grid.
+/// The number of a chunk; None outside the grid.
 fn number(coords: &[u64], counts: &[u32]) -> Option<u64> {
     if coords.len() != counts.len() {
         return None;

@@ -1,4 +1,4 @@
-//! Icechunk's errors → ours: a kind, the facts and a hint.
+//! Convert Icechunk's errors to kinds, messages and hints.
 
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -18,14 +18,14 @@ use icecore_grid::{Error, ErrorKind};
 
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
 const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
-const PANICKED: &str = "a file of the repository makes no sense and could not be unpacked";
+const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
 const ONLINE: &str = "check the address and the connection";
 /// What to do about a server that sends whole files where ranges are asked for.
 pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";
 const RETRY: &str = "read the new version and try again";
 
-/// Puts what was being done in front of an error's message.
+/// Prefixes an error's message with the operation.
 pub(crate) fn during(what: impl Display) -> impl FnOnce(Error) -> Error {
     move |error| Error { message: format!("{what}: {}", error.message), ..error }
 }
@@ -84,13 +84,13 @@ pub fn causes(error: &dyn StdError) -> String {
         }
         source = cause.source();
     }
-    text.truncate(text.trim_end_matches([' ', ':']).len()); // where a server says nothing more
+    text.truncate(text.trim_end_matches([' ', ':']).len()); // some servers send an empty detail
     text
 }
 
 pub(crate) fn read_only(message: &str) -> Error {
     Error::new(ErrorKind::ReadOnly, message)
-        .hint("http(s) repositories can only be read: write to a folder or to s3://")
+        .hint("http(s) repositories are read-only: write to a directory or to s3://")
 }
 
 fn conflict(message: String) -> Error {
@@ -131,7 +131,7 @@ fn session_kind(kind: SessionErrorKind) -> Error {
         K::VirtualReferenceError(kind) => link_kind(kind),
         K::RefError(kind) => ref_kind(kind),
         K::ReadOnlySession | K::CommitNotAllowed | K::CannotForkReadOnlySession => read_only(&kind.to_string()),
-        K::NodeNotFound { ref path, .. } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
+        K::NodeNotFound { ref path, .. } => Error::new(ErrorKind::NotFound, format!("{path} does not exist")),
         K::NotAnArray { ref node, .. } => {
             Error::new(ErrorKind::Mismatch, format!("{} is a group, not an array", node.path))
         }
@@ -156,14 +156,14 @@ fn session_kind(kind: SessionErrorKind) -> Error {
     }
 }
 
-/// What a change is told whose time would not lie after that of the last one.
+/// The error of a change whose time would not be after that of the last one.
 pub(crate) fn ahead(last: DateTime<Utc>, now: DateTime<Utc>) -> Error {
     let shown = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
     let message =
         format!("the repository was changed at {}, and this machine's clock says {}", shown(last), shown(now));
     let wait = (last - now).num_seconds() + 1;
     Error::new(ErrorKind::Conflict, message).hint(format!(
-        "set the clocks of all who write right, or wait for {wait} s; then commit again: a writer keeps what it has"
+        "correct the clocks of all writers, or wait {wait} s, and commit again: the writer keeps its data"
     ))
 }
 
@@ -215,7 +215,7 @@ fn format_kind(kind: IcechunkFormatErrorKind) -> Error {
     use IcechunkFormatErrorKind as K;
     match kind {
         K::VirtualReferenceError(kind) => link_kind(kind),
-        K::NodeNotFound { ref path } => Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")),
+        K::NodeNotFound { ref path } => Error::new(ErrorKind::NotFound, format!("{path} does not exist")),
         K::SnapshotIdNotFound { .. } | K::BranchNotFound { .. } | K::TagNotFound { .. } => {
             new(ErrorKind::NotFound, &kind).hint(NAMES)
         }
@@ -269,7 +269,7 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
     }
 }
 
-/// Is this what a request says that found no keys? Stores then ask the addresses where a machine in a cloud would learn its own.
+/// Whether a request failed because it found no credentials. Stores then ask the metadata service of a cloud machine.
 #[must_use]
 pub fn lacks_keys(message: &str) -> bool {
     ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
@@ -285,7 +285,8 @@ pub fn is_gone(message: &str) -> bool {
 fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     if lacks_keys(&causes(error)) {
         return Some(
-            Error::new(ErrorKind::Permission, "no credentials were given, and the environment has none").hint(KEYS),
+            Error::new(ErrorKind::Permission, "no credentials found, neither in the options nor in the environment")
+                .hint(KEYS),
         );
     }
     let (mut cause, mut far) = (Some(error), None);

@@ -1,6 +1,6 @@
-//! A look at an Icechunk file's frame before it is unpacked: does it claim a size that its length cannot account for?
+//! Check the header of an Icechunk file before decoding: is the claimed size plausible for its length?
 //!
-//! Icechunk allocates what the frame claims, so one flipped bit could otherwise ask for gigabytes.
+//! Icechunk allocates the claimed size, so one flipped bit could otherwise request gigabytes.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +16,7 @@ const RATIO: u64 = 4096;
 const SLACK: u64 = 1 << 20;
 const FRAME_HEADER: usize = 18;
 
-/// Checks the beginning of a file of `length` bytes. What is cut short or no frame at all is left to Icechunk to refuse.
+/// Checks the beginning of a file of `length` bytes. Icechunk itself rejects truncated and invalid files.
 pub(crate) fn check(start: &[u8], length: u64, name: &str) -> Result<()> {
     match start.get(ICECHUNK_FILE_HEADER_LEN..).and_then(claimed) {
         Some(size) if size > length.saturating_mul(RATIO).saturating_add(SLACK) => {
@@ -26,7 +26,7 @@ pub(crate) fn check(start: &[u8], length: u64, name: &str) -> Result<()> {
     }
 }
 
-/// The same for a file on disk, which may be missing (Icechunk says so).
+/// Checks a file on disk. A missing file is not an error here: Icechunk reports it.
 pub(crate) fn check_file(path: &Path) -> Result<()> {
     let Ok(mut file) = File::open(path) else { return Ok(()) };
     let length = file.metadata().map_or(0, |m| m.len());

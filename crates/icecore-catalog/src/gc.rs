@@ -1,4 +1,4 @@
-//! Removes what no version refers to any more.
+//! Garbage collection: delete objects that no version refers to.
 
 use std::collections::HashSet;
 use std::num::{NonZeroU16, NonZeroUsize};
@@ -23,7 +23,7 @@ use crate::{backups, clock, error, names};
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
 const MEMORY: usize = 256 << 20;
 
-/// What was removed, or would be.
+/// Deleted objects, or those that would be deleted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GcReport {
     /// True: nothing was touched.
@@ -33,7 +33,7 @@ pub struct GcReport {
     pub manifests: u64,
     pub snapshots: u64,
     pub transaction_logs: u64,
-    /// Copies of the root object from before its last updates; in a folder also remains of writes that were cut short, and
+    /// Copies of the root object from before its last updates; in a directory also remains of writes that were cut short, and
     /// checksums of versions that are gone.
     pub remains: u64,
     /// Objects that could not be deleted, and why.
@@ -56,10 +56,10 @@ impl GcReport {
 impl Repo {
     /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
     /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old: in a
-    /// folder its commit then fails.
+    /// directory its commit then fails.
     ///
     /// # Errors
-    /// ReadOnly, Conflict (someone else holds the repository's lock), Permission, Io, Network, Corrupt.
+    /// ReadOnly, Conflict (another process holds the repository's lock), Permission, Io, Network, Corrupt.
     pub fn gc(&self, older_than_us: Option<i64>, dry_run: bool) -> Result<GcReport> {
         let before = before(older_than_us)?;
         let shared = self.shared()?;
@@ -139,7 +139,7 @@ impl Repo {
     }
 }
 
-/// Refuses to decide on damaged references what is needed.
+/// Rejects damaged references, because they do not show which objects are needed.
 async fn check_all(shared: &RepoState) -> Result<()> {
     let Some(info) = names::all(shared).await?.info else { return Ok(()) };
     let mut known = HashSet::new();
@@ -154,7 +154,7 @@ fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {
     match older_than_us {
         None => Ok(DateTime::<Utc>::from(SystemTime::now() - SAFE_AGE)),
         Some(us) => DateTime::from_timestamp_micros(us)
-            .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{us} µs since 1970 is no time"))),
+            .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{us} µs since 1970 is not a valid time"))),
     }
 }
 
@@ -180,7 +180,7 @@ fn config(before: DateTime<Utc>, metadata: fn(DateTime<Utc>) -> Action, dry_run:
     )
 }
 
-/// Files in a folder that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
+/// Files in a directory that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
 /// that is killed leaves that file behind; and the seals of versions that are gone.
 fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
     let folders =

@@ -1,4 +1,4 @@
-//! What stays of an open repository over a fork: how to open it again.
+//! Information to open a repository again after a fork.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::runtime::run;
 use crate::storage::{Root, Storage};
 
 pub(crate) struct Handle {
-    /// With the absolute address: a child may be in another folder.
+    /// With the absolute address: a child may be in another directory.
     storage: Storage,
     root: Root,
     shared: PerProcess<Arc<RepoState>>,
@@ -37,7 +37,7 @@ impl Handle {
         &self.storage
     }
 
-    /// Where the repository's own objects lie.
+    /// Where the repository's own objects are.
     pub fn native(&self) -> Native {
         match &self.root {
             Root::Local(path) => Native::Local(path.clone()),

@@ -1,4 +1,4 @@
-//! The commits that lead to a version, from a repository that may be damaged.
+//! The commits that lead to a version; the repository may be damaged.
 
 use std::collections::HashSet;
 

@@ -19,11 +19,11 @@ pub(crate) const HEADER: &str = "header.";
 
 static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
 
-/// A store of what lies below `url`, whose requests go by `options` (those of a [`crate::Storage`]; what is not for HTTP is
-/// passed over).
+/// A store for objects below `url`; `options` are those of a [`crate::Storage`], and options that are not for HTTP are
+/// ignored.
 ///
 /// # Errors
-/// Invalid where an option or the URL makes no sense.
+/// `invalid` for an invalid option or URL.
 pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
     let mut headers = HeaderMap::new();
     let mut own = self::options();
@@ -48,8 +48,8 @@ pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<d
     store.map(|store| Arc::new(store) as Arc<dyn ObjectStore>).map_err(|e| refused(url, &e))
 }
 
-/// How often a request is made again: an archive that is asked for too much says so for some seconds; nobody is to wait for
-/// minutes in silence.
+/// Number of retries: an overloaded archive recovers within some seconds, and callers should not wait for minutes
+/// without a message.
 #[must_use]
 pub fn retries() -> RetryConfig {
     RetryConfig {
@@ -78,7 +78,7 @@ impl HttpConnector for Patiently {
     }
 }
 
-/// Hands out the one client, whatever it is asked to connect.
+/// Returns the one client for all connections.
 #[derive(Debug)]
 struct RepoState;
 
@@ -91,7 +91,7 @@ impl HttpConnector for RepoState {
 /// The client; made when it is first asked for, which takes 10 ms because the system's certificates are read.
 ///
 /// # Errors
-/// What the client's own making fails with.
+/// The error of building the client.
 pub fn http_client() -> object_store::Result<HttpClient> {
     let mut current = CLIENT.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(client) = &*current {

@@ -13,13 +13,13 @@ use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest that anybody is kept waiting: what a server wants beyond that is an error, and says so.
+/// Longest time to wait for a server; if it asks for more, the request fails with its message.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The longest page that is shown with an error.
 const SHOWN: u64 = 300;
 
-/// The branch of Icechunk's first format, which is looked for wherever a repository is opened. Buckets that nobody may list
-/// forbid what they don't hold, and some servers send a page for it; of who may read nothing the root object tells.
+/// The branch file of Icechunk's first format, which is requested when a repository is opened. Buckets without list
+/// permission answer "forbidden" for missing objects, and some servers send a page. The root object shows real denials.
 const OPTIONAL: &str = "/refs/branch.main/ref.json";
 
 /// A client that waits before a request where its server asked for that; the store above it makes the request again.
@@ -72,9 +72,9 @@ impl HttpService for RetryClient {
         } else if let Some(encoding) = encoding(answer.headers()) {
             return Err(refused(format!("the server sends it encoded as {encoding:?}, which was not asked for")));
         } else if let Some(length) = length(answer.headers()) {
-            let said = answer.headers_mut().insert(CONTENT_LENGTH, length.into());
-            if let Some(said) = said.filter(|said| *said != HeaderValue::from(length)) {
-                let why = format!("the server sends {said:?} bytes as a part of {length}");
+            let declared = answer.headers_mut().insert(CONTENT_LENGTH, length.into());
+            if let Some(declared) = declared.filter(|declared| *declared != HeaderValue::from(length)) {
+                let why = format!("the server sends {declared:?} bytes as a part of {length}");
                 return Err(HttpError::new(HttpErrorKind::Interrupted, std::io::Error::other(why)));
             }
         }
@@ -98,7 +98,7 @@ fn is_page(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"))
 }
 
-/// How the bytes are encoded that come: what lies in a file is at other places then.
+/// The content encoding of a response: byte ranges of a file do not match encoded bytes.
 fn encoding(headers: &HeaderMap) -> Option<&str> {
     let encoding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn lengths_of_parts() {
-        let said =
+        let start =
             |range: &'static str| length(&HeaderMap::from_iter([(CONTENT_RANGE, HeaderValue::from_static(range))]));
-        assert_eq!(said("bytes 5-14/100"), Some(10));
-        assert_eq!(said("bytes 5-14/*"), Some(10));
+        assert_eq!(start("bytes 5-14/100"), Some(10));
+        assert_eq!(start("bytes 5-14/*"), Some(10));
         for wrong in ["bytes 5-3/100", "bytes a-b/c", "5-14/100", "bytes */100", "bytes 0-18446744073709551615/1"] {
-            assert_eq!(said(wrong), None, "{wrong}");
+            assert_eq!(start(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What linked files were when they were linked: kept in the attributes of the hidden group.
+//! Identities of linked files when they were linked, stored in the attributes of the hidden group.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-/// Tells whether a linked file is still the one that was linked.
+/// Whether a linked file is unchanged since it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkIdentity {
     /// Bytes in the file.

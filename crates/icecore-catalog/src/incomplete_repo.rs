@@ -8,7 +8,7 @@ use icechunk::format::snapshot::Snapshot;
 
 use crate::lock;
 
-/// Icechunk's folders into which the first version goes, before the root object that names it.
+/// Icechunk's directories into which the first version goes, before the root object that names it.
 const FIRST: [&str; 2] = ["snapshots", "transactions"];
 /// The root object under the name that it has until it is complete: a number follows.
 const UNNAMED_ROOT: &str = "repo#";
@@ -18,7 +18,7 @@ pub(crate) fn is_begun(folder: &Path) -> bool {
     is_incomplete_repo(folder) && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Does this folder hold the beginning of a repository and nothing else? It may be made anew there, by who holds the lock.
+/// Whether this directory holds only an unfinished repository. The holder of the lock may create it again.
 pub(crate) fn is_incomplete_repo(folder: &Path) -> bool {
     let first = SnapshotId::to_string(&Snapshot::INITIAL_SNAPSHOT_ID);
     let is_of_first = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(&first);

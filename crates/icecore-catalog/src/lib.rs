@@ -1,4 +1,4 @@
-//! The catalog: repositories, their versions, and where every chunk of every array lies.
+//! The catalog: repositories, their versions, and the storage locations of all chunks.
 //!
 //! The only crate that names Icechunk. All functions block on one private runtime, and nothing generic crosses this
 //! crate's face, so that a change above never rebuilds Icechunk's async code. Call them from ordinary or

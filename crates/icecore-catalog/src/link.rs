@@ -1,4 +1,4 @@
-//! References to bytes that stay in their files.
+//! References to bytes in linked files.
 
 use std::fmt;
 
@@ -15,11 +15,11 @@ use crate::{containers, error, node, prefix};
 const SECOND_NS: i64 = 1_000_000_000;
 
 impl Writer {
-    /// Lets the repository link to files under a folder or URL prefix. Recorded with the next commit; until then and in this
+    /// Lets the repository link to files under a directory or URL prefix. Recorded with the next commit; until then and in this
     /// process the links can be read at once.
     ///
     /// # Errors
-    /// Invalid when it is no prefix; Unsupported for other schemes than file, http(s) and s3.
+    /// `invalid` if it is not a prefix; `unsupported` for schemes other than file, http(s) and s3.
     pub fn allow_container(&self, prefix: &str) -> Result<()> {
         let prefix = prefix::given(prefix)?;
         let mut pending = self.begin()?;
@@ -41,12 +41,12 @@ impl Writer {
             .filter_map(|p| prefix::recorded(&p))
     }
 
-    /// Says which bytes of which files chunks are: `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table, `url_ids`
+    /// Sets the byte ranges of chunks in files: `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table, `url_ids`
     /// point into `urls`, `chunks` are flat indexes in C order over the array's chunk grid. Chunks without bytes are left unset.
     ///
     /// # Errors
-    /// LinkNotAllowed when a file lies under no allowed prefix; Invalid when the columns contradict each other, a chunk lies
-    /// outside of the grid, or its bytes outside of the file; NotFound, Mismatch when there is no array at the path.
+    /// LinkNotAllowed when a file is under no allowed prefix; Invalid when the columns contradict each other, a chunk is
+    /// outside the grid, or its bytes outside the file; NotFound, Mismatch when there is no array at the path.
     #[expect(clippy::too_many_arguments, reason = "columns of one table, as the contract with the package has them")]
     pub fn set_links(
         &self,
@@ -92,7 +92,7 @@ impl Writer {
                     ErrorKind::LinkNotAllowed,
                     format!("{url} is outside of what this repository may link to: {places}"),
                 )
-                .hint("allow its folder: --allow-links PREFIX (in Rust: allow_container)"));
+                .hint("allow its directory: --allow-links PREFIX (in Rust: allow_container)"));
             }
             let location = VirtualChunkLocation::from_url(url)
                 .map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {}", e.kind)))?;

@@ -1,4 +1,4 @@
-//! Loads an array's whole reference table: from a snapshot's manifests, or from a session that is not committed yet.
+//! Load an array's whole reference table, from a snapshot's manifests or from an uncommitted session.
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ const CONCURRENT: usize = 16;
 /// Above this a size in a snapshot is not trusted for an allocation in advance.
 const TRUSTED_SIZE: u64 = 1 << 30;
 
-/// A committed version and what its files must be.
+/// A committed version and the checksums of its files.
 pub(crate) struct Version {
     pub repository: Arc<Repository>,
     pub snapshot: Arc<Snapshot>,
     pub seal: Arc<Seal>,
-    /// The repository's folder, if it is in one: then manifests are read where they are unpacked.
+    /// The repository's directory, if it is in one: then manifests are read where they are unpacked.
     pub folder: Option<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ impl Version {
     }
 }
 
-/// As many as there are cores: a thread for each of a hundred arrays would cost more to start than it has to do.
+/// As many as there are cores: a thread for each of a hundred arrays would cost more to start than its work.
 static TURNS: PerProcess<Semaphore> = PerProcess::new();
 
 /// Runs on a thread where computing does not hold up other requests.

@@ -1,6 +1,6 @@
 //! The lock around every change to a repository's root object.
 //!
-//! On a folder Icechunk replaces that object without a condition, so two committers at once would lose one commit in silence.
+//! On a directory Icechunk replaces that object without a condition, so two committers at once would lose one commit in silence.
 //! Object stores have conditional writes and need no lock. Icechunk's own Python package does not take this lock.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::error;
 use crate::process::PerProcess;
 
-/// The lock's file in the repository's folder; Icechunk leaves it alone.
+/// The lock's file in the repository's directory; Icechunk leaves it alone.
 pub(crate) const FILE: &str = ".icecore.lock";
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -30,7 +30,7 @@ pub(crate) enum Lock {
     None,
 }
 
-/// Which file the lock was when it was first seen. A repository that was removed, or removed and made anew at the same place, has
+/// Which file the lock was when it was first seen. A repository that was removed, or removed and made again at the same place, has
 /// another one or none; what a writer prepared for the old one must not go into it.
 pub(crate) type Known = Arc<Mutex<Option<Identity>>>;
 
@@ -58,7 +58,7 @@ impl Identity {
     }
 }
 
-/// The lock, held until dropped.
+/// The lock; it is released on drop.
 #[must_use]
 pub(crate) enum Held {
     File(File),
@@ -85,7 +85,7 @@ pub(crate) fn of_process(name: &str) -> Arc<AtomicBool> {
 }
 
 impl Lock {
-    /// The lock of the repository in a folder.
+    /// The lock of the repository in a directory.
     pub fn in_folder(folder: &Path, timeout: Duration) -> Self {
         let path = folder.join(FILE);
         let known = Arc::new(Mutex::new(Identity::at(&path)));
@@ -95,8 +95,8 @@ impl Lock {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// Conflict when someone else holds it for longer than the timeout; NotFound when the repository was removed meanwhile;
-    /// Permission when the folder cannot be written.
+    /// Conflict when another process holds it for longer than the timeout; NotFound when the repository was removed meanwhile;
+    /// Permission when the directory cannot be written.
     pub fn hold(&self) -> Result<Held> {
         match self {
             Self::None => Ok(Held::None),
@@ -121,7 +121,7 @@ impl Lock {
         }
     }
 
-    /// Takes whatever lock is there next for the right one.
+    /// Accepts the lock that exists next as the right one.
     pub fn forget(&self) {
         if let Self::File { known, .. } = self {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -141,7 +141,7 @@ fn open(path: &Path, is_new: bool) -> Result<File> {
     })
 }
 
-/// What a writer is told that has nothing to write to any more.
+/// The error of a writer whose repository was removed.
 pub(crate) fn gone(path: &Path) -> Error {
     let folder = path.parent().unwrap_or(path).display();
     Error::new(ErrorKind::NotFound, format!("the repository {folder} was removed since it was opened"))

@@ -1,4 +1,4 @@
-//! The history of a version.
+//! History of a version.
 
 use std::collections::BTreeMap;
 

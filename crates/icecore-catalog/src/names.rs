@@ -1,4 +1,4 @@
-//! The names that a repository's versions have.
+//! Names of a repository's versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,14 +54,14 @@ async fn of_refs(repository: &Repository) -> Result<Names> {
     Ok(names)
 }
 
-/// A new name must not be mistaken for something else, on a command line or behind an `@`.
+/// A new name must not be mistaken for something else, on a command line or after an `@`.
 pub(crate) fn check(name: &str) -> Result<()> {
     let is_bad = name.is_empty()
         || name.starts_with('-')
         || name.contains(['/', '@', '\0'])
         || name.chars().any(char::is_whitespace);
     if is_bad {
-        return Err(Error::new(ErrorKind::Invalid, format!("{name:?} is no name for a branch or tag"))
+        return Err(Error::new(ErrorKind::Invalid, format!("{name:?} is not a valid name for a branch or tag"))
             .hint("use letters, digits, dots, dashes and underscores"));
     }
     if time::parse(name).is_some() {
@@ -71,7 +71,7 @@ pub(crate) fn check(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Those of the names that look most like what was asked for.
+/// The names that are most similar to the requested one.
 pub(crate) fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a String>, count: usize) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = names.map(|name| (distance(asked, name), name.as_str())).collect();
     ranked.sort_unstable();

@@ -54,7 +54,7 @@ impl Node {
 /// Icechunk's form of a path.
 pub(crate) fn path(path: &str) -> Result<Path> {
     Path::new(path).map_err(|_| {
-        Error::new(ErrorKind::Invalid, format!("{path:?} is no path")).hint("paths look like /group/array")
+        Error::new(ErrorKind::Invalid, format!("{path:?} is not a path")).hint("paths look like /group/array")
     })
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn checked(attributes: &Value) -> Result<&Map<String, Value>> {
         .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("attributes must be a mapping, not {attributes}")))
 }
 
-/// The attributes in a metadata document; empty where there are none.
+/// The attributes in a metadata document; empty if it has none.
 pub(crate) fn attributes(zarr_json: &[u8]) -> Map<String, Value> {
     let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
     document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default()
@@ -97,7 +97,7 @@ pub(crate) fn attributes(zarr_json: &[u8]) -> Map<String, Value> {
 /// A metadata document with other attributes and everything else as it was.
 pub(crate) fn with_attributes(path: &str, zarr_json: &[u8], attributes: Map<String, Value>) -> Result<Bytes> {
     let mut document: Map<String, Value> = serde_json::from_slice(zarr_json)
-        .map_err(|e| crate::error::damaged(format!("the metadata of {path} is no JSON object: {e}")))?;
+        .map_err(|e| crate::error::damaged(format!("the metadata of {path} is not a JSON object: {e}")))?;
     document.insert("attributes".to_owned(), Value::Object(attributes));
     Ok(Bytes::from(Value::Object(document).to_string()))
 }

@@ -38,7 +38,7 @@ pub(crate) fn read(shared: &RepoState, name: &str, offset: u64, length: u64) -> 
     .map_err(during)
 }
 
-/// Takes back an object that was written into a folder from which the repository had gone.
+/// Takes back an object that was written into a directory from which the repository had gone.
 pub(crate) fn take_back(folder: &Path, object: &str) {
     let path = folder.join(object);
     let _it_was_swept_already = std::fs::remove_file(&path);

@@ -1,4 +1,4 @@
-//! Creates and opens repositories.
+//! Create and open repositories.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{containers, error, frame, incomplete_repo, prefix, root, seal};
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
 const SHOWN: usize = 5;
-/// How often others may remove a repository from a folder that is to hold a new one.
+/// How often others may remove a repository from a directory that is to hold a new one.
 const ATTEMPTS: usize = 20;
 
 /// Makes a new, empty repository.
@@ -28,12 +28,12 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let root = Root::parse(&storage.url)?;
     if let Root::Http(url) = &root {
         return Err(Error::new(ErrorKind::ReadOnly, format!("{url}: repositories on http(s) can only be read"))
-            .hint("create it in a folder or on s3://"));
+            .hint("create it in a directory or on s3://"));
     }
     let lock = lock_of(&root, &storage.options)?;
     let backend = options::backend(&root, &storage.options).await?;
     let held = hold_new(&root, &lock)?;
-    // The lock file lies in the folder already, so Icechunk's own check for an empty one is replaced by ours.
+    // The lock file is already in the directory, so our own check for an empty one replaces Icechunk's.
     vacant(&root, &backend).await?;
     let is_checked = !matches!(root, Root::Local(_));
     let created = Repository::create(Arc::clone(&backend)).check_clean_root(is_checked).execute().await;
@@ -48,7 +48,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     open_at(root, storage, lock, backend).await
 }
 
-/// Makes the folder and locks it. Whoever removes a repository from it at the same time may take the folder along.
+/// Makes the directory and locks it. Whoever removes a repository from it at the same time may take the directory along.
 fn hold_new(root: &Root, lock: &Lock) -> Result<Held> {
     let Root::Local(path) = root else { return lock.hold() };
     let mut attempt = 0;
@@ -116,7 +116,7 @@ fn missing(url: &str, e: icechunk::repository::RepositoryError) -> Error {
     match e.kind {
         RepositoryErrorKind::RepositoryDoesntExist => none_at(url, "there is no repository"),
         _ => match error::repository(e) {
-            error if error::is_gone(&error.message) => none_at(url, "there is no repository any more (410 Gone)"),
+            error if error::is_gone(&error.message) => none_at(url, "the repository was removed (410 Gone)"),
             error => error::during(url)(error),
         },
     }
@@ -127,7 +127,7 @@ fn none_at(url: &str, what: &str) -> Error {
     let hint = if is_repository(Path::new(&longer)) {
         format!("did you mean {longer}?")
     } else if url.starts_with("http") && url.contains("://") {
-        "check the address: it is that of the folder in which the repository's file `repo` lies".to_owned()
+        "check the address: it must be the directory that contains the repository's file `repo`".to_owned()
     } else {
         let url = shell_quote(url);
         format!("make one: icecore link FILES --into {url}, or icecore pack FILES --into {url}")
@@ -139,7 +139,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     let seconds = match options.get(options::LOCK_TIMEOUT) {
         None => LOCK_SECONDS,
         Some(text) => text.parse().map_err(|_| {
-            Error::new(ErrorKind::Invalid, format!("{}={text:?} is no number of seconds", options::LOCK_TIMEOUT))
+            Error::new(ErrorKind::Invalid, format!("{}={text:?} is not a number of seconds", options::LOCK_TIMEOUT))
                 .hint(format!("a whole number: --storage {}=30", options::LOCK_TIMEOUT))
         })?,
     };
@@ -151,7 +151,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     })
 }
 
-/// Refuses a place where something is already.
+/// Rejects a location that is not empty.
 async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
     let url = root.url();
     let exists = || {
@@ -170,18 +170,18 @@ async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
     if !found.is_empty() {
         let message = format!("{url} is not empty: it holds {}", list(&found));
         return Err(
-            Error::new(ErrorKind::Exists, message).hint("a repository needs a folder of its own: choose another name")
+            Error::new(ErrorKind::Exists, message).hint("a repository needs an empty directory: choose another name")
         );
     }
     Ok(())
 }
 
-/// Says what is there when it is no repository.
+/// Describes the contents of a location that is not a repository.
 fn must_hold_repository(path: &Path) -> Result<()> {
     let url = path.display().to_string();
     match std::fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            return Err(none_at(&url, "there is nothing at this path"));
+            return Err(none_at(&url, "the path does not exist"));
         }
         Err(e) => return Err(error::during(format!("cannot open {url}"))(error::io(&e))),
         Ok(metadata) if !metadata.is_dir() => {
@@ -203,9 +203,9 @@ fn must_hold_repository(path: &Path) -> Result<()> {
             .hint("open it again in a moment; if no process is creating it, create it again at the same place"));
     }
     if found.is_empty() {
-        return Err(none_at(&url, "the folder is empty"));
+        return Err(none_at(&url, "the directory is empty"));
     }
-    // One of them alone is a name that folders of data have, too.
+    // One of them alone is a name that directories of data have, too.
     if ["snapshots", "transactions"].iter().all(|part| found.iter().any(|name| name == part)) {
         let message = format!("{url} is a repository without its file `repo`, which names all versions");
         return Err(Error::new(ErrorKind::Format, message).hint("bring that file from where this copy was made"));
@@ -217,19 +217,19 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         .hint(format!("put its data into a repository: icecore pack {} --into NAME.icecore", shell_quote(&url))))
 }
 
-/// What makes a folder a repository: the root object, or the references of Icechunk's first format.
+/// What makes a directory a repository: the root object, or the references of Icechunk's first format.
 const ROOTS: [&str; 2] = ["repo", "refs"];
 
 fn is_root(name: &str) -> bool {
     ROOTS.contains(&name)
 }
 
-/// Is there a repository in this folder?
+/// Is there a repository in this directory?
 pub(crate) fn is_repository(folder: &Path) -> bool {
     ROOTS.iter().any(|name| folder.join(name).exists())
 }
 
-/// What lies in a folder, besides our lock and remains of writes.
+/// The entries of a directory, without our lock and the remains of interrupted writes.
 fn contents(path: &Path) -> Result<Vec<String>> {
     let failed = |e: std::io::Error| error::during(format!("cannot list {}", path.display()))(error::io(&e));
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Storage options → Icechunk storage and credentials.
+//! Convert storage options to Icechunk storage and credentials.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -44,7 +44,7 @@ pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 /// Repositories that live as long as the process, by name.
 static MEMORY: PerProcess<Mutex<HashMap<String, SharedBackend>>> = PerProcess::new();
 
-/// Those that nobody named go with the last that uses them.
+/// Backends of unnamed repositories; each is dropped with its last user.
 static UNNAMED: PerProcess<Mutex<HashMap<String, Weak<dyn Backend + Send + Sync>>>> = PerProcess::new();
 
 /// A child has its parent's repositories as they were at the fork, unless a thread was just making one.
@@ -64,7 +64,7 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
         Root::Http(url) => return Ok(Arc::new(web::storage(url, options)?)),
         Root::S3 { bucket, prefix } => {
             let (config, credentials) = (s3_options(options)?, s3_credentials(options)?);
-            // It refuses what it does not speak to, and new repositories in the whole of a bucket.
+            // It rejects unsupported schemes, and new repositories at the root of a bucket.
             let whole = new_s3_object_store_storage(
                 config.clone(),
                 bucket.clone(),
@@ -99,7 +99,7 @@ async fn memory(name: &str) -> Result<SharedBackend> {
     Ok(Arc::clone(known.entry(name.to_owned()).or_insert(fresh)))
 }
 
-/// Refuses options that would be silently ignored.
+/// Rejects options that would be ignored.
 fn check(root: &Root, options: &Options) -> Result<()> {
     let known = |key: &str| match root {
         Root::S3 { .. } => S3_OPTIONS.contains(&key),
@@ -193,7 +193,7 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
     }
 }
 
-/// Arrays grow along their first axis: a commit writes anew the references of its last stretch, not those of the whole array.
+/// Arrays grow along their first axis: a commit writes again the references of its last stretch, not those of the whole array.
 fn splitting() -> ManifestSplittingConfig {
     let first = ManifestSplitDim { condition: ManifestSplitDimCondition::Axis(0), num_chunks: STRETCH };
     ManifestSplittingConfig { split_sizes: Some(vec![(ManifestSplitCondition::AnyArray, vec![first])]) }

@@ -1,4 +1,4 @@
-//! Checks a version's files in a local directory before Icechunk uses them without checks of its own.
+//! Check a version's files in a local directory before Icechunk uses them without checks.
 //!
 //! A commit copies references from its parent version, and garbage collection deletes objects without references. Damage must
 //! neither spread through a commit nor delete objects that are still referenced. Icechunk also reserves memory for sizes that a snapshot claims.
@@ -18,7 +18,7 @@ use crate::runtime::guard;
 use crate::seal::Seal;
 use crate::storage::Root;
 
-/// Refuses a file that holds what belongs under another name: one that was copied into the place of another is whole in itself, and
+/// Rejects a file that holds what belongs under another name: one that was copied into the place of another is whole in itself, and
 /// the collector would not come to an end with it.
 pub(crate) fn check_name(file: &str, id: &impl Display) -> Result<()> {
     match file.rsplit('/').next() {

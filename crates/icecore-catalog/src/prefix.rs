@@ -1,11 +1,11 @@
-//! Which linked files may be read: URLs and prefixes in one decoded, normalised form.
+//! URLs and prefixes of linked files in one decoded, normalised form.
 
 use std::path::{Component, Path, PathBuf};
 
 use icecore_grid::{Error, ErrorKind, Result};
 use url::Url;
 
-/// A URL as `scheme://host[:port]/decoded/path`, without `.` and `..`; None when it is no such thing or tries to hide a `..`.
+/// A URL as `scheme://host[:port]/decoded/path`, without `.` and `..`; None if it is not a URL or hides a `..`.
 pub(crate) fn normal(url: &str) -> Option<String> {
     let parsed = Url::parse(url).ok()?;
     if !url.contains("://") || !parsed.username().is_empty() || parsed.password().is_some() {
@@ -22,11 +22,11 @@ pub(crate) fn recorded(prefix: &str) -> Option<String> {
     (prefix.contains("://") && is_plain(prefix)).then(|| with_slash(prefix))
 }
 
-/// A prefix that a person gave: a folder, or a URL.
+/// A prefix that a person gave: a directory, or a URL.
 pub(crate) fn given(prefix: &str) -> Result<String> {
     let bad = || {
-        Error::new(ErrorKind::Invalid, format!("{prefix:?} is no prefix of links"))
-            .hint("give a folder, or a URL such as https://host/folder/ or s3://bucket/")
+        Error::new(ErrorKind::Invalid, format!("{prefix:?} is not a URL prefix for links"))
+            .hint("give a directory, or a URL such as https://host/folder/ or s3://bucket/")
     };
     if prefix.contains("://") {
         return normal(prefix).map(|p| with_slash(&p)).ok_or_else(bad);
@@ -38,7 +38,7 @@ pub(crate) fn given(prefix: &str) -> Result<String> {
     Ok(with_slash(&format!("file://{}", clean(&path).display())))
 }
 
-/// Does the normalised URL lie under the prefix (or is it the very file that the prefix names)?
+/// Whether the normalised URL is below the prefix, or is the file that the prefix names.
 pub(crate) fn covers(prefix: &str, url: &str) -> bool {
     url.starts_with(prefix) || prefix.strip_suffix('/').is_some_and(|file| file == url)
 }

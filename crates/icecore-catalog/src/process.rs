@@ -1,7 +1,7 @@
-//! What belongs to one process.
+//! State that belongs to one process and must not be inherited by a fork.
 //!
-//! A fork copies the memory, but only the thread that forks: locks that other threads held stay held in the child, and what
-//! they were waiting for never comes. So a child starts with state of its own, and neither uses nor drops its parent's.
+//! A fork copies the memory but only the forking thread: locks of other threads stay locked in the child, and
+//! their work never finishes. So a child starts with its own state, and neither uses nor drops its parent's.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -12,7 +12,7 @@ use once_cell::race::OnceBox;
 
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// Tells a process from its parent: a number that grows in the child of each fork.
+/// Number that identifies a process: it increases in the child of each fork.
 #[must_use]
 fn forks() -> u64 {
     static IS_WATCHED: AtomicBool = AtomicBool::new(false);
@@ -94,7 +94,7 @@ impl<T> Drop for Mine<T> {
     }
 }
 
-/// A value for each process: a child makes its own when it first asks. No lock is taken to find it, so none can be left held.
+/// A value per process: a child creates its own on first use. No lock is taken, so none can stay locked.
 pub struct PerProcess<T>(OnceBox<Link<T>>);
 
 struct Link<T> {
@@ -126,7 +126,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// The value of this process. `make` gets its parent's, of which any lock may be held for ever. Two threads may make one at the
+    /// The value of this process. `make` gets the parent's value, whose locks may stay locked forever. Two threads may make one at the
     /// same moment: one of them is dropped.
     pub fn get_or(&self, make: impl FnOnce(Option<&T>) -> T) -> &T {
         match self.get_or_try(|parents| Ok::<T, std::convert::Infallible>(make(parents))) {
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// As a fork would look to what is asked next.
+    /// Simulates a fork for the next access.
     fn fork() {
         let _is_watched = forks();
         FORKS.fetch_add(1, Ordering::Relaxed);

@@ -32,8 +32,8 @@ impl Repo {
     /// Starts a branch at a version.
     ///
     /// # Errors
-    /// Exists, also when a tag has this name; Invalid for what is no name, or a time; NotFound when the reference names
-    /// nothing; ReadOnly.
+    /// `exists`, also if a tag has this name; `invalid` for an invalid name or a time; `not-found` if the reference does not
+    /// exist; `read-only`.
     pub fn create_branch(&self, name: &str, reference: Option<&str>) -> Result<()> {
         names::check(name)?;
         let shared = self.shared()?;
@@ -103,7 +103,7 @@ impl Repo {
     }
 }
 
-/// A version is read by either name: nobody could tell which of the two it is.
+/// A version can be read by either name, so a branch and a tag with the same name would be ambiguous.
 fn taken(url: &str, what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Exists, format!("{url}: there is a {what} {name}, and {url}@{name} would mean both"))
         .hint("choose another name")

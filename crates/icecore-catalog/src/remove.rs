@@ -1,4 +1,4 @@
-//! Removes a whole repository from its folder.
+//! Delete a whole repository from its directory.
 
 use std::io;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::storage::Root;
 use crate::{error, names};
 
 impl Repo {
-    /// Removes the repository and its folder, with `only_if_bare` only where nothing was ever committed, on any branch. Waits for commits
-    /// that are under way; who comes later is told that the repository is gone. Returns whether it was removed: repositories on
+    /// Deletes the repository and its directory; with `only_if_bare` only if no branch has a commit. Waits for running commits;
+    /// later writers get the error that the repository was removed. Returns whether it was removed: repositories on
     /// object stores and in memory stay.
     ///
     /// # Errors
-    /// Conflict (someone else holds the repository's lock), NotFound (it is gone already), Permission, Io, Corrupt.
+    /// Conflict (another process holds the repository's lock), NotFound (it is gone already), Permission, Io, Corrupt.
     pub fn remove(&self, only_if_bare: bool) -> Result<bool> {
         let shared = self.shared()?;
         let Root::Local(folder) = &shared.root else { return Ok(false) };
@@ -44,7 +44,7 @@ async fn is_bare(shared: &RepoState) -> Result<bool> {
     Ok(versions == 1 && is_first && names.branches.len() == 1 && names.tags.is_empty())
 }
 
-/// The root object goes first: from then on there is no repository, whatever comes in between. The lock goes last.
+/// The root object is deleted first: after that the repository does not exist. The lock is deleted last.
 fn erase(folder: &Path) -> io::Result<()> {
     let is_there = |e: &io::Error| e.kind() != io::ErrorKind::NotFound;
     match std::fs::remove_file(folder.join("repo")) {

@@ -54,7 +54,7 @@ impl Repo {
     }
 
     /// The version that a branch, tag, snapshot id (or its beginning) or ISO time names, looked up in this order; None: `main`.
-    /// A time names the last commit of `main` at or before it; a date stands for its last moment, no zone means UTC.
+    /// A time selects the last commit of `main` at or before it. A date means its last moment; without a zone it is UTC.
     ///
     /// # Errors
     /// NotFound, with the names that there are.
@@ -69,7 +69,7 @@ impl Repo {
     /// Starts writing to a branch.
     ///
     /// # Errors
-    /// ReadOnly for http(s); NotFound when there is no such branch.
+    /// `read-only` for http(s); `not-found` if the branch does not exist.
     pub fn writer(&self, branch: &str) -> Result<Writer> {
         Writer::new(Arc::clone(self.shared()?), branch)
     }
@@ -82,7 +82,7 @@ impl Repo {
         object::read(self.shared()?, name, offset, length)
     }
 
-    /// May chunks that lie in this file be read? By its URL, under the prefixes of [`Repo::link_prefixes`].
+    /// Whether chunks in this file may be read: its URL must be below the prefixes of [`Repo::link_prefixes`].
     ///
     /// # Errors
     /// Only in a forked process, which opens the repository again: as [`Repo::open`].
@@ -91,7 +91,7 @@ impl Repo {
         Ok(prefix::normal(url).is_some_and(|url| prefixes.iter().any(|p| prefix::covers(p, &url))))
     }
 
-    /// The prefixes that linked chunks may lie under.
+    /// The allowed prefixes of linked chunks.
     ///
     /// # Errors
     /// As for [`Repo::link_allowed`].

@@ -1,4 +1,4 @@
-//! What all handles of one open repository share.
+//! State shared by all handles of an open repository.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Where a repository's own objects can be read without the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Native {
-    /// A folder: join an object's name to it.
+    /// A directory: join an object's name to it.
     Local(PathBuf),
     /// A URL: append `/` and an object's name; `options` as in [`crate::Storage`].
     Url { url: String, options: Options },
@@ -50,7 +50,7 @@ pub(crate) struct RepoState {
 /// The repository with its authorised links; replaced when links to new places are recorded.
 pub(crate) struct Opened {
     pub repository: Arc<Repository>,
-    /// Normalised prefixes that links may lie under.
+    /// Normalised prefixes of allowed links.
     pub prefixes: Vec<String>,
     /// The containers in the repository's own configuration; this process may read from others too.
     pub recorded: Vec<VirtualChunkContainer>,
@@ -87,7 +87,7 @@ impl RepoState {
         Arc::clone(&self.opened().repository)
     }
 
-    /// Normalised prefixes that links may lie under.
+    /// Normalised prefixes of allowed links.
     pub fn prefixes(&self) -> Vec<String> {
         self.opened().prefixes.clone()
     }
@@ -97,13 +97,13 @@ impl RepoState {
         self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
     }
 
-    /// The root object as it was a moment ago, once.
+    /// The root object that was read at opening, if it is still fresh; returned only once.
     pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
     }
 
-    /// Refuses a root object that would send Icechunk astray; looks at each only once.
+    /// Rejects a root object that Icechunk can't process safely; each object is checked once.
     pub fn check(&self, info: &Arc<RepoInfo>) -> Result<()> {
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if !checked.as_ref().is_some_and(|known| Arc::ptr_eq(known, info)) {

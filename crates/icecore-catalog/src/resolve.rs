@@ -1,4 +1,4 @@
-//! A reference in a user's words → the snapshot it names.
+//! Resolve a user's reference to a snapshot.
 
 use chrono::{DateTime, Utc};
 use icechunk::format::SnapshotId;
@@ -15,7 +15,7 @@ const SHORTEST_ID: usize = 6;
 const SHOWN: usize = 8;
 
 /// Snapshot id, branch, tag, the beginning of an id, time: in this order. An id means its snapshot, whatever tags are called.
-/// A time is no name for a new branch or tag, but others may have given it to one, which couldn't be reached otherwise.
+/// New branches and tags can't be named like a time, but other software may have created such names: they take precedence.
 pub(crate) async fn snapshot_id(shared: &RepoState, reference: Option<&str>) -> Result<SnapshotId> {
     let names = names::all(shared).await?;
     let reference = reference.unwrap_or(MAIN);
@@ -88,7 +88,7 @@ fn unknown(shared: &RepoState, reference: &str, names: &Names) -> Error {
     let tags = list("tags", names::nearest(reference, names.tags.keys(), SHOWN), names.tags.len());
     Error::new(
         ErrorKind::NotFound,
-        format!("{}: {reference:?} is no branch, tag, snapshot or time; there are {branches}; {tags}", shared.url),
+        format!("{}: {reference:?} is not a branch, tag, snapshot or time; known: {branches}; {tags}", shared.url),
     )
     .hint("see `icecore log` for snapshots, `icecore branch` and `icecore tag` for names")
 }

@@ -1,8 +1,8 @@
-//! A look at a repository's root object before Icechunk walks through it.
+//! Check a repository's root object before Icechunk processes it.
 //!
-//! The object lists all versions. Icechunk verifies its outline, but not that a version's parents do not lead back to itself, nor the
-//! lengths inside the metadata of commits: following the one never ends, believing the others takes all memory. Nor does it compare
-//! what the object says twice (`updates`).
+//! The object lists all versions. Icechunk verifies its structure, but not that the parents of versions are acyclic, nor the
+//! lengths inside the metadata of commits. A cycle would never end; a wrong length would take all memory. Icechunk also does not
+//! compare the information that the object contains twice (`updates`).
 
 use flatbuffers::VerifierOptions;
 use flexbuffers::{FlexBufferType, Reader};
@@ -19,7 +19,7 @@ use crate::{backups, seal, updates};
 const DEPTH: usize = 32;
 const TABLES: usize = 1 << 30;
 
-/// Refuses an object that would send Icechunk astray.
+/// Rejects an object that Icechunk can't process safely.
 pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
     let root = outline(info)?;
     if let Root::Local(folder) = place {
@@ -39,14 +39,14 @@ pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
         value(item.value().bytes())?;
     }
     if let Some(at) = circle(&parents) {
-        return Err(bad(&format!("version number {at} is its own ancestor, or has none that exists")));
+        return Err(bad(&format!("version number {at} is its own ancestor, or its parent does not exist")));
     }
     in_order(&root)?;
     updates::agree(&root)
 }
 
-/// Notes the object's checksum where it lies in a folder, and removes old copies, after a change to it and before its lock is
-/// released. The change stands also when this fails: it is then read unchecked.
+/// Records the checksum of a local root object and deletes old copies, after a change and before its lock is
+/// released. If this fails, the change is still valid: it is read unchecked.
 pub(crate) async fn seal(place: &Root, repository: &Repository) {
     let Root::Local(folder) = place else { return };
     if repository.spec_version() < SpecVersionBin::V2 {

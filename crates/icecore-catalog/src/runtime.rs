@@ -1,4 +1,4 @@
-//! The process's one runtime, on which all waiting for stores happens.
+//! The process's async runtime, on which all store requests run.
 
 use std::any::Any;
 use std::future::Future;
@@ -67,7 +67,7 @@ pub(crate) async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = Res
 fn unexpected(panic: &(dyn Any + Send)) -> Error {
     let text = text(panic);
     if text.contains("within a runtime") {
-        let message = format!("the catalog blocks, and was called from an async task: {text}");
+        let message = format!("the catalog is blocking and can't be called from an async task: {text}");
         return Error::new(ErrorKind::Internal, message).hint("call it from a thread, or with spawn_blocking");
     }
     tripped(panic)
@@ -80,7 +80,7 @@ pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// The error for a panic that a damaged file caused.
 pub(crate) fn tripped(panic: &(dyn Any + Send)) -> Error {
-    damaged(format!("a file of the repository makes no sense: {}", text(panic)))
+    damaged(format!("a file of the repository is damaged: {}", text(panic)))
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {

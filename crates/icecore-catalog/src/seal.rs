@@ -1,11 +1,11 @@
-//! Checksums of a version's metadata files, for repositories in a folder.
+//! Checksums of a version's metadata files, for repositories in local directories.
 //!
-//! Icechunk's snapshots and manifests carry no checksum: a flipped bit in one could send a reader to the wrong bytes without
-//! anybody noticing. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
-//! Versions that others committed have no seal and are read without this check; object stores check what they store themselves.
+//! Icechunk's snapshots and manifests have no checksums: a flipped bit could direct a reader to wrong bytes
+//! unnoticed. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
+//! Versions committed by other software have no seal and are read without this check; object stores check data themselves.
 //!
-//! `seals/repo` does the same for the root object, which changes with each update: it names the update after which it was noted, and
-//! says nothing about the object as another one has left it. So neither a crash in between nor a program without seals matters.
+//! `seals/repo` does the same for the root object, which changes with each update. It records the update that it belongs to and
+//! is ignored for other states of the object. So a crash in between, or software without seals, does no harm.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use icecore_grid::Result;
 
 use crate::{error, frame};
 
-/// The folder of the seals.
+/// The directory of the seals.
 pub(crate) const FOLDER: &str = "seals";
 const TITLE: &str = "icecore seal 1";
 
@@ -28,7 +28,7 @@ pub(crate) const ROOT: &str = "repo";
 pub(crate) enum State {
     None,
     Whole(Seal),
-    /// And what is wrong with it.
+    /// The problem of the file.
     Damaged(String),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn state(root: &Path, snapshot: &str) -> State {
 pub(crate) struct Seal(BTreeMap<String, (u64, u32)>);
 
 impl Seal {
-    /// The seal of a version; empty where there is none, or where it is damaged itself.
+    /// The seal of a version; empty if it does not exist or is damaged itself.
     pub fn load(root: &Path, snapshot: &str) -> Self {
         match state(root, snapshot) {
             State::Whole(seal) => seal,
@@ -83,7 +83,7 @@ impl Seal {
         self.0.contains_key(name)
     }
 
-    /// Refuses bytes that are not those that were committed under this name.
+    /// Rejects bytes that differ from those committed under this name.
     pub fn check(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let Some((length, checksum)) = self.0.get(name) else { return Ok(()) };
         let found = bytes.len() as u64;
@@ -99,7 +99,7 @@ impl Seal {
         Ok(())
     }
 
-    /// The same for a file on disk, which must not claim an absurd size either. One that is missing is left to Icechunk, which says so.
+    /// Checks a file on disk, including its claimed size. A missing file is not an error here: Icechunk reports it.
     pub fn check_file(&self, root: &Path, name: &str) -> Result<()> {
         match std::fs::read(root.join(name)) {
             Ok(bytes) => {
@@ -156,7 +156,7 @@ pub(crate) fn write_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> std::
     Seal(BTreeMap::from([(update(updated_at), noted)])).save(root, ROOT)
 }
 
-/// Refuses a root object that is not what was sealed after the same update.
+/// Rejects a root object that differs from the sealed one of the same update.
 pub(crate) fn check_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> Result<()> {
     Seal::load(root, ROOT).check(&update(updated_at), unpacked).map_err(|e| {
         let without = format!("{FOLDER}/{ROOT}");

@@ -1,4 +1,4 @@
-//! What Icechunk wants to know of an array: lengths, numbers of chunks and dimension names, taken from its metadata document.
+//! Icechunk's description of an array (lengths, numbers of chunks, dimension names), from its metadata document.
 
 use icechunk::format::snapshot::{ArrayShape, DimensionName};
 use icecore_grid::{Error, ErrorKind, Result};
@@ -56,7 +56,7 @@ pub(crate) fn outline(path: &str, zarr_json: &[u8]) -> Result<Outline> {
         };
         axes.push((*length, u32::try_from(count).map_err(|_| too_many())?));
     }
-    let shape = ArrayShape::new(axes).ok_or_else(|| bad("its shape is refused"))?;
+    let shape = ArrayShape::new(axes).ok_or_else(|| bad("its shape is rejected by Icechunk"))?;
     Ok(Outline { shape, names: names(&document) })
 }
 
@@ -79,7 +79,7 @@ fn count(length: u64, chunk: &Value) -> Option<u64> {
     (sum >= length).then_some(count)
 }
 
-/// Chunks along each axis of an array, counted as its metadata has them: Icechunk also counts chunks behind the end of a
+/// Chunks along each axis of an array, counted as its metadata has them: Icechunk also counts chunks after the end of a
 /// rectilinear axis, which hold nothing and would shift all flat indexes.
 pub(crate) fn counts(path: &str, zarr_json: &[u8], shape: &ArrayShape) -> Vec<u32> {
     const RECTILINEAR: &[u8] = b"rectilinear";

@@ -1,4 +1,4 @@
-//! A word as one types it in a shell.
+//! Quote a word for a shell.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! One version of a repository: its nodes and their reference tables.
+//! A version of a repository: its nodes and their reference tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::{error, load, precheck};
 /// Tables that are loaded side by side.
 const CONCURRENT: usize = 64;
 
-/// A version of a repository, or what a writer would commit. Cheap to clone.
+/// A version of a repository, or a writer's uncommitted state. Cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Inner>);
 
@@ -34,7 +34,7 @@ struct Inner {
     nodes: Vec<Node>,
     origin: Origin,
     url: String,
-    /// Made without a lock, which a fork could leave held.
+    /// Created without a lock, because a forked child could inherit a locked lock.
     sources: OnceBox<HashMap<String, LinkIdentity>>,
 }
 
@@ -59,7 +59,7 @@ impl Snapshot {
         Ok(Self::new(&shared.url, id.to_string(), nodes, origin, OnceBox::new()))
     }
 
-    /// What a writer sees.
+    /// The state that a writer sees.
     pub(crate) fn live(
         shared: Arc<RepoState>,
         id: String,
@@ -89,7 +89,7 @@ impl Snapshot {
         &self.0.id
     }
 
-    /// Is it a version, not what a writer would commit?
+    /// Whether it is a version, not a writer's uncommitted state.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         matches!(self.0.origin, Origin::Committed { .. })
@@ -107,17 +107,17 @@ impl Snapshot {
         self.0.nodes.binary_search_by(|node| node.path.as_str().cmp(path)).ok().and_then(|at| self.0.nodes.get(at))
     }
 
-    /// What a linked file was when it was linked; None when that was not recorded.
+    /// The identity of a linked file when it was linked; None if it was not recorded.
     #[must_use]
     pub fn source_identity(&self, url: &str) -> Option<LinkIdentity> {
         let parse = || self.node(HIDDEN_GROUP).map(|node| identity::parse(&node.zarr_json)).unwrap_or_default();
         self.0.sources.get_or_init(|| Box::new(parse())).get(url).cloned()
     }
 
-    /// Where the chunks of an array lie. Cached by (snapshot, path), except for uncommitted states.
+    /// Where the chunks of an array are. Cached by (snapshot, path), except for uncommitted states.
     ///
     /// # Errors
-    /// NotFound or Mismatch when there is no array at the path; Corrupt, Network, … when its references cannot be read.
+    /// `not-found` or `mismatch` if `path` is not an array; `corrupt`, `network`, … if its references can't be read.
     pub fn table(&self, path: &str) -> Result<Arc<ChunkTable>> {
         self.tables(&[path])?.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no table was loaded"))
     }
@@ -168,7 +168,7 @@ impl Snapshot {
     }
 }
 
-/// The checksums of a version in a folder, after a look at the snapshot's file.
+/// The checksums of a version in a directory, after a look at the snapshot's file.
 fn read_seal(shared: &RepoState, id: &SnapshotId) -> Result<Seal> {
     let Root::Local(root) = &shared.root else { return Ok(Seal::default()) };
     let seal = Seal::load(root, &id.to_string());

@@ -1,4 +1,4 @@
-//! Where a repository lies: a URL → one of the four kinds of storage.
+//! Location of a repository: convert a URL to one of the four kinds of storage.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use icecore_grid::{Error, ErrorKind, Result};
 use url::Url;
 
-/// A repository's address, what is needed to reach it, and which files it may link to.
+/// A repository's address, its options, and the prefixes that it may link to.
 #[derive(Clone, Default, PartialEq)]
 pub struct Storage {
     /// A plain path, `file://…`, `memory://NAME`, `http(s)://…` (read only) or `s3://bucket/prefix`.
@@ -16,7 +16,7 @@ pub struct Storage {
     /// s3: `region`, `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token`, `anonymous`, `allow_http`,
     /// `force_path_style`. http: `header.NAME` and the client's options (`timeout`, `proxy_url`, …). Any: `lock_timeout` in seconds.
     pub options: BTreeMap<String, String>,
-    /// Prefixes (folders or URLs) that linked chunks may lie under. None: the folders that were given when linking,
+    /// Prefixes (directories or URLs) of allowed linked chunks. None: the directories that were given when linking,
     /// except that a remote repository may not point at local files.
     pub allow_links: Option<Vec<String>>,
 }
@@ -63,8 +63,8 @@ impl Root {
             }
             Some(("s3", rest)) => s3(url, rest),
             Some((scheme, _)) => {
-                Err(Error::new(ErrorKind::Unsupported, format!("{url}: repositories cannot lie on {scheme}://"))
-                    .hint("use a folder, s3://bucket/prefix, http(s)://… (read only) or memory://NAME"))
+                Err(Error::new(ErrorKind::Unsupported, format!("{url}: repositories on {scheme}:// are not supported"))
+                    .hint("use a directory, s3://bucket/prefix, http(s)://… (read only) or memory://NAME"))
             }
         }
     }
@@ -101,14 +101,14 @@ fn s3(url: &str, rest: &str) -> Result<Root> {
     }
     let prefix = prefix.trim_matches('/');
     if let Some(part) = prefix.split('/').find(|part| is_no_part(part)).filter(|_| !prefix.is_empty()) {
-        let message = format!("{url} cannot be understood: {part:?} is no part of a key");
+        let message = format!("{url} is not a valid key: bad part {part:?}");
         return Err(Error::new(ErrorKind::Invalid, message)
-            .hint("leave out empty parts (//), parts called . or .., and control characters"));
+            .hint("remove empty parts (//), parts . or .., and control characters"));
     }
     Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
 }
 
-/// What clients of S3 leave out, resolve or refuse, each in its own way.
+/// Parts of keys that S3 clients omit, resolve or reject, each in its own way.
 fn is_no_part(part: &str) -> bool {
     matches!(part, "" | "." | "..") || part.chars().any(|c| c.is_ascii_control())
 }

@@ -1,4 +1,4 @@
-//! Where every chunk of one array lies: the whole reference table, by columns.
+//! The reference table of one array: the storage locations of all its chunks, as columns.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::damaged;
 
-/// One object that chunks lie in.
+/// One object that chunks are in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     pub location: Location,
@@ -32,7 +32,7 @@ pub enum Checksum {
     ETag(String),
 }
 
-/// Where one chunk lies.
+/// Location of one chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// Never written: it reads as the fill value.
@@ -74,7 +74,7 @@ impl ChunkTable {
         self.object.is_empty()
     }
 
-    /// Where the chunk with this flat index lies.
+    /// The location of the chunk with this flat index.
     #[must_use]
     pub fn get(&self, flat: u64) -> Place {
         let row = if self.flats.is_empty() { usize::try_from(flat).ok() } else { self.flats.binary_search(&flat).ok() };
@@ -127,7 +127,7 @@ impl TableBuilder {
         Ok(Self { counts, table: ChunkTable::default(), known: HashMap::new(), last: INLINE, is_sorted: true })
     }
 
-    /// The flat index of a chunk; None outside of the grid (an array that was made smaller keeps its old references).
+    /// The flat index of a chunk; None outside the grid (an array that was made smaller keeps its old references).
     pub fn flat(&self, coords: &[u32]) -> Option<u64> {
         if coords.len() != self.counts.len() {
             return None;

@@ -1,4 +1,4 @@
-//! A writer's groups and arrays: made, changed, removed.
+//! A writer's groups and arrays: create, change, delete.
 
 use bytes::Bytes;
 use icechunk::format::snapshot::{NodeData, NodeSnapshot};
@@ -92,7 +92,7 @@ impl Writer {
     /// Replaces the attributes of a group or array.
     ///
     /// # Errors
-    /// NotFound; Invalid when they are no JSON object.
+    /// `not-found`; `invalid` if `attributes` is not a JSON object.
     pub fn set_attributes(&self, path: &str, attributes: &Value) -> Result<()> {
         let attributes = node::checked(attributes)?;
         writable(path)?;
@@ -107,7 +107,7 @@ impl Writer {
     fn replace_attributes(&self, path: &str, attributes: Map<String, Value>) -> Result<()> {
         let at = node::path(path)?;
         let found =
-            self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")))?;
+            self.find(path)?.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{path} does not exist")))?;
         let document = node::with_attributes(path, &found.user_data, attributes)?;
         run(async {
             let mut session = self.session.write().await;
@@ -139,7 +139,7 @@ impl Writer {
                 .filter(|n| node::is_within(n.path.as_str(), path) && n.path.as_str() != HIDDEN_GROUP)
                 .collect();
             if doomed.is_empty() && !is_prepared {
-                return Err(Error::new(ErrorKind::NotFound, format!("there is nothing at {path}")));
+                return Err(Error::new(ErrorKind::NotFound, format!("{path} does not exist")));
             }
             for node in doomed.iter().filter(|n| matches!(n.node_data, NodeData::Array { .. })) {
                 session.delete_array(node.path.clone()).await.map_err(error::session)?;
@@ -161,7 +161,7 @@ impl Writer {
     /// Is there a node at this path, uncommitted ones included?
     ///
     /// # Errors
-    /// Invalid for a bad path; what reading the repository may bring.
+    /// Invalid for a bad path; the errors of reading the repository.
     pub fn exists(&self, path: &str) -> Result<bool> {
         let pending = self.begin()?;
         Ok(pending.groups.keys().any(|group| node::is_within(group, path)) || self.find(path)?.is_some())
@@ -170,7 +170,7 @@ impl Writer {
     /// All nodes as they would be committed now, sorted by path.
     ///
     /// # Errors
-    /// What reading the repository may bring.
+    /// The errors of reading the repository.
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let pending = self.begin()?;
         self.all_nodes(&pending)

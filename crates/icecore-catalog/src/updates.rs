@@ -13,11 +13,11 @@ use icecore_grid::Result;
 
 use crate::error::damaged;
 
-/// Refuses a root object whose names are not where its updates have left them, or whose commits follow other ones. Its outline was
-/// verified and its indexes lie inside.
+/// Rejects a root object whose names are not where its updates have left them, or whose commits follow other ones. Its outline was
+/// verified and its indexes are inside.
 pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
     let versions = Versions::of(root);
-    let mut told = Told {
+    let mut recorded = Recorded {
         branches: Kind::new("branch", root.branches(), &versions),
         tags: Kind::new("tag", root.tags(), &versions),
         versions,
@@ -29,11 +29,11 @@ pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
             // What is listed before was made up from the histories, in the order of the clocks of those who committed.
             return Ok(());
         }
-        told.read(&update)?;
+        recorded.read(&update)?;
     }
     let is_whole = root.repo_before_updates().is_none();
     match root.latest_updates().iter().next_back().map(|update| update.update_type_type()) {
-        Some(UpdateType::RepoInitializedUpdate) if is_whole => told.all_are_told(),
+        Some(UpdateType::RepoInitializedUpdate) if is_whole => recorded.all_are_recorded(),
         _ => Ok(()),
     }
 }
@@ -42,7 +42,7 @@ type Id = [u8; 12];
 
 fn bad(what: &str) -> icecore_grid::Error {
     damaged(format!("the repository's list of versions contradicts itself: {what}"))
-        .hint("put back the file `repo` from a copy, or one of those in the folder `overwritten`")
+        .hint("restore the file `repo` from a backup, or from the directory `overwritten`")
 }
 
 fn shown(id: &Id) -> String {
@@ -80,7 +80,7 @@ struct Kind<'a> {
     what: &'static str,
     now: HashMap<&'a str, Id>,
     settled: HashSet<&'a str>,
-    /// The oldest commit on a branch so far, if nothing but commits lies between it and what comes next.
+    /// The oldest commit on a branch so far, if only commits is between it and what comes next.
     oldest: HashMap<&'a str, Id>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-struct Told<'a> {
+struct Recorded<'a> {
     branches: Kind<'a>,
     tags: Kind<'a>,
     versions: Versions,
@@ -102,7 +102,7 @@ struct Told<'a> {
     was_swept: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Recorded<'a> {
     /// Holds the names against the next older update.
     fn read(&mut self, update: &Update<'a>) -> Result<()> {
         if let Some(commit) = update.update_type_as_new_commit_update() {
@@ -150,14 +150,14 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// The branch was put somewhere: nobody noted where.
+    /// The branch was moved; its new position is not recorded.
     fn moved(&mut self, branch: &'a str) -> Result<()> {
         self.branches.oldest.remove(branch);
         self.branches.there(branch, self.was_expired)
     }
 
     /// Where all updates are listed, each name has one.
-    fn all_are_told(&self) -> Result<()> {
+    fn all_are_recorded(&self) -> Result<()> {
         for kind in [&self.branches, &self.tags] {
             if let Some(name) = kind.now.keys().find(|name| !kind.settled.contains(*name)) {
                 return Err(bad(&format!("there is a {} {name}, and no update that made it", kind.what)));
@@ -263,7 +263,7 @@ mod tests {
         let whole = branched();
         let names = |info: &RepoInfo| {
             let branches = info.branches().unwrap().map(|(name, id)| (name.to_owned(), id)).collect::<Vec<_>>();
-            // Nobody noted where the branch began that version 3 was committed to.
+            // The start of the branch to which version 3 was committed is not recorded.
             let known = info.all_snapshots().unwrap().map(|v| v.unwrap()).filter(|v| v.id != version(3, None).id);
             let parents = known.map(|v| (v.id, v.parent_id));
             (branches, parents.collect::<Vec<_>>())
@@ -285,16 +285,16 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_are_told() {
+    fn both_sides_are_reported() {
         let info = commit(&branched(), "dev", 6, Some(3));
-        let (told, other) = (version(6, None).id, version(4, None).id);
+        let (recorded, other) = (version(6, None).id, version(4, None).id);
         let mut bytes = info.bytes().to_vec();
         // It stands in the list of versions and in that of updates, which was written last and so comes first.
-        let places: Vec<usize> = (0..bytes.len() - 12).filter(|at| bytes[*at..*at + 12] == told.0).collect();
+        let places: Vec<usize> = (0..bytes.len() - 12).filter(|at| bytes[*at..*at + 12] == recorded.0).collect();
         assert_eq!(places.len(), 2);
         bytes[places[0]..places[0] + 12].copy_from_slice(&other.0);
         let error = check(&RepoInfo::from_buffer(bytes).unwrap()).unwrap_err();
-        let wanted = format!("the branch dev names version {told}, and the last commit to it is {other}");
+        let wanted = format!("the branch dev names version {recorded}, and the last commit to it is {other}");
         assert!(error.message.contains(&wanted) && error.hint.contains("overwritten"), "{}", error.message);
     }
 }

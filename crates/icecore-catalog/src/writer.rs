@@ -83,7 +83,7 @@ impl Writer {
     /// The id of the version that the changes are made to: after a commit the branch's newest.
     ///
     /// # Errors
-    /// What reading the repository may bring.
+    /// The errors of reading the repository.
     pub fn base(&self) -> Result<String> {
         let _turn = self.begin()?;
         run(async { Ok(self.session.read().await.snapshot_id().to_string()) })
@@ -92,7 +92,7 @@ impl Writer {
     /// An array's metadata document as it would be committed now.
     ///
     /// # Errors
-    /// Invalid for a bad path; what reading the repository may bring.
+    /// Invalid for a bad path; the errors of reading the repository.
     pub fn array_document(&self, path: &str) -> Result<Option<Bytes>> {
         let _turn = self.begin()?;
         Ok(self.find(path)?.filter(|node| node.node_data != NodeData::Group).map(|node| node.user_data))
@@ -113,7 +113,7 @@ impl Writer {
         Ok(nodes.into_values().collect())
     }
 
-    /// Stores bytes that chunks can then refer to. Waits for no other thread's changes. On a folder the object appears whole or not at all.
+    /// Stores bytes that chunks can then refer to. Waits for no other thread's changes. On a directory the object appears whole or not at all.
     ///
     /// # Errors
     /// Io (also for a full disk), Permission, Network; NotFound when the repository was removed meanwhile.
@@ -134,10 +134,10 @@ impl Writer {
         Ok(id)
     }
 
-    /// Says where chunks lie, by their flat index in C order over the array's chunk grid.
+    /// Says where chunks are, by their flat index in C order over the array's chunk grid.
     ///
     /// # Errors
-    /// NotFound, Mismatch for a group; Invalid when a chunk lies outside of the grid or has no bytes.
+    /// NotFound, Mismatch for a group; Invalid when a chunk is outside the grid or has no bytes.
     pub fn set_chunks(&self, path: &str, chunks: &[(u64, ChunkPlace)]) -> Result<()> {
         writable(path)?;
         let at = node::path(path)?;
@@ -163,7 +163,7 @@ impl Writer {
     /// What would be read if the changes were committed now. Later changes may or may not be seen by it.
     ///
     /// # Errors
-    /// What reading the repository may bring.
+    /// The errors of reading the repository.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let pending = self.begin()?;
         let nodes = self.all_nodes(&pending)?;
@@ -208,7 +208,7 @@ pub(crate) async fn list(session: &Session) -> Result<Vec<NodeSnapshot>> {
     nodes.map(|node| node.map_err(error::session)).collect()
 }
 
-/// A chunk's coordinates, where the index lies inside the grid.
+/// A chunk's coordinates, where the index is inside the grid.
 pub(crate) fn coordinates(path: &str, flat: u64, counts: &[u32]) -> Result<ChunkIndices> {
     let mut rest = flat;
     let mut coords: Vec<u32> = counts

@@ -14,7 +14,7 @@ use icecore_grid::{ErrorKind, Result};
 
 const FOLDERS: [&str; 5] = ["snapshots", "manifests", "transactions", "seals", "chunks"];
 
-/// Three versions, of which each replaces the only chunk of the one before.
+/// Three versions; each replaces the only chunk of the previous one.
 fn sample() -> (Home, Vec<String>) {
     let home = Home::new();
     let mut versions = vec![home.commit_array("/a")];
@@ -98,7 +98,7 @@ fn each_file_is_named_when_it_is_flipped_cut_or_removed() {
     assert_eq!(audit(&home, None).unwrap(), []);
 }
 
-/// Without a seal, damage that makes no sense is still found, and nothing panics.
+/// Without a seal, invalid metadata is still found, and nothing panics.
 #[test]
 fn unsealed_files_are_unpacked() {
     let (home, _) = sample();

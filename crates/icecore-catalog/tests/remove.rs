@@ -1,4 +1,4 @@
-//! Removing a repository: what others committed stays, who comes too late is told.
+//! Delete a repository: commits of others stay, and a late writer gets an error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;

@@ -64,7 +64,7 @@ fn opening_what_is_no_repository_says_what_is_there() {
     let error = open("data/zarr.json");
     assert_eq!(error.kind, ErrorKind::Format);
     assert!(error.message.contains("2 bytes"), "{}", error.message);
-    assert_eq!(Repo::open(&Storage::new("memory://nobody")).unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(Repo::open(&Storage::new("memory://missing")).unwrap_err().kind, ErrorKind::NotFound);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A chunk of an array as it is measured: bare elements, not yet encoded.
+//! A chunk of an array for measurements: plain elements, not yet encoded.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -24,7 +24,7 @@ pub enum Elements<'a> {
     },
 }
 
-/// What comes out of a decoder, kept for the next block.
+/// Decoder output, reused for the next block.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     fixed: Vec<u8>,

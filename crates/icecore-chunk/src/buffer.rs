@@ -1,4 +1,4 @@
-//! Working memory that is reused, and what to say when there is none.
+//! Reusable working memory, and the error when memory is exhausted.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -9,7 +9,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// The first `len` bytes, whatever they hold.
+    /// The first `len` bytes, with arbitrary contents.
     pub fn sized(&mut self, len: usize) -> Result<&mut [u8]> {
         grow(&mut self.bytes, len)?;
         Ok(&mut self.bytes[..len])
@@ -41,7 +41,7 @@ pub(crate) fn put(out: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Lets `write` put up to `most` bytes behind what `out` holds, into memory that nobody clears first; it returns how many.
+/// Appends up to `most` bytes, written by `write` into uninitialised memory after `out`; it returns their number.
 ///
 /// # Safety
 /// `write` gets the start and the length of the room, and returns `Ok(n)` only when it has written the first n bytes of it.

@@ -1,4 +1,4 @@
-//! The codec chains that are measured against each other.
+//! Candidate codec chains for measurements.
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ fn kin(label: &str) -> Option<(&'static str, f64)> {
 }
 
 impl List<'_> {
-    /// Takes in a chain, where it suits the type.
+    /// Adds a chain if it supports the type.
     fn add(&mut self, label: impl Into<String>, class: CostClass, short: bool, front: Value, bytes: &[Value]) {
         let codecs: Vec<Value> =
             std::iter::once(front).chain(bytes.iter().cloned()).chain([json!({"name": "crc32c"})]).collect();

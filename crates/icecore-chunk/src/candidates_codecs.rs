@@ -1,4 +1,4 @@
-//! Codecs as the candidates use them.
+//! Codecs of the candidates.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The candidates that foretell an element from its neighbours.
+//! Candidates that predict an element from its neighbours.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(crate) struct Foretold {
     pub codec: Value,
 }
 
-/// Bytes of a block of blosc, all of which is decoded anyway: longer ones find a little more.
+/// Block size of blosc for blocks that are always decoded completely: longer blocks compress slightly better.
 const WHOLE: usize = 256 << 10;
 
 /// Chains for chunks of `rank` axes; which of them suit the type shows when they are parsed.

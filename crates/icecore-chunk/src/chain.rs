@@ -1,4 +1,4 @@
-//! A codec chain: how an array chunk becomes the bytes that are stored.
+//! Codec chain: converts an array chunk to its stored bytes and back.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::codecs::{ArrayCodec, BitRound, ByteStep, BytesCodec, Delta, Pco, Planes, Swap, Transpose};
 use crate::dtype::DType;
 
-/// The largest decoded chunk that is taken for meant, in bytes (1 TiB): a limit against hostile metadata.
+/// Largest accepted decoded size of a chunk in bytes (1 TiB), a limit against hostile metadata.
 pub(crate) const MAX_CHUNK: u64 = 1 << 40;
 
 /// A parsed `codecs` list for arrays of one data type. Cheap to clone.

@@ -1,4 +1,4 @@
-//! The `codecs` list of the metadata, to a chain.
+//! Parse the `codecs` list of the metadata.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl Chain {
     }
 }
 
-/// How many codecs lie inside of each other at most.
+/// Largest nesting depth of codecs.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(depth).max().unwrap_or(0),
@@ -72,7 +72,7 @@ fn converts(codec: &Value) -> bool {
     Extension::parse(codec, "codec").is_ok_and(|ext| is_converting(ext.name))
 }
 
-/// A chain whose codec number `at` changes values or their type: the codecs behind it are a chain of their own.
+/// A chain whose codec number `at` changes values or their type: the codecs after it are a chain of their own.
 fn parse_converting(codecs: &Value, list: &[Value], at: usize, dtype: &DType, fill: &[u8]) -> Result<Chain> {
     let front = list[..=at].iter().map(|value| Extension::parse(value, "codec")).collect::<Result<Vec<_>>>()?;
     let arrays = parse_array_steps(&front[..at], dtype)?;
@@ -100,7 +100,7 @@ fn serializer_codec(name: &str) -> bool {
 
 fn misplaced(ext: &Extension) -> Error {
     if known(ext.name) {
-        return Error::new(ErrorKind::Format, format!("codec {:?} stands behind a bytes-to-bytes codec", ext.name));
+        return Error::new(ErrorKind::Format, format!("codec {:?} follows a bytes-to-bytes codec", ext.name));
     }
     unsupported("codec", ext.name)
 }
@@ -112,7 +112,7 @@ fn parse_front(front: &[Extension], dtype: &DType, fill: &[u8]) -> Result<(Vec<A
     }
     let Some((last, before)) = front.split_last() else {
         return Err(Error::new(ErrorKind::Format, "`codecs` has no array-to-bytes codec")
-            .hint("`bytes` must stand before the compressors"));
+            .hint("`bytes` must precede the compressors"));
     };
     Ok((parse_array_steps(before, dtype)?, parse_serializer(last, dtype, fill)?))
 }
@@ -122,7 +122,7 @@ fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArraySte
     let moved = arrays.iter().position(|a| matches!(a, ArrayStep::Transpose(t) if !t.is_identity()));
     let delta = arrays.iter().rposition(|a| matches!(a, ArrayStep::Delta(_)));
     if moved.is_some_and(|moved| delta.is_some_and(|delta| delta > moved)) {
-        return Err(Error::new(ErrorKind::Unsupported, "codec numcodecs.delta behind transpose"));
+        return Err(Error::new(ErrorKind::Unsupported, "codec numcodecs.delta after transpose"));
     }
     Ok(arrays)
 }
@@ -132,7 +132,7 @@ fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {
         "transpose" => Ok(ArrayStep::Transpose(Transpose::parse(ext)?)),
         "bitround" | "numcodecs.bitround" | ZARRS_BITROUND => Ok(ArrayStep::BitRound(BitRound::parse(ext, dtype)?)),
         "numcodecs.delta" => Ok(ArrayStep::Delta(Delta::parse(ext, dtype)?)),
-        other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} stands before another array codec"))),
+        other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} precedes another array codec"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! From figures to a choice.
+//! Choose a candidate for each goal from its measurements.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub struct Choice {
     pub cost: f64,
 }
 
-/// The best of the measurements that are complete; `None` where nothing was measured.
+/// The best of the measurements that are complete; `None` if nothing was measured.
 ///
 /// With `adaptive`, up to 4 chains become one `icecore.choice`, where the blocks disagree enough.
 pub fn choose(measured: &[Measurement], goal: Goal, adaptive: bool) -> Option<Choice> {
@@ -218,7 +218,7 @@ fn mixed_cost(measured: &[Measurement], picks: &[usize], goal: Goal) -> f64 {
     cost(stored, encode, decode, raw as f64, goal)
 }
 
-/// What a goal minds of so many bytes stored and seconds taken, for so many bytes of data.
+/// Cost of a goal for stored bytes and seconds per amount of data.
 fn cost(stored: f64, encode: f64, decode: f64, raw: f64, goal: Goal) -> f64 {
     let short_of = |speed: f64, seconds: f64| (seconds * speed / raw).max(1.0).powf(LACKING);
     match goal {

@@ -1,4 +1,4 @@
-//! The clock of one thread.
+//! CPU clock of one thread.
 
 /// Seconds of CPU time that this thread has had: unlike the wall clock it stands still while others have the core.
 pub(crate) fn thread_seconds() -> f64 {
@@ -8,7 +8,7 @@ pub(crate) fn thread_seconds() -> f64 {
     if failed == 0 { time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9 } else { 0.0 }
 }
 
-/// The seconds that `work` takes, and what it gives.
+/// Returns the seconds that `work` takes, and its result.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let began = thread_seconds();
     let result = work();

@@ -1,4 +1,4 @@
-//! Instructions that not every x86-64 processor has.
+//! Detection of instructions that not every x86-64 processor has.
 
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Decoding a chunk: from the stored bytes backwards through the chain, the last step straight into the output.
+//! Decode a chunk: apply the chain backwards; the last step writes directly to the output.
 
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ impl Held<'_> {
 impl Chain {
     /// Decodes a chunk of `shape` into `out` (exactly the chunk, C order, native byte order).
     ///
-    /// `wanted` is the byte range of the decoded chunk that must be right on return; bytes outside of it are unspecified.
+    /// `wanted` is the byte range of the decoded chunk that must be right on return; bytes outside it are unspecified.
     /// It lets decoders stop early, and with it what they verify: pass the whole range to check all of the data.
     ///
     /// Errors: `Corrupt` for damaged data or data of another length, `Mismatch` for an `out` of another length.
@@ -68,7 +68,7 @@ impl Chain {
     }
 
     /// As [`Chain::decode`], from the first `planes` planes only, where the chain has [`Chain::planes`]: `stored` may then end
-    /// behind them ([`Planes::prefix_len`](crate::Planes::prefix_len)), and floats are right within
+    /// after them ([`Planes::prefix_len`](crate::Planes::prefix_len)), and floats are right within
     /// [`Planes::bound`](crate::Planes::bound). Without planes all of `stored` is decoded, exactly.
     pub fn decode_top(
         &self,
@@ -112,7 +112,7 @@ impl Chain {
         self.decode_moved(stored, planes, shape, &moves, out, scratch)
     }
 
-    /// Undoes the bytes→bytes codecs alone. `expected` is what the length is measured by: far more than that is refused.
+    /// Decodes only the bytes→bytes codecs. An output far longer than `expected` is rejected.
     ///
     /// Errors: `Corrupt` for damaged data.
     pub fn unpack_bytes(&self, stored: &[u8], expected: usize, scratch: &mut Scratch) -> Result<Vec<u8>> {
@@ -122,7 +122,7 @@ impl Chain {
         Ok(bytes)
     }
 
-    /// The wanted bytes within the chunk, widened to whole elements.
+    /// The needed bytes within the chunk, widened to whole elements.
     fn whole_elements(&self, wanted: (u64, u64), raw: usize) -> Range<usize> {
         let size = self.dtype.size().max(1);
         let end = usize::try_from(wanted.1).unwrap_or(raw).min(raw);
@@ -144,13 +144,13 @@ impl Chain {
             .collect()
     }
 
-    /// What must be right for the wanted bytes to be: sums need all that comes before.
+    /// What must be right for the needed bytes to be: sums need all that comes before.
     fn summed(&self, wanted: Range<usize>, len: usize) -> Range<usize> {
         let sums = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
         if sums { 0..len } else { wanted }
     }
 
-    /// Does what is left behind the bytes→bytes codecs, where elements lie where they belong: as [`Chain::decode`] ends.
+    /// Does what is left after the bytes→bytes codecs, where elements are where they belong: as [`Chain::decode`] ends.
     pub(crate) fn settle(&self, out: &mut [u8], wanted: (u64, u64)) {
         let wanted = self.summed(self.whole_elements(wanted, out.len()), out.len());
         if let Serializer::Bytes(swap) = &self.serializer {

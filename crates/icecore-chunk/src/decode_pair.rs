@@ -1,4 +1,4 @@
-//! Two chunks at once: where both are DEFLATE streams one goes on while the other waits.
+//! Decode two DEFLATE streams together: one continues while the other waits for memory.
 
 use icecore_grid::Result;
 
@@ -9,7 +9,7 @@ use crate::contexts::DeflateStream;
 use crate::decode::Packed;
 use crate::scratch::Scratch;
 
-/// Streams of fewer bytes are decoded alone: most of each would be what comes before and behind the symbols.
+/// Shorter streams are decoded separately: most of their bytes are headers and trailers.
 const LEAST: usize = 4096;
 
 /// A chunk to be decoded, as [`Chain::decode_top`] takes it.
@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
         self.chain.decode_top(self.stored, self.planes, self.shape, self.wanted, self.out, scratch)
     }
 
-    /// What is wrong here is told by those who decode it alone.
+    /// On failure, the caller decodes the chunk separately, which reports the error.
     fn lead(&self) -> Option<Lead<'a>> {
         let raw = self.chain.raw_len(self.shape).ok().filter(|raw| *raw == self.out.len())?;
         if !self.chain.goes_in_pairs() {

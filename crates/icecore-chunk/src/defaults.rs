@@ -1,4 +1,4 @@
-//! The codecs of a pack where nobody measured or asked.
+//! Default codecs of a pack, if no measurement was made and no codecs were given.
 
 use serde_json::{Value, json};
 

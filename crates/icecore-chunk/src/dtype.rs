@@ -1,4 +1,4 @@
-//! Data types of array elements: what Zarr v3 names, what NumPy calls it, how many bytes it takes.
+//! Data types of array elements: Zarr v3 name, NumPy name, size in bytes.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Value, json};

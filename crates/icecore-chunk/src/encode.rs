@@ -1,4 +1,4 @@
-//! Encoding a chunk: the chain forwards.
+//! Encode a chunk: apply the chain forwards.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -64,7 +64,7 @@ impl Chain {
         }
     }
 
-    /// Appends what a codec from arrays to bytes makes of `data`.
+    /// Appends the output of an array→bytes codec for `data`.
     fn serialize(&self, data: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         match &self.serializer {
             Serializer::Pco(pco) => pco.encode(data, out),
@@ -76,7 +76,7 @@ impl Chain {
         }
     }
 
-    /// The array after the array→array codecs; `None` where they change nothing.
+    /// The array after the array→array codecs; `None` if they change nothing.
     fn apply_array_steps(&self, raw: &[u8], shape: &[u64]) -> Result<Option<Vec<u8>>> {
         let shapes = self.shapes(shape)?;
         let mut changed: Option<Vec<u8>> = None;
@@ -112,7 +112,7 @@ fn exact(out: Vec<u8>, scratch: &mut Scratch) -> Vec<u8> {
     exact
 }
 
-/// Appends what `steps` make of `data`. Only what lies between two codecs needs memory of its own.
+/// Appends the output of `steps` for `data`. Only data between two codecs needs its own memory.
 fn pack(steps: &[ByteStep], data: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
     let sums = steps.iter().rev().take_while(|step| step.is_sum_behind()).count();
     let (codecs, sums) = steps.split_at(steps.len() - sums);

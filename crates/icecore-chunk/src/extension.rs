@@ -44,7 +44,7 @@ impl<'a> Extension<'a> {
     }
 }
 
-/// An extension that nobody here knows: the one wording for all of them.
+/// The error for an unknown extension.
 pub(crate) fn unsupported(what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("{what} {name:?} is not known"))
         .hint("it may need a newer icecore; docs/format.md lists what this one reads")
@@ -56,7 +56,7 @@ fn missing(ext: &Extension, key: &str, expected: &str) -> Error {
         .hint("docs/format.md lists each codec's configuration")
 }
 
-/// Refuses settings that the codec's definition doesn't have.
+/// Rejects settings that the codec's definition does not have.
 pub(crate) fn only_keys(ext: &Extension, allowed: &[&str]) -> Result<()> {
     let strange = ext.configuration.and_then(|c| c.keys().find(|key| !allowed.contains(&key.as_str())));
     match strange {

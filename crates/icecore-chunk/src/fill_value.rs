@@ -1,4 +1,4 @@
-//! Fill values: every JSON form of Zarr v3, to one element in native byte order.
+//! Parse fill values: every JSON form of Zarr v3, to one element in native byte order.
 
 use base64::Engine;
 use half::f16;

@@ -1,4 +1,4 @@
-//! The `chunk_grid` of the metadata, to a grid.
+//! Parse the `chunk_grid` of the metadata.
 
 use icecore_grid::{ChunkGrid, Error, ErrorKind, Result};
 use serde_json::Value;

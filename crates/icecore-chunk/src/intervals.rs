@@ -1,4 +1,4 @@
-//! The few closed intervals that cover some values: their range, cut at its widest gaps.
+//! Cover values by a few closed intervals: their range, split at its widest gaps.
 
 use crate::number::Number;
 
@@ -63,14 +63,14 @@ impl Scale {
     }
 }
 
-/// All values, of which `last` holds those behind the whole blocks. (Blocks are lent: each copy would cost as much as its work.)
+/// Adds all values; `last` are those after the whole blocks. Blocks are passed by reference because copies would be slow.
 #[inline(always)]
 fn blocks<'a, T>(values: &'a [T], last: &'a [T; BLOCK]) -> impl Iterator<Item = &'a [T; BLOCK]> {
     let (whole, rest) = values.as_chunks();
     whole.iter().chain((!rest.is_empty()).then_some(last))
 }
 
-/// The values behind the whole blocks, filled up with one of them.
+/// The values after the whole blocks, filled up with one of them.
 #[inline(always)]
 fn last<T: Number>(values: &[T], any: T) -> [T; BLOCK] {
     let mut last = [any; BLOCK];
@@ -107,7 +107,7 @@ impl Gap {
     }
 }
 
-/// The widest gaps, ascending; those of no width stand for none.
+/// The widest gaps, ascending; gaps of width zero are unused.
 fn widest(taken: &[bool; BUCKETS]) -> [Gap; INTERVALS - 1] {
     let mut gaps = [Gap::default(); INTERVALS - 1];
     let mut before = 0;
@@ -126,7 +126,7 @@ fn widest(taken: &[bool; BUCKETS]) -> [Gap; INTERVALS - 1] {
     gaps
 }
 
-/// The largest value before each gap, and the least one behind it.
+/// The largest value before each gap, and the least one after it.
 #[inline(always)]
 fn ends<T: Number>(
     values: &[T],

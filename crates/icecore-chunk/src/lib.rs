@@ -1,4 +1,4 @@
-//! Everything inside a chunk: data types, codec chains, shard indexes, array metadata. Pure CPU: bytes in, bytes out.
+//! Contents of a chunk: data types, codec chains, shard indexes, array metadata. No I/O: bytes in, bytes out.
 
 #[cfg(not(unix))]
 compile_error!("icecore needs Linux or macOS; on Windows it runs in WSL");

@@ -1,4 +1,4 @@
-//! Candidates on sampled chunks: bytes, encoding and decoding time, and whether every bit comes back.
+//! Measure candidates on sampled chunks: size, encoding and decoding time, and exact reproduction.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -110,8 +110,8 @@ pub fn measure(
     Ok(found)
 }
 
-/// A slow candidate without the lists that no block took: it stores the same, and is read the same; what it takes to write shows
-/// on the first block.
+/// A slow candidate without the lists that no block used: stored size and decoding are the same, and the encoding time is
+/// measured on the first block.
 fn lean(
     measured: &Measurement,
     others: &[Measurement],
@@ -141,7 +141,7 @@ struct Run {
 struct Worker {
     scratch: Scratch,
     decoded: Decoded,
-    /// Nobody measures beside it: what it sees is worth a closer look.
+    /// Measured alone on the machine: the measurement is worth repeating.
     alone: bool,
 }
 

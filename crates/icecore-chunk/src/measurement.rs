@@ -21,7 +21,7 @@ pub enum State {
     Measured,
     /// Too far behind to go on.
     Pruned,
-    /// Refused a block, or did not give it back bit for bit.
+    /// Rejected a block, or did not reproduce it bit for bit.
     Failed(String),
 }
 

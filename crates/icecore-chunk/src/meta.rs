@@ -1,4 +1,4 @@
-//! Array metadata: `zarr.json` of a Zarr v3 array, checked and ready for use.
+//! Array metadata: `zarr.json` of a Zarr v3 array, checked and parsed.
 
 use icecore_grid::{Axis, ChunkGrid, Error, ErrorKind, Result};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::shard::{Shard, sole_sharding};
 
 /// Most dimensions of an array; NumPy has 64 too.
 const MAX_DIMS: usize = 64;
-/// Largest array that is taken for meant, in bytes.
+/// Largest accepted array, in bytes.
 const MAX_ARRAY: u128 = 1 << 63;
 
 /// What `zarr.json` says about an array.
@@ -35,14 +35,14 @@ pub struct ArrayMeta {
 }
 
 impl ArrayMeta {
-    /// Parses the metadata of an array. Nothing in it is trusted: sizes are checked before anything is allocated.
+    /// Parses the metadata of an array. The document is not trusted: sizes are checked before memory is allocated.
     ///
-    /// Errors: `Format` for what is no valid Zarr v3 array, `Unsupported` for an extension that must be understood and
-    /// is not known (named), `Invalid` for a chunk grid that cannot be.
+    /// Errors: `format` for an invalid Zarr v3 array; `unsupported` for an unknown extension that must be understood
+    /// (with its name); `invalid` for an impossible chunk grid.
     pub fn parse(zarr_json: &[u8]) -> Result<ArrayMeta> {
         let value: Value =
-            serde_json::from_slice(zarr_json).map_err(|e| format_error(format!("zarr.json is no valid JSON: {e}")))?;
-        let object = value.as_object().ok_or_else(|| format_error("zarr.json is no JSON object"))?;
+            serde_json::from_slice(zarr_json).map_err(|e| format_error(format!("zarr.json is not valid JSON: {e}")))?;
+        let object = value.as_object().ok_or_else(|| format_error("zarr.json is not a JSON object"))?;
         check_kind(object)?;
         check_other_keys(object)?;
         let shape = parse_shape(required(object, "shape")?)?;
@@ -87,7 +87,7 @@ impl ArrayMeta {
                 return Err(format_error(what));
             }
         }
-        // Shards that are whole numbers of inner chunks make a regular grid of these, whatever their own lengths.
+        // Shards of whole inner chunks form a regular grid of these, even if the shards differ in length.
         ChunkGrid::regular(&self.shape, &shard.chunk)
     }
 
@@ -134,7 +134,7 @@ fn check_kind(object: &Map<String, Value>) -> Result<()> {
     }
 }
 
-/// Whatever else stands in the metadata must say that it may be ignored, or be empty.
+/// Any other member of the metadata must be empty or marked as optional.
 fn check_other_keys(object: &Map<String, Value>) -> Result<()> {
     const KNOWN: [&str; 9] = [
         "zarr_format",
@@ -177,7 +177,7 @@ fn check_key_encoding(value: &Value) -> Result<()> {
 fn parse_shape(value: &Value) -> Result<Vec<u64>> {
     crate::extension::u64_list(value)
         .filter(|shape| shape.len() <= MAX_DIMS)
-        .ok_or_else(|| format_error(format!("`shape` is no list of at most {MAX_DIMS} lengths")))
+        .ok_or_else(|| format_error(format!("`shape` is not a list of at most {MAX_DIMS} lengths")))
 }
 
 fn check_size(shape: &[u64], dtype: &DType) -> Result<()> {
@@ -195,7 +195,7 @@ fn check_size(shape: &[u64], dtype: &DType) -> Result<()> {
 }
 
 fn parse_dims(value: Option<&Value>, rank: usize) -> Result<Vec<Option<String>>> {
-    let malformed = || format_error(format!("`dimension_names` is no list of {rank} names"));
+    let malformed = || format_error(format!("`dimension_names` is not a list of {rank} names"));
     match value {
         None | Some(Value::Null) => Ok(vec![None; rank]),
         Some(Value::Array(names)) if names.len() == rank => names

@@ -1,8 +1,8 @@
-//! The shortest repetition that zstd looks for.
+//! Minimum match length of zstd.
 
-/// How many bytes a repetition has at least. zstd's level 3 takes five, but four in chunks up to 16 KiB and of 128 to 256 KiB,
-/// and which of them gives fewer bytes depends on the data: of floats with noise, four are mostly one value that happens to be
-/// the same as one far before, which takes as many bits to be told as its bytes do, and time to be read.
+/// Minimum match length. zstd's level 3 uses five bytes, but four in chunks up to 16 KiB and of 128 to 256 KiB. Which one
+/// compresses better depends on the data. In noisy floats, matches of four bytes are mostly accidental: encoding their distance
+/// takes as many bits as the bytes themselves, and decoding them takes time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MinMatch {
     /// As the level has it.

@@ -9,14 +9,14 @@ pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Whether the type has fractions, NaN and infinities.
     const FLOAT: bool;
 
-    /// The elements of `bytes`; a rest that is no whole element is left out.
+    /// The elements of `bytes`; an incomplete element at the end is ignored.
     fn values(bytes: &[u8]) -> impl Iterator<Item = Self> + '_;
     fn float(self) -> f64;
     /// Exact for whole numbers; a float's whole part, 0 for NaN.
     fn int(self) -> i128;
     /// The nearest value of the type.
     fn from_int(value: i128) -> Self;
-    /// The nearest value of the type; NaN for NaN where there is one.
+    /// The nearest value of the type; NaN for NaN if there is one.
     fn from_float(value: f64) -> Self;
     fn is_nan(self) -> bool;
     fn put(self, out: &mut Vec<u8>);
@@ -96,7 +96,7 @@ impl Number for f16 {
     }
 }
 
-/// The smallest int64 stands for "not a time".
+/// The smallest int64 means not-a-time.
 pub const NOT_A_TIME: i64 = i64::MIN;
 
 /// `with_number!(dtype, T => body, else other)`: `body` with `T` as the dtype's [`Number`]; booleans are u8, times i64.

@@ -1,4 +1,4 @@
-//! Which chunks of an array stand for all of it.
+//! Choose sample chunks that represent an array.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 const FEWEST: u64 = 8;
 /// Every hundredth chunk.
 const SHARE: u64 = 100;
-/// Places of the sequence that are looked at for each chunk that is wanted: in small grids several share a chunk.
+/// Places of the sequence that are looked at for each chunk that is needed: in small grids several share a chunk.
 const PATIENCE: u64 = 8;
 
 /// Chunk numbers of an array with `counts` chunks along its axes, of `chunk_bytes` each, in the order in which they are to

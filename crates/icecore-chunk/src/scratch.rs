@@ -1,4 +1,4 @@
-//! What a decoding thread keeps between chunks: buffers and codec contexts, so that no chunk allocates in steady state.
+//! State of a decoding thread: buffers and codec contexts, so that no chunk allocates in steady state.
 
 use icecore_grid::Result;
 

@@ -56,9 +56,9 @@ impl Shard {
         self.index.fixed_len(&[n_inner as u64, 2]).unwrap_or(usize::MAX)
     }
 
-    /// Reads an index: per chunk its offset and length in the shard, `None` where it is missing.
+    /// Reads an index: per chunk its offset and length in the shard, `None` if it is missing.
     ///
-    /// With the length of the shard given, chunks that lie outside of it or in the index are refused (`Corrupt`).
+    /// If the length of the shard is given, chunks outside it or inside the index are rejected (`corrupt`).
     pub fn parse_index(
         &self,
         stored: &[u8],
@@ -90,7 +90,7 @@ impl Shard {
                     Some(end) if offset >= low && end <= high => Ok(Some((offset, length))),
                     _ => Err(corrupt(
                         "shard index",
-                        format!("chunk {nth} at {offset} with {length} bytes lies outside of {low} to {high}"),
+                        format!("chunk {nth} at {offset} with {length} bytes is outside {low} to {high}"),
                     )),
                 },
             })

@@ -1,4 +1,4 @@
-//! What a run of values looks like from afar: extremes, mean, root mean square, count, and the intervals that cover it.
+//! Summary of values: extremes, mean, root mean square, count, and covering intervals.
 
 use crate::intervals::{BLOCK, INTERVALS, alike, intervals};
 use crate::number::Number;
@@ -46,7 +46,7 @@ fn of<T: Number>(values: &[T], nulls: &[T]) -> Summary<T> {
 /// Side by side, so that the processor's vector units can be used and sums don't wait for each other.
 const LANES: usize = 8;
 
-/// The fast way, for zones in which every value counts; None where some may not.
+/// The fast way, for zones in which every value counts; None if some may not.
 #[inline(always)]
 fn clean<T: Number>(values: &[T], nulls: &[T]) -> Option<Summary<T>> {
     let first = *values.first()?;

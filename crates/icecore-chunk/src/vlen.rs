@@ -69,7 +69,7 @@ impl Chain {
     }
 }
 
-/// Where the elements lie.
+/// Where the elements are.
 fn places(blob: &[u8], count: usize, utf8: bool) -> Result<Places> {
     let name = if utf8 { "vlen-utf8" } else { "vlen-bytes" };
     let word = |at: usize| blob.get(at..).and_then(|b| b.first_chunk::<4>()).map(|b| u32::from_le_bytes(*b) as usize);

@@ -177,7 +177,7 @@ fn what_does_not_come_back_is_excluded() {
     }
     let measured = measure(&list, &[fixed(&numbers, &[4000])], &DType::Float32, &[0; 4], &keep_all()).unwrap();
     let state = |label: &str| &measured.iter().find(|m| m.candidate.label == label).unwrap().state;
-    assert!(matches!(state("lossy"), State::Failed(why) if why.contains("does not give back")));
+    assert!(matches!(state("lossy"), State::Failed(why) if why.contains("does not reproduce")));
     assert!(matches!(state("unknown"), State::Failed(_)));
     for goal in [Goal::Archive, Goal::Speed, Goal::Balanced { bandwidth: 1e8 }] {
         assert!(!["lossy", "unknown"].contains(&choose(&measured, goal, true).unwrap().label.as_str()));

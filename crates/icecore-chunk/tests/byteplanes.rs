@@ -106,7 +106,7 @@ fn each_plane_is_raw_or_packed() {
     assert_eq!(flags, [0, 0, 1, 1]);
     let counter: Vec<u8> = (0..count as u32).flat_map(u32::to_ne_bytes).collect();
     let stored = chain(&split(&[2, 1, 1]), &DType::UInt32).encode(&counter, &[count], &mut Scratch::new()).unwrap();
-    assert_eq!(stored[3 * 16 + 12], 0, "a counter's low byte has flat frequencies and is no noise");
+    assert_eq!(stored[3 * 16 + 12], 0, "a counter's low byte has flat frequencies but is not noise");
     assert!(stored.len() < count as usize / 10);
 }
 

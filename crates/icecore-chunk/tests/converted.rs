@@ -131,7 +131,7 @@ fn mapped_scalars_come_first_both_ways() {
     let stored = encoded(&list, &DType::Float32, &values).unwrap();
     assert_eq!(stored, [0, 7, 255]);
     assert_eq!(decoded(&list, &DType::Float32, &stored, 3).unwrap(), values);
-    // Zero is no value of this array: its fill value would be stored as a number that means NaN.
+    // Zero is not a valid value of this array: its fill value would be stored as a number that means NaN.
     let list = json!([codec("cast_value", json!({"data_type": "uint8", "out_of_range": "wrap"})), little()]);
     let error = Chain::parse(&list, &DType::Float32, &f32::NAN.to_le_bytes()).unwrap_err();
     assert!(error.kind == ErrorKind::Format && error.message.contains("fill value"), "{error:?}");

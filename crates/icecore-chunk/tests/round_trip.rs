@@ -101,7 +101,7 @@ fn noise_and_constants() {
     }
 }
 
-/// c-blosc shuffles the bits of whole eights of elements only: of none, where a block's number is no multiple of 8.
+/// c-blosc shuffles bits only in blocks whose number of elements is a multiple of 8.
 #[test]
 fn bits_are_shuffled_whatever_the_number() {
     let mut scratch = Scratch::new();

@@ -1,15 +1,15 @@
-//! Access patterns, and what they cost on a given division into blocks.
+//! Access patterns and their cost for a given division into blocks.
 
 /// A kind of read: boxes of a shape, anywhere in the array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
     /// Shape of the box in elements; longer than the array means all of an axis.
     pub extent: Vec<u64>,
-    /// How often it occurs; only ratios between patterns matter.
+    /// Relative frequency of the pattern.
     pub probability: f64,
 }
 
-/// Least length that the planner assumes for an axis of length 0: one that will be appended to.
+/// Length that the planner assumes for an axis of length 0, which will be appended to.
 const GROWING: u64 = 4096;
 
 /// The array's shape as the planner sees it: growing axes are long enough to fill a shard of so many elements.
@@ -19,11 +19,11 @@ pub(crate) fn planned_shape(shape: &[u64], shard: u64) -> Vec<u64> {
     shape.iter().map(|&len| if len == 0 { growing } else { len }).collect()
 }
 
-/// What is assumed where nothing is stated: maps over the last two axes as often as lines along the others together
-/// (rows and columns in 2-D). As the product of the two counts of chunks is fixed by the chunk's size, the sum is least
-/// where both are equal: neither maps nor time series suffer. Now and then a box with the array's proportions, which
-/// settles how a map's share is divided between its two axes. A 1-D array is read in stretches of one `block`.
-/// `block` is the number of elements that a chunk will have, roughly.
+/// Default access pattern: maps over the last two axes as often as lines along the other axes together (rows and columns in
+/// 2-D). The chunk's size fixes the product of the two chunk counts, so their sum is smallest
+/// if both are equal: neither maps nor time series suffer. A rare box with the array's proportions
+/// determines the division between the map's two axes. A 1-D array is read in stretches of one `block`.
+/// `block` is the approximate number of elements of a chunk.
 pub(crate) fn default_patterns(shape: &[u64], block: f64) -> Vec<Pattern> {
     let rank = shape.len();
     if rank <= 1 {
@@ -57,7 +57,7 @@ pub(crate) fn blocks_touched(patterns: &[Pattern], shape: &[u64], block: &[u64])
 }
 
 /// Expected number of blocks that a box anywhere in the array touches: Π ((sⱼ − 1)/cⱼ + 1), each factor capped by the
-/// number of blocks that there are, for a box as long as the axis lies nowhere but at its start.
+/// number of blocks that there are, for a box as long as the axis is nowhere but at its start.
 #[must_use]
 pub fn touched(extent: &[u64], shape: &[u64], block: &[u64]) -> f64 {
     let axes = extent.iter().zip(shape).zip(block);

@@ -1,4 +1,4 @@
-//! Boxes that lie side by side, joined to larger ones.
+//! Join adjacent boxes.
 
 use crate::region::Region;
 
@@ -29,7 +29,7 @@ pub fn join_boxes(mut boxes: Vec<Region>) -> Vec<Region> {
     boxes
 }
 
-/// What two boxes must share to be joined along an axis: place and length along all others.
+/// Two boxes can be joined along an axis if they have the same position and length along all others.
 fn face(of: &Region, axis: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
     let extents = of.start.iter().zip(&of.shape).enumerate();
     extents.filter(move |(at, _)| *at != axis).map(|(_, (start, shape))| (*start, *shape))

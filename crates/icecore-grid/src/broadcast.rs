@@ -36,10 +36,10 @@ pub(crate) fn spread(shape: &[u64], values: Vec<u64>, common: &[u64]) -> Result<
         common.iter().try_fold(1_u64, |product, &n| product.checked_mul(n)).and_then(|n| usize::try_from(n).ok());
     let mut out = Vec::new();
     let count = count.filter(|&n| out.try_reserve_exact(n).is_ok()).ok_or_else(|| {
-        Error::new(ErrorKind::Memory, format!("there is no memory for lists broadcast to {common:?}"))
+        Error::new(ErrorKind::Memory, format!("not enough memory for lists broadcast to {common:?}"))
             .hint("select orthogonally, or fewer points at a time")
     })?;
-    // Strides of the list along the axes of the common shape; 0 where it is repeated.
+    // Strides of the list along the axes of the common shape; 0 if it is repeated.
     let mut strides = vec![0; common.len()];
     let mut stride = 1;
     for (k, &len) in shape.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! How an array is divided into chunks, per axis: regular, or rectilinear (listed lengths).
+//! Division of an array into chunks, per axis: regular, or rectilinear (listed lengths).
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::region::Region;
@@ -31,7 +31,7 @@ impl Axis {
         }
     }
 
-    /// True where the array has no elements along this axis.
+    /// True if the array has no elements along this axis.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -163,19 +163,19 @@ impl ChunkGrid {
         })
     }
 
-    /// True where the array has no elements, and so no chunks.
+    /// True if the array has no elements, and so no chunks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.axes.iter().any(Axis::is_empty)
     }
 
-    /// Number of a chunk in C order. `coords` must lie inside the grid.
+    /// Number of a chunk in C order. `coords` must be inside the grid.
     #[must_use]
     pub fn flat(&self, coords: &[u64]) -> u64 {
         self.axes.iter().zip(coords).fold(0_u64, |flat, (axis, &at)| flat.wrapping_mul(axis.count()).wrapping_add(at))
     }
 
-    /// The opposite of [`flat`](Self::flat).
+    /// The inverse of [`flat`](Self::flat).
     #[must_use]
     pub fn coords(&self, flat: u64) -> Vec<u64> {
         let mut coords = vec![0; self.axes.len()];
@@ -188,7 +188,7 @@ impl ChunkGrid {
         coords
     }
 
-    /// True where `coords` names a chunk of this grid.
+    /// Whether `coords` is a chunk of this grid.
     #[must_use]
     pub fn contains(&self, coords: &[u64]) -> bool {
         coords.len() == self.axes.len() && self.axes.iter().zip(coords).all(|(axis, &at)| at < axis.count())
@@ -212,7 +212,7 @@ impl ChunkGrid {
         Region { start, shape }
     }
 
-    /// Refuses grids whose chunks cannot be addressed, so that later arithmetic on strides cannot overflow.
+    /// Rejects grids with chunks too large to address, so that later arithmetic on strides cannot overflow.
     fn checked(self) -> Result<Self> {
         let longest: Vec<u64> = self.axes.iter().map(Axis::longest).collect();
         let elements = longest.iter().try_fold(1_u64, |product, &n| product.checked_mul(n));
@@ -228,10 +228,10 @@ impl ChunkGrid {
     }
 }
 
-/// Elements of the largest chunk that can be described; nothing near it could ever be decoded.
+/// Elements of the largest chunk that can be described; such a chunk could not be decoded anyway.
 const MAX_CHUNK_ELEMENTS: u64 = 1 << 62;
 
-/// Most bounds written down for one rectilinear axis (128 MiB of them).
+/// Largest number of stored bounds of one rectilinear axis (128 MiB).
 const MAX_BOUNDS: usize = 1 << 24;
 
 fn same_rank(shape: &[u64], rank: usize, what: &str) -> Result<()> {
@@ -271,7 +271,7 @@ fn listed_axis(axis: usize, len: u64, runs: &[(u64, u64)]) -> Result<Axis> {
     Ok(Axis::Rectilinear { len, bounds })
 }
 
-/// The common length where all chunks that matter are equal and cover the axis.
+/// The common length if all relevant chunks are equal and cover the axis.
 fn equal_chunks(len: u64, runs: &[(u64, u64)]) -> Option<u64> {
     let &(chunk, _) = runs.first()?;
     let mut covered = 0_u64;

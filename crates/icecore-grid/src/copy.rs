@@ -1,4 +1,4 @@
-//! Which part of one chunk goes where in the output.
+//! The copy of one chunk to the output: loops of source and destination offsets.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Begins anew, for a chunk of the given rank, keeping the buffers.
+    /// Resets it for a chunk of the given rank, keeping the buffers.
     pub(crate) fn reset(&mut self, rank: usize) {
         (self.src, self.dst, self.chunk_elements) = (0, 0, 1);
         self.runs.clear();
@@ -92,7 +92,7 @@ impl Copy {
         (lo, hi + 1)
     }
 
-    /// Copies the wanted elements of a decoded chunk into the output.
+    /// Copies the needed elements of a decoded chunk into the output.
     ///
     /// # Safety
     /// `src` must be valid for reads of the chunk (its full shape times `itemsize` bytes; of it only

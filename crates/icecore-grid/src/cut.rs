@@ -1,4 +1,4 @@
-//! Selection × grid: which chunks are hit, and which part of each goes where.
+//! Cuts: the chunks that a selection touches, and the part of each that it needs.
 
 use crate::chunk_grid::ChunkGrid;
 use crate::copy::Copy;
@@ -7,8 +7,8 @@ use crate::hits::{Hits, Taken};
 use crate::points::Groups;
 use crate::selection::Selection;
 
-/// All cuts of a selection, as per-axis hits whose product they are: the plan's size does not grow with the number of
-/// chunks. The cuts come in C order of their chunks, except where lists index axes that lie apart together. Every
+/// All cuts of a selection, stored as per-axis chunk lists whose Cartesian product they are: the size of the plan does not depend
+/// on the number of chunks. The cuts are in C order of their chunks, except for lists on separated axes. Every
 /// element of the output belongs to exactly one cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuts {
@@ -20,13 +20,13 @@ pub struct Cuts {
     len: usize,
 }
 
-/// One factor of the product.
+/// One factor of the Cartesian product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Factor {
     source: Source,
     /// Number of chunks (or groups) hit.
     len: u64,
-    /// Product of the lengths of the factors behind this one.
+    /// Product of the lengths of the factors after this one.
     below: u64,
 }
 
@@ -36,14 +36,14 @@ enum Source {
     Joint(Groups),
 }
 
-/// The part of one chunk that a selection wants. The default is an empty buffer for [`Cuts::cut_into`].
+/// The part of one chunk that a selection needs. The default is an empty buffer for [`Cuts::cut_into`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cut {
     /// The chunk's coordinates in the grid.
     pub chunk: Vec<u64>,
     /// Its full stored shape.
     pub shape: Vec<u64>,
-    /// What goes where.
+    /// Source and destination of the elements.
     pub copy: Copy,
     /// Number of elements wanted, at least 1.
     pub elements: u64,
@@ -104,7 +104,7 @@ impl Cuts {
         self.len
     }
 
-    /// True where nothing is selected.
+    /// True if nothing is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -209,7 +209,7 @@ impl Source {
 }
 
 impl Factor {
-    /// This factor's share of the number of a cut.
+    /// This factor's index, from the index of a cut.
     #[inline]
     fn at(&self, i: u64) -> u64 {
         if self.len == 1 { 0 } else { i / self.below % self.len }

@@ -1,18 +1,18 @@
-//! The one error type of the workspace.
+//! The error type of the workspace.
 
 use std::fmt;
 
 /// `std::result::Result` with icecore's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, in a form that a program can branch on and a person can act on.
+/// An error with a kind for programs and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// The family; the same code on the command line, in Python and here.
+    /// The kind; the same code is used on the command line and in Python.
     pub kind: ErrorKind,
-    /// What is wrong, with the facts on both sides and the name of the thing.
+    /// What is wrong: the object, got and expected.
     pub message: String,
-    /// What to try next; empty where there is nothing sensible to say.
+    /// What to do next; may be empty.
     pub hint: String,
 }
 
@@ -22,7 +22,7 @@ impl Error {
         Self { kind, message: message.into(), hint: String::new() }
     }
 
-    /// The same error, saying what to try next.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
@@ -38,34 +38,34 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The documented, closed list of error families.
+/// The documented, closed list of error kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A repository, version, node or file that is named does not exist.
     NotFound,
-    /// What should be created is there already.
+    /// The object to create already exists.
     Exists,
     /// A selection does not fit the array it is applied to, or its text cannot be read.
     Selection,
     /// Two things that must agree (shapes, lengths, attributes) do not.
     Mismatch,
-    /// A data type that is unknown, or that does not suit the operation.
+    /// A data type that is unknown or not supported by the operation.
     Dtype,
-    /// A codec that is unknown, misconfigured or refuses its input.
+    /// A codec that is unknown, misconfigured or rejects its input.
     Codec,
     /// Stored bytes contradict their metadata or their checksum.
     Corrupt,
-    /// A linked file is no longer the one that was linked.
+    /// A linked file has changed since it was linked.
     SourceChanged,
-    /// A linked file is gone.
+    /// A linked file does not exist any more.
     SourceMissing,
     /// A link points outside the prefixes that the reader allows.
     LinkNotAllowed,
-    /// Someone else committed in between.
+    /// Another writer committed in between.
     Conflict,
-    /// A write to something that can only be read.
+    /// A write to a read-only object.
     ReadOnly,
-    /// The operating system or the store refused access.
+    /// The operating system or the store denied access.
     Permission,
     /// A local read or write failed.
     Io,
@@ -73,11 +73,11 @@ pub enum ErrorKind {
     Network,
     /// A file or document is not in the format it should be in.
     Format,
-    /// Valid, but not something icecore does.
+    /// Valid, but not supported by icecore.
     Unsupported,
     /// More memory would be needed than is allowed or possible.
     Memory,
-    /// An argument that makes no sense by itself.
+    /// An invalid argument.
     Invalid,
     /// The user stopped the operation.
     Interrupted,

@@ -1,4 +1,4 @@
-//! The order in which a pack reads its source: boxes of whole shards.
+//! Order in which a pack reads its source: boxes of whole shards.
 
 use crate::access::lengths;
 use crate::error::{Error, ErrorKind, Result};
@@ -6,10 +6,10 @@ use crate::layout::{gcd, shrink};
 use crate::local_search::local_search;
 use crate::region::Region;
 
-/// Most boxes that are written down.
+/// Largest number of boxes.
 const MAX_REGIONS: u64 = 1 << 22;
 
-/// Chunks of a regular grid that hold something. Whatever lies outside of them holds the fill value.
+/// Chunks of a regular grid that hold something. Whatever is outside them holds the fill value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Held {
     /// Where in the array the grid begins.
@@ -21,10 +21,10 @@ pub struct Held {
     pub chunks: Vec<u64>,
 }
 
-/// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data where it has more than one shard,
-/// such that chunks of the source that straddle two boxes, which have to be decoded twice, are few. Boxes that
+/// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data unless it is a single shard. Source
+/// chunks that overlap two boxes must be decoded twice; the division keeps them few. Boxes that
 /// share such chunks follow one another. Together the boxes cover the array exactly once; those at its edge are clipped.
-/// Where it is known which chunks of the source are `held`, boxes without any of them are left out, and cost nothing.
+/// If the stored chunks of the source are given (`held`), boxes without any of them are left out.
 ///
 /// # Errors
 /// `invalid`: ranks differ or a length is 0; `memory`: more boxes than anyone could work through.
@@ -114,7 +114,7 @@ impl Boxes<'_> {
         Ok(out)
     }
 
-    /// The boxes that have a part of a held chunk, in the order of the walk.
+    /// The boxes that overlap a stored chunk, in the order of the walk.
     fn touched(&self, held: &Held) -> Result<Vec<Region>> {
         let rank = self.shape.len();
         if [&held.origin, &held.shape, &held.chunk].iter().any(|of| of.len() != rank) || held.chunk.contains(&0) {
@@ -147,7 +147,7 @@ impl Boxes<'_> {
         }
     }
 
-    /// The first and the last box along each axis that have a part of a chunk; None where it lies outside of the array.
+    /// The first and the last box along each axis that overlap a chunk; None if the chunk is outside the array.
     fn span(&self, held: &Held, chunk: u64) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut rest, rank) = (chunk, self.shape.len());
         let (mut first, mut last) = (vec![0; rank], vec![0; rank]);
@@ -166,7 +166,7 @@ impl Boxes<'_> {
         (rest == 0).then_some((first, last))
     }
 
-    /// Calls for each box from `first` to `last` along each axis.
+    /// Calls `visit` for each box from `first` to `last` along each axis.
     fn each(&self, first: &[u64], last: &[u64], mut call: impl FnMut(&[u64])) {
         let mut at = first.to_vec();
         loop {

@@ -1,4 +1,4 @@
-//! Which chunks one axis of a selection hits, and what it takes from each.
+//! The chunks that one axis of a selection touches, and the elements taken from each.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ pub(crate) enum Taken {
     Scatter { lo: usize },
 }
 
-/// Everything one axis hits, in ascending chunk order.
+/// All chunks that one axis touches, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hits {
-    /// Equally spaced elements on equal chunks: computed when asked for, whatever the length of the axis.
+    /// Equally spaced elements on equal chunks: computed on demand, whatever the length of the axis.
     Even(Even),
-    /// Written down: rectilinear axes and lists.
+    /// Stored explicitly: rectilinear axes and lists.
     Listed { hits: Vec<Hit>, table: Option<Arc<Scatter>> },
 }
 
@@ -58,7 +58,7 @@ impl Hits {
         }
     }
 
-    /// Number of chunks hit.
+    /// Number of chunks.
     pub fn len(&self) -> u64 {
         match self {
             Self::Even(Even { count: 0, .. }) => 0,
@@ -68,7 +68,7 @@ impl Hits {
         }
     }
 
-    /// The k-th chunk hit; k < `len`.
+    /// The k-th chunk; k < `len`.
     #[inline]
     pub fn get(&self, k: u64) -> Hit {
         match self {
@@ -160,7 +160,7 @@ fn walk_list(number: usize, axis: &Axis, values: &[u64], dst_step: u64) -> Hits 
     Hits::Listed { hits, table: Some(Arc::new(table)) }
 }
 
-/// The strided loop that a stretch of a list happens to be.
+/// Converts a stretch of a list to a strided loop, if it is one.
 fn as_step(index: &[u64], dst: &[u64]) -> Option<Taken> {
     let (src, to) = (*index.first()?, *dst.first()?);
     let (src_step, dst_step) = match (index.get(1), dst.get(1)) {

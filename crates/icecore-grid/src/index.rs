@@ -1,4 +1,4 @@
-//! What a user asks for on one axis, before it meets an array's shape.
+//! Index of one axis, before it is applied to an array's shape.
 
 /// One entry of a selection, as in NumPy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Index {
         /// Its elements.
         values: Vec<i64>,
     },
-    /// An n-d boolean array that covers as many axes as it has; true where an element is wanted.
+    /// An n-d boolean array that covers as many axes as it has; true if an element is needed.
     Mask {
         /// Shape of the array, equal to that of the axes it covers.
         shape: Vec<u64>,
@@ -49,7 +49,7 @@ impl Index {
     }
 }
 
-/// What several lists in one selection mean.
+/// Meaning of several lists in one selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Lists are broadcast together and visited in step; result axes go where NumPy puts them.

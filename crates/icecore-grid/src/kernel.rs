@@ -1,6 +1,6 @@
 //! The copy kernel: runs executed over raw memory. The only unsafe file of the crate.
 //!
-//! Strides and offsets were checked when the runs were built (all positions lie inside the chunk and the output), so
+//! Strides and offsets were checked when the runs were built (all positions are inside the chunk and the output), so
 //! the arithmetic here wraps instead of checking: it sits in the innermost loops.
 
 use crate::run::{Run, Scatter};
@@ -26,7 +26,7 @@ pub(crate) struct Job<'a> {
 
 /// What is done at each position: something that moves a unit of bytes.
 trait Mover {
-    /// False where the source is not read: its pointer then need not move.
+    /// False if the source is not read: its pointer then need not move.
     const READS: bool;
 
     /// # Safety
@@ -88,7 +88,7 @@ impl Mover for Splat<'_> {
     const READS: bool = false;
 
     unsafe fn put(&self, _: *const u8, dst: *mut u8) {
-        // SAFETY: all writes lie within `len` bytes of `dst`, which the caller vouches for; each copy doubles what
+        // SAFETY: all writes are within `len` bytes of `dst`, which the caller vouches for; each copy doubles what
         // is already written, from before `done` to after it.
         unsafe {
             if let Some(byte) = self.byte {

@@ -1,10 +1,10 @@
-//! The layout planner: shapes of chunks and shards from the array's shape and how it will be read.
+//! Layout planner: shapes of chunks and shards from the array's shape and its expected reads.
 
 use crate::access::{Pattern, blocks_touched, default_patterns, lengths, planned_shape};
 use crate::error::{Error, ErrorKind, Result};
 use crate::local_search::local_search;
 
-/// What is asked for.
+/// Input of the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutGoal {
     /// The array's shape; an axis of length 0 is taken as one that will grow.
@@ -19,7 +19,7 @@ pub struct LayoutGoal {
     pub shard_bytes: u64,
     /// Raw bytes per stored byte, where it is known: a shard may hold as much more (ρ of PStore's Eq. 5).
     pub ratio: f64,
-    /// How the array will be read; empty: maps and time series alike.
+    /// Expected reads; empty: maps and time series alike.
     pub patterns: Vec<Pattern>,
     /// Chunk shape of the source, where it has one: shards that line up with it are packed faster.
     pub source_chunk: Option<Vec<u64>>,
@@ -68,7 +68,7 @@ impl LayoutGoal {
     }
 }
 
-/// What was chosen.
+/// The planned shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutPlan {
     /// Shape of an inner chunk: the unit of decoding.
@@ -198,7 +198,7 @@ impl Planner<'_> {
     }
 }
 
-/// How far a size is above the most it may be, 1 where it isn't. The first step counts double: a block that has to be cut
+/// How far a size is above the most it may be, 1 where it isn't. The first step counts double: a block that must be cut
 /// or lengthened afterwards is no longer the one that was found best.
 fn beyond(size: f64, most: f64) -> f64 {
     if size > most { 2.0 * size / most } else { 1.0 }
@@ -209,7 +209,7 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Makes a block of whole units hold no more than `most` elements, if it has more than one unit: the search minds the
+/// Makes a block of whole units hold at most `most` elements, if it has more than one unit: the search minds the
 /// limit, but its candidates are coarse.
 pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     while volume(block) > u128::from(most) {
@@ -225,8 +225,8 @@ pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     }
 }
 
-/// Lengthens a chunk until it holds `min` elements or the array, along the axis where that costs least, the last among
-/// equals.
+/// Lengthens a chunk along the cheapest axis, until it holds `min` elements or the whole array; of equal axes the last
+/// one.
 fn grow(chunk: &mut [u64], shape: &[u64], min: u64, cost: impl Fn(&[u64]) -> f64) {
     while volume(chunk) < u128::from(min) {
         let longer = |axis: usize| {

@@ -76,7 +76,7 @@ impl<F: Fn(&[u64]) -> f64> Descent<'_, F> {
         self.candidates.iter().zip(&self.at).map(|(list, &at)| list[at]).collect()
     }
 
-    /// Moves along one axis; false where its list ends.
+    /// Moves along one axis; false if its list ends.
     fn shift(&mut self, (axis, by): (usize, isize)) -> bool {
         match self.at[axis].checked_add_signed(by).filter(|&at| at < self.candidates[axis].len()) {
             Some(at) => self.at[axis] = at,

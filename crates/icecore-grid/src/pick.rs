@@ -1,4 +1,4 @@
-//! What a resolved selection takes from each axis of the source, and where it lies in the output.
+//! The elements that a resolved selection takes along each axis, and their positions in the output.
 
 /// Equally spaced source indexes in ascending order; `reversed` where the output runs the other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Axes that are indexed together: points grouped by the chunk they lie in.
+//! Axes that are indexed together: points grouped by the chunk they are in.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Groups {
         let grid = ChunkGrid { axes: joint.axes.iter().map(|&axis| grid.axes[axis].clone()).collect() };
         let count = joint.columns.first().map_or(0, Vec::len);
         let too_many = || {
-            Error::new(ErrorKind::Memory, format!("there is no memory to plan {count} points"))
+            Error::new(ErrorKind::Memory, format!("not enough memory to plan {count} points"))
                 .hint("read fewer points at a time")
         };
         let rank = joint.axes.len();

@@ -25,7 +25,7 @@ impl Region {
         self.shape.iter().fold(1, |product: u64, &n| product.saturating_mul(n))
     }
 
-    /// True where no element lies inside.
+    /// True if no element is inside.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)

@@ -44,7 +44,7 @@ pub(crate) fn resolve_indexes<'a>(shape: &[u64], indexes: &'a [Index]) -> Result
     if given > shape.len() {
         return Err(selection_error(
             format!("{given} axes are indexed, the array has {} (shape {shape:?})", shape.len()),
-            "leave out indexes, or use '...' for whole axes",
+            "remove indexes, or use '...' for whole axes",
         ));
     }
     if indexes.iter().filter(|index| matches!(index, Index::Ellipsis)).count() > 1 {

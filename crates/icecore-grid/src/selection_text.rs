@@ -8,7 +8,7 @@ const EXAMPLES: &str = "examples: 3, -1, 0:10, ::4, [1,5,9], ..., or by name: ti
                         what coordinates say (lat=52.5, a date) is selected in xarray: .sel() of engine=\"icecore\"";
 
 /// Reads a selection. Entries are separated by commas: an integer, a slice `start:stop:step`, a list `[1, 5, 9]`, a mask
-/// `[true, false]`, or `...`. With names (`dims` are the array's, `None` where an axis has none) the order is free and
+/// `[true, false]`, or `...`. With names (`dims` are the array's, `None` if an axis has none) the order is free and
 /// axes that are not named are whole. An empty text selects everything.
 ///
 /// # Errors
@@ -20,7 +20,7 @@ pub fn parse_selection(text: &str, dims: &[Option<String>]) -> Result<Vec<Index>
         return entries.iter().map(Entry::index).collect();
     }
     if let Some(bare) = entries.iter().find(|entry| entry.name.is_none()) {
-        return Err(bare.error("has no dimension name, others have", "name every entry, or none"));
+        return Err(bare.error("has no dimension name, but other entries do", "name every entry, or none"));
     }
     let mut indexes = vec![Index::ALL; dims.len()];
     let mut seen = vec![false; dims.len()];
@@ -31,7 +31,9 @@ pub fn parse_selection(text: &str, dims: &[Option<String>]) -> Result<Vec<Index>
         }
         seen[axis] = true;
         indexes[axis] = match entry.index()? {
-            Index::Ellipsis => return Err(entry.error("is no selection of one dimension", "write ':' for all of it")),
+            Index::Ellipsis => {
+                return Err(entry.error("is not a selection of one dimension", "write ':' for all of it"));
+            }
             index => index,
         };
     }
@@ -73,7 +75,7 @@ fn entries(text: &str) -> Result<Vec<Entry<'_>>> {
         out.push(entry(text, from, text.len()));
     }
     match out.iter().find(|entry| entry.text.is_empty()) {
-        Some(empty) => Err(empty.error("has nothing between two commas", "write ':' for a whole axis")),
+        Some(empty) => Err(empty.error("is empty between two commas", "write ':' for a whole axis")),
         None => Ok(out),
     }
 }
@@ -165,7 +167,7 @@ impl Entry<'_> {
 
     fn integer(&self, text: &str) -> Result<i64> {
         text.parse().map_err(|_| {
-            let what = format!("has '{text}' where an integer should be");
+            let what = format!("has '{text}' where an integer is expected");
             self.error(&what, EXAMPLES)
         })
     }
@@ -209,8 +211,8 @@ mod tests {
             ("time=0, depth=3", "'depth=3' at position 9 names no dimension", "the dimensions are time, lat, lon"),
             ("time=0, 3", "'3' at position 9 has no dimension name", "name every entry"),
             ("time=0, time=1", "'time=1' at position 9 names a dimension a second time", "one entry"),
-            ("lat=...", "'lat=...' at position 1 is no selection", "':'"),
-            ("é, ,3", "'' at position 4 has nothing", "':'"),
+            ("lat=...", "'lat=...' at position 1 is not a selection", "':'"),
+            ("é, ,3", "'' at position 4 is empty", "':'"),
             ("[1,2", "'[1,2' at position 1 opens a list", "']'"),
             ("1],2", "']' at position 2 closes a list", "'['"),
             ("1:2:3:4", "has more than two colons", "start:stop:step"),

@@ -1,4 +1,4 @@
-//! Coalescing: byte ranges that are wanted, merged into requests that are worth making.
+//! Coalescing: byte ranges that are needed, merged into requests that are worth making.
 
 /// A wanted byte range of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub struct Merge {
     pub split: u64,
 }
 
-/// One request: a byte range of one object, and the spans that lie wholly inside it.
+/// One request: a byte range of one object, and the spans that are wholly inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Which object.
@@ -66,8 +66,8 @@ fn end(span: &Span) -> u128 {
     u128::from(span.offset) + u128::from(span.length)
 }
 
-/// Merges spans into requests, sorted by object and offset. Every span lies wholly inside exactly one request, and the
-/// bytes read in vain are at most `gap` per merged neighbour. At most `u32::MAX` spans can be told apart; those after
+/// Merges spans into requests, sorted by object and offset. Each span is inside exactly one request. At most `gap` unneeded
+/// bytes are read per merged neighbour. At most `u32::MAX` spans are supported; later ones
 /// are ignored, which no plan that fits in memory reaches.
 #[must_use]
 pub fn coalesce(spans: &[Span], merge: &Merge) -> Vec<Request> {

@@ -1,4 +1,4 @@
-//! A clause as a tree, as it was written.
+//! Syntax tree of a where-clause.
 
 use crate::message::Place;
 
@@ -39,7 +39,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// The same with the sides exchanged.
+    /// The operator after swapping both sides.
     pub fn mirrored(self) -> Self {
         match self {
             Self::Less => Self::Greater,

@@ -1,4 +1,4 @@
-//! Tree → conditions on a table's columns: names are looked up, types checked, constants fitted to the columns' types.
+//! Bind a syntax tree to a table's columns: resolve names, check dtypes, convert constants to the columns' dtypes.
 
 use icecore_chunk::DType;
 use icecore_grid::{Error, ErrorKind, Result};
@@ -13,12 +13,12 @@ use crate::text::TextTest;
 use crate::time;
 use crate::truth::{FALSE, TRUE};
 
-/// A column as a clause sees it.
+/// A column of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnType {
     pub name: String,
     pub dtype: DType,
-    /// For numbers that count time (`seconds since 2018-01-01`): nanoseconds of one, and of zero since 1970.
+    /// For units of time (`seconds since 2018-01-01`): length of one unit and epoch since 1970, both in ns.
     pub epoch: Option<(f64, f64)>,
 }
 
@@ -85,10 +85,10 @@ impl<'a> Binder<'a> {
         }
         let near = nearest(name, self.columns.iter().map(|c| c.name.as_str()));
         let hint = match (name.to_ascii_lowercase().as_str(), near.is_empty()) {
-            ("nan", _) => "numbers that are NaN are found by `is null`".to_owned(),
+            ("nan", _) => "use `is null` to select NaN".to_owned(),
             ("inf" | "infinity", _) => "infinity is written as 1e999".to_owned(),
-            (_, true) => "`icecore info` lists the columns; a text goes into single quotes".to_owned(),
-            (_, false) => format!("did you mean {}? (a text goes into single quotes)", near.join(" or ")),
+            (_, true) => "`icecore info` lists the columns; put strings in single quotes".to_owned(),
+            (_, false) => format!("did you mean {}? (put strings in single quotes)", near.join(" or ")),
         };
         Err(self.error(ErrorKind::NotFound, place, &format!("there is no column {name}")).hint(hint))
     }
@@ -110,7 +110,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Two columns that are not compared as floats.
+    /// Comparison of two columns other than in floating point.
     fn pair(&mut self, op: Op, left: (&str, Place), right: (&str, Place)) -> Result<Option<Condition>> {
         let ((a, first), (b, second)) = (self.column(left.0, left.1)?, self.column(right.0, right.1)?);
         let (of_a, of_b) = (self.domain(first, left.1)?, self.domain(second, right.1)?);
@@ -120,7 +120,7 @@ impl<'a> Binder<'a> {
             return Err(self.mismatch(first, &other, left.1.to(right.1)));
         }
         if first.epoch.is_some() && second.epoch.is_some() && first.epoch != second.epoch {
-            let message = format!("{} and {} count time in other units or from other dates", first.name, second.name);
+            let message = format!("{} and {} have different time units or epochs", first.name, second.name);
             let hint = "compare each with a time: '2019-04-16T09:39:11Z'";
             return Err(self.error(ErrorKind::Dtype, left.1.to(right.1), &message).hint(hint));
         }
@@ -134,7 +134,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// What the whole numbers of two columns are to be multiplied with to count the same.
+    /// Factors that convert the integers of two columns to a common unit.
     fn units(&self, a: &ColumnType, b: &ColumnType, place: Place) -> Result<(i128, i128)> {
         let tick = |dtype: &DType| match dtype {
             DType::DateTime64 { unit, scale } | DType::TimeDelta64 { unit, scale } => Some(time::tick(unit, *scale)),
@@ -143,14 +143,14 @@ impl<'a> Binder<'a> {
         match (tick(&a.dtype), tick(&b.dtype)) {
             (Some(Some(x)), Some(Some(y))) => Ok((x, y)),
             (Some(_), Some(_)) if a.dtype != b.dtype => {
-                let message = format!("{} and {} count time in units that have no common measure", a.name, b.name);
+                let message = format!("{} and {} have time units without a common unit", a.name, b.name);
                 Err(self.error(ErrorKind::Unsupported, place, &message).hint("compare each with a constant"))
             }
             _ => Ok((1, 1)),
         }
     }
 
-    /// Arithmetic sees the numbers that are stored, and those of durations of several units don't belong together.
+    /// Arithmetic uses the stored numbers, so durations in different units can't be combined.
     fn check_durations(&self, a: &Number, b: &Number, place: Place) -> Result<()> {
         let mut numbers = Vec::new();
         a.columns(&mut numbers);
@@ -161,14 +161,14 @@ impl<'a> Binder<'a> {
         match durations.find(|other| other.dtype != first.dtype) {
             None => Ok(()),
             Some(other) => {
-                let message = format!("{} and {} hold durations in different units", first.name, other.name);
-                let hint = "without arithmetic they are compared as what they are";
+                let message = format!("{} and {} have durations in different units", first.name, other.name);
+                let hint = "compare them without arithmetic";
                 Err(self.error(ErrorKind::Dtype, place, &message).hint(hint))
             }
         }
     }
 
-    /// A column beside a constant.
+    /// Comparison of a column with a constant.
     fn test(&mut self, op: Op, name: &str, place: Place, constant: &Node) -> Result<Condition> {
         if op == Op::Unequal {
             return Ok(Condition::Not(Box::new(self.test(Op::Equal, name, place, constant)?)));
@@ -189,7 +189,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The values of a column of numbers or times that stand in relation `op` to a constant.
+    /// The values of a column of numbers or times for which the comparison `op` with a constant is true.
     fn ranges(&self, op: Op, column: &ColumnType, constant: &Node) -> Result<Ranges> {
         let domain = self.domain(column, constant.place)?;
         let value = match (&constant.kind, &column.dtype) {
@@ -211,8 +211,8 @@ impl<'a> Binder<'a> {
                 (Some(_), None) => return Err(self.no_time(column, text, constant.place)),
                 (None, _) => {
                     return Err(self
-                        .mismatch(column, &format!("'{text}' is a text"), constant.place)
-                        .hint("numbers stand without quotes, names of columns without or in double ones"));
+                        .mismatch(column, &format!("'{text}' is a string"), constant.place)
+                        .hint("write numbers without quotes, and column names without or in double quotes"));
                 }
             },
             (_, DType::DateTime64 { .. }) => {
@@ -223,7 +223,7 @@ impl<'a> Binder<'a> {
             (Kind::Int(n), _) => Constant::Int(*n),
             (Kind::Float(x), _) => Constant::Float(*x),
             (Kind::Bool(b), _) => Constant::Int(i128::from(*b)),
-            _ => return Err(self.error(ErrorKind::Internal, constant.place, "this is no constant")),
+            _ => return Err(self.error(ErrorKind::Internal, constant.place, "expected a constant")),
         };
         Ok(if domain == Domain::Int {
             Ranges::Int(fit_int(value).map(|f| f.related(op, &INT)).unwrap_or_default())
@@ -234,12 +234,12 @@ impl<'a> Binder<'a> {
     }
 
     fn no_time(&self, column: &ColumnType, text: &str, place: Place) -> Error {
-        let message = format!("{} holds times, '{text}' is none", column.name);
+        let message = format!("{} holds times, '{text}' is not a time", column.name);
         self.error(ErrorKind::Dtype, place, &message).hint("write times in ISO form: '2019-04-16T09:39:11Z'")
     }
 
     fn no_duration(&self, column: &ColumnType, text: &str, place: Place) -> Error {
-        let message = format!("{} holds durations, '{text}' is none", column.name);
+        let message = format!("{} holds durations, '{text}' is not a duration", column.name);
         self.error(ErrorKind::Dtype, place, &message).hint("write hours, minutes and seconds: '09:39:11.25'")
     }
 
@@ -253,7 +253,7 @@ impl<'a> Binder<'a> {
             Kind::Text(text) => Ok(text),
             _ => Err(self
                 .mismatch(column, "this is a number", constant.place)
-                .hint("put it into single quotes to compare it as a text")),
+                .hint("put it in single quotes to compare it as a string")),
         }
     }
 
@@ -300,30 +300,30 @@ impl<'a> Binder<'a> {
 
     fn like(&mut self, value: &Node, pattern: &str) -> Result<Condition> {
         let Kind::Column(name) = &value.kind else {
-            return Err(self.error(ErrorKind::Invalid, value.place, "like compares a column with a pattern"));
+            return Err(self.error(ErrorKind::Invalid, value.place, "like needs a column and a pattern"));
         };
         let (number, column) = self.column(name, value.place)?;
         if domain(&column.dtype) != Some(Domain::Text) {
-            return Err(self.mismatch(column, "like compares texts", value.place));
+            return Err(self.mismatch(column, "like needs strings", value.place));
         }
         Ok(Condition::Text(number, TextTest::like(pattern)))
     }
 
-    /// `wrap(lon, 350, 10)`: from 350 eastwards to 10, whichever turn of the circle a longitude is given in.
+    /// `wrap(lon, 350, 10)`: longitudes from 350 eastwards to 10, modulo 360.
     fn wrap(&mut self, place: Place, arguments: &[Node]) -> Result<Condition> {
         const USE: &str = "wrap(lon, 350, 10): from 350 degrees eastwards to 10";
         let [Node { kind: Kind::Column(name), place: at }, low, high] = arguments else {
-            return Err(self.error(ErrorKind::Invalid, place, "wrap takes a column and two numbers").hint(USE));
+            return Err(self.error(ErrorKind::Invalid, place, "wrap needs a column and two numbers").hint(USE));
         };
         let (Some(low), Some(high)) = (degrees(low), degrees(high)) else {
-            return Err(self.error(ErrorKind::Invalid, place, "wrap takes a column and two finite numbers").hint(USE));
+            return Err(self.error(ErrorKind::Invalid, place, "wrap needs a column and two finite numbers").hint(USE));
         };
         let (number, column) = self.column(name, *at)?;
         let domain = self.domain(column, *at)?;
         if domain == Domain::Text || matches!(column.dtype, DType::DateTime64 { .. }) {
-            return Err(self.mismatch(column, "wrap takes degrees", *at));
+            return Err(self.mismatch(column, "wrap needs degrees", *at));
         }
-        // Both ends are turned by themselves, so that they are what was written where they need no turn.
+        // Shift each end separately, so that an end that needs no shift keeps its exact value.
         let (lap, ahead) = ((low / 360.0).floor(), ((high - low) / 360.0).floor());
         let arcs = TURNS.map(f64::from).map(|turn| {
             let start = turned(low, turn - lap);
@@ -344,11 +344,11 @@ impl<'a> Binder<'a> {
             Kind::Column(name) => {
                 let (number, column) = self.column(name, node.place)?;
                 match self.domain(column, node.place)? {
-                    Domain::Text => return Err(self.mismatch(column, "a number should stand here", node.place)),
+                    Domain::Text => return Err(self.mismatch(column, "expected a number", node.place)),
                     _ if matches!(column.dtype, DType::DateTime64 { .. }) => {
                         return Err(self
-                            .mismatch(column, "a number should stand here", node.place)
-                            .hint("times are compared with times in single quotes"));
+                            .mismatch(column, "expected a number", node.place)
+                            .hint("compare times with times in single quotes"));
                     }
                     _ => Number::Column(number),
                 }
@@ -358,27 +358,23 @@ impl<'a> Binder<'a> {
                 match (function, arguments.as_slice()) {
                     (Some((_, function)), [argument]) => Number::Call(*function, Box::new(self.number(argument)?)),
                     (Some(_), _) => {
-                        let message = format!("{name} takes one number, {} are given", arguments.len());
+                        let message = format!("{name} needs one number (got {})", arguments.len());
                         return Err(self.error(ErrorKind::Invalid, node.place, &message));
                     }
                     (None, _) => {
                         let known: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
-                        let hint = format!("there are {} and, as a condition, wrap", known.join(", "));
-                        let message = format!("there is no function {name}");
+                        let hint = format!("functions: {}; as a condition: wrap", known.join(", "));
+                        let message = format!("unknown function {name}");
                         return Err(self.error(ErrorKind::NotFound, node.place, &message).hint(hint));
                     }
                 }
             }
             Kind::Text(text) => {
-                let message = format!("'{text}' is a text, a number should stand here");
+                let message = format!("expected a number (got the string '{text}')");
                 return Err(self.error(ErrorKind::Dtype, node.place, &message));
             }
             _ => {
-                return Err(self.error(
-                    ErrorKind::Dtype,
-                    node.place,
-                    "this is a condition, a number should stand here",
-                ));
+                return Err(self.error(ErrorKind::Dtype, node.place, "expected a number (got a condition)"));
             }
         })
     }
@@ -396,7 +392,7 @@ fn degrees(node: &Node) -> Option<f64> {
     }
 }
 
-/// `degrees` after so many turns: with up to nine decimal places the double that has them, as other longitudes do.
+/// `degrees` shifted by full turns, rounded to nine decimal places, so that it equals other longitudes written so.
 fn turned(degrees: f64, turns: f64) -> f64 {
     let short = |x: f64| (x * 1e9).round() / 1e9;
     let sum = degrees + 360.0 * turns;
@@ -411,7 +407,7 @@ fn arc_ranges(domain: Domain, arcs: impl Iterator<Item = (f64, f64)>) -> Ranges 
     Ranges::Float(tidy(arcs.map(|(a, b)| (round(a), round(b))).collect()))
 }
 
-/// What two single ranges have in common.
+/// The intersection of two ranges.
 fn overlap(above: Ranges, below: Ranges) -> Ranges {
     fn both<T: Copy + PartialOrd>(above: &[(T, T)], below: &[(T, T)]) -> Vec<(T, T)> {
         match (above, below) {
@@ -422,13 +418,13 @@ fn overlap(above: Ranges, below: Ranges) -> Ranges {
     match (above, below) {
         (Ranges::Int(a), Ranges::Int(b)) => Ranges::Int(both(&a, &b)),
         (Ranges::Float(a), Ranges::Float(b)) => Ranges::Float(both(&a, &b)),
-        (other, _) => other, // the same column gives the same kind twice
+        (other, _) => other, // both come from the same column, so they have the same variant
     }
 }
 
 fn label(dtype: &DType) -> String {
     match dtype {
-        DType::Bytes(_) | DType::Utf32(_) | DType::VlenUtf8 => "texts".to_owned(),
+        DType::Bytes(_) | DType::Utf32(_) | DType::VlenUtf8 => "strings".to_owned(),
         DType::DateTime64 { .. } => "times".to_owned(),
         DType::TimeDelta64 { .. } => "durations".to_owned(),
         other => {

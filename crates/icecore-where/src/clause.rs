@@ -1,14 +1,14 @@
-//! A clause bound to a table's columns: what is evaluated, row by row or zone by zone.
+//! A where-clause bound to a table's columns, evaluated row by row or zone by zone.
 
 use crate::ast::{Arithmetic, Op};
 use crate::ranges::Ranges;
 use crate::text::TextTest;
 
-/// A where-clause that knows its columns.
+/// A where-clause bound to its columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     pub(crate) root: Condition,
-    /// The columns that it looks at, ascending.
+    /// Indexes of the columns it reads, ascending.
     pub columns: Vec<usize>,
 }
 
@@ -19,9 +19,9 @@ pub(crate) enum Condition {
     Text(usize, TextTest),
     NullColumn(usize),
     NullNumber(Number),
-    /// In float64.
+    /// Comparison in float64.
     Compare(Op, Number, Number),
-    /// Two columns of whole numbers or times, exactly; each beside what its unit is worth.
+    /// Exact comparison of two columns of integers or times, each with the factor of its unit.
     CompareInts(Op, (usize, i128), (usize, i128)),
     CompareTexts(Op, usize, usize),
     Not(Box<Condition>),
@@ -106,7 +106,7 @@ impl Arithmetic {
             Self::Remainder => {
                 let rest = a % b;
                 if rest == 0.0 {
-                    return rest.copysign(b); // what is divided by it may become either infinity
+                    return rest.copysign(b); // keep the sign of zero: dividing by it gives +inf or -inf
                 }
                 if (rest < 0.0) == (b < 0.0) { rest } else { rest + b }
             }

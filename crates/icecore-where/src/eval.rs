@@ -1,4 +1,4 @@
-//! Conditions over many rows at once: typed loops over the columns' bytes, one byte of truth a row.
+//! Evaluate conditions for many rows: typed loops over the columns' bytes, one byte of truth per row.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::truth::{FALSE, TRUE, UNKNOWN};
 #[derive(Clone, Copy)]
 pub struct Values<'a> {
     pub dtype: &'a DType,
-    /// The elements, native order.
+    /// The elements, in native byte order.
     pub bytes: &'a [u8],
-    /// Elements that stand for null, beside NaN and not-a-time; of texts of any length their UTF-8.
+    /// Elements that mean null, besides NaN and not-a-time; variable-length strings as UTF-8.
     pub nulls: &'a [Vec<u8>],
-    /// Where the views of texts of any length point to.
+    /// Bytes that the views of variable-length strings refer to.
     pub blobs: &'a [Arc<[u8]>],
 }
 
-/// Consecutive rows of a table: by column number, where the filter looks at the column.
+/// Consecutive rows of a table, by column index; only the columns that the filter reads.
 pub struct Rows<'a> {
     pub count: usize,
     pub columns: &'a [Option<Values<'a>>],
 }
 
 impl Filter {
-    /// The rows (counted from the first of `rows`) for which the clause is true, ascending, added to `hits`.
+    /// Appends the rows (relative to the first of `rows`) for which the clause is true to `hits`, ascending.
     ///
     /// # Errors
     /// `internal` when a column is missing or has another number of rows.
@@ -46,7 +46,7 @@ fn column<'a>(rows: &Rows<'a>, number: usize) -> Result<Values<'a>> {
     values.filter(|v| v.bytes.len() == rows.count * v.dtype.size()).ok_or_else(|| {
         Error::new(
             ErrorKind::Internal,
-            format!("column {number} of the where-clause is not there for {} rows", rows.count),
+            format!("column {number} of the where-clause does not have {} rows", rows.count),
         )
     })
 }
@@ -89,7 +89,7 @@ fn unknown(a: &f64, b: &f64) -> u8 {
     u8::from(a.is_nan() || b.is_nan())
 }
 
-/// Stops as soon as the rest can't change anything.
+/// Evaluates conditions in turn and stops when the rest can't change the result.
 fn join(parts: &[Condition], rows: &Rows<'_>, start: u8, end: u8, with: impl Fn(u8, u8) -> u8) -> Result<Vec<u8>> {
     let mut all: Option<Vec<u8>> = None;
     for part in parts {
@@ -137,7 +137,7 @@ fn test<T: Element>(bytes: &[u8], bounds: &[(T, T)]) -> Vec<u8> {
     }
 }
 
-/// Sets the truth of the rows that hold one of the column's values for null.
+/// Sets the truth of rows with a null value to unknown.
 fn mark_nulls<T: Element>(values: &Values<'_>, truth: &mut [u8], mark: u8) {
     let time = matches!(values.dtype, DType::DateTime64 { .. } | DType::TimeDelta64 { .. });
     let given = values.nulls.iter().filter_map(|n| T::values(n).next());
@@ -224,10 +224,10 @@ fn compare_texts(op: Op, a: &Values<'_>, b: &Values<'_>) -> Result<Vec<u8>> {
     pairs.map(truth).collect()
 }
 
-/// An element's text as UTF-8. Padding zeros at the end are no part of it.
+/// An element as UTF-8, without padding zeros at the end.
 ///
 /// # Errors
-/// `corrupt` for what is no character.
+/// `corrupt` for an invalid code point.
 pub fn text_of<'a>(
     dtype: &DType,
     element: &'a [u8],
@@ -247,12 +247,12 @@ pub fn text_of<'a>(
                 point as u8
             }));
             if all < 0x80 {
-                return Ok(buffer); // ASCII, as most texts are
+                return Ok(buffer); // fast path: ASCII
             }
             buffer.clear();
             for point in points {
                 let character = char::from_u32(u32::from_ne_bytes(*point))
-                    .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a text holds what is no character"))?;
+                    .ok_or_else(|| Error::new(ErrorKind::Corrupt, "a string contains an invalid code point"))?;
                 buffer.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             }
             Ok(buffer)
@@ -263,7 +263,7 @@ pub fn text_of<'a>(
             let found = blob.and_then(|b| blobs.get(b)).zip(offset.zip(length));
             let text = found.and_then(|(blob, (offset, length))| blob.get(offset..offset.checked_add(length)?));
             debug_assert_eq!(element.len(), VIEW);
-            text.ok_or_else(|| Error::new(ErrorKind::Internal, "a text lies outside of its chunk"))
+            text.ok_or_else(|| Error::new(ErrorKind::Internal, "a string is outside its chunk"))
         }
         _ => {
             let used = element.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);

@@ -1,7 +1,7 @@
-//! where-clauses: text → tree → conditions bound to a table's columns → truth of each row, or of a zone of rows at once.
+//! Where-clauses: text → syntax tree → conditions bound to a table's columns → truth of each row or zone of rows.
 //!
-//! Pure: a row's values come in as bytes, a zone's as intervals. Truth has three values, as in SQL: a comparison with null
-//! (NaN, not-a-time, a fill value) is neither true nor false, and only rows that are true are kept.
+//! This crate does no I/O: the values of rows are passed as bytes, those of zones as intervals. Truth has three values,
+//! as in SQL. A comparison with null (NaN, not-a-time, a fill value) is unknown; rows are selected if the clause is true.
 
 mod ast;
 mod bind;
@@ -25,11 +25,11 @@ pub use ranges::Ranges;
 pub use text::decoded;
 pub use verdict::{Verdict, Zone};
 
-/// Parses and binds a clause: what most callers want.
+/// Parses a clause and binds it to columns.
 ///
 /// # Errors
-/// `invalid` with the place of the mistake, `not-found` for a column that the table lacks, `dtype` where a text meets a
-/// number, `unsupported`.
+/// `invalid` with the position of the mistake; `not-found` for an unknown column; `dtype` for a comparison of a string
+/// with a number; `unsupported`.
 pub fn filter(clause: &str, columns: &[ColumnType]) -> icecore_grid::Result<Filter> {
     bind::bind(clause, &parse::parse(clause)?, columns)
 }

@@ -1,8 +1,8 @@
-//! Errors that point at their place in the clause.
+//! Error messages that point to a position in the clause.
 
 use icecore_grid::{Error, ErrorKind};
 
-/// Where in a clause something stands: a range of characters.
+/// A range of characters of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub start: usize,
@@ -15,10 +15,10 @@ impl Place {
     }
 }
 
-/// Characters shown before and after the place; a clause may be long.
+/// Characters shown before and after the position, because clauses may be long.
 const AROUND: usize = 50;
 
-/// The message, then the clause with a line of carets below the place.
+/// Returns an error with the message, the clause, and a line of carets below the position.
 pub(crate) fn error(kind: ErrorKind, clause: &str, place: Place, message: &str) -> Error {
     let characters: Vec<char> =
         clause.chars().map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect();

@@ -1,7 +1,7 @@
-//! Constants as a column's type sees them.
+//! Convert constants to the dtype of a column.
 //!
-//! Whole-number columns compare exactly: `n > 2.5` is `n >= 3`, and numbers beyond the type match nothing or everything.
-//! Float columns see the constant rounded to their own type, as NumPy does: `x = 0.1` finds what was stored as 0.1.
+//! Integer columns compare exactly: `n > 2.5` is `n >= 3`, and constants out of range match nothing or everything. For
+//! float columns the constant is rounded to the column's dtype, as in NumPy: `x = 0.1` finds values stored as 0.1.
 
 use half::f16;
 use icecore_chunk::DType;
@@ -24,7 +24,7 @@ impl Constant {
     }
 }
 
-/// What a column holds, as far as comparisons care.
+/// Kind of values of a column, for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Domain {
     Int,
@@ -47,7 +47,7 @@ pub(crate) fn domain(dtype: &DType) -> Option<Domain> {
     })
 }
 
-/// Wider than any whole-number type, so that no step leaves it.
+/// Wider than any integer dtype, so that steps can't overflow.
 const LIMIT: i128 = 1 << 100;
 
 pub(crate) static INT: Steps<i128> = Steps { up: |n| n + 1, down: |n| n - 1, lowest: -LIMIT, highest: LIMIT };
@@ -78,7 +78,7 @@ pub(crate) static FLOAT32: Steps<f64> = Steps {
     highest: f64::INFINITY,
 };
 
-/// The neighbour of a number of 16 bits: without the sign, their bits are in order.
+/// The neighbour of a float16: without the sign, the bit patterns are ordered.
 fn next16(x: f64, step: i32) -> f64 {
     let bits = i32::from(f16::from_f64(x).to_bits());
     let place = if bits & 0x8000 == 0 { bits } else { -(bits & 0x7fff) };
@@ -86,7 +86,7 @@ fn next16(x: f64, step: i32) -> f64 {
     f16::from_bits(if next < 0 { 0x8000 | (-next) as u16 } else { next as u16 }).to_f64()
 }
 
-/// None for NaN, to which nothing compares.
+/// None for NaN, which is not comparable.
 pub(crate) fn fit_float(constant: Constant, domain: Domain) -> Option<Fitted<f64>> {
     let x = constant.value();
     let (rounded, largest) = match domain {
@@ -97,7 +97,7 @@ pub(crate) fn fit_float(constant: Constant, domain: Domain) -> Option<Fitted<f64
     if x.is_nan() {
         return None;
     }
-    // A number too large for the type lies between its largest value and infinity; it is neither.
+    // A number too large for the dtype is between its largest finite value and infinity.
     Some(match (x.is_finite(), rounded) {
         (true, f64::INFINITY) => Fitted { floor: largest, ceil: f64::INFINITY },
         (true, f64::NEG_INFINITY) => Fitted { floor: f64::NEG_INFINITY, ceil: -largest },

@@ -1,4 +1,4 @@
-//! Words → tree, by recursive descent: or < and < not < comparison < sum < product < sign < value.
+//! Recursive-descent parser. Precedence: or < and < not < comparison < sum < product < sign < value.
 
 use icecore_grid::{ErrorKind, Result};
 
@@ -6,19 +6,18 @@ use crate::ast::{Arithmetic, Kind, Node, Op};
 use crate::message::{Place, error};
 use crate::token::{Lexeme, Token, tokens};
 
-/// Deepest nesting; each level takes stack, here and in the stages that walk the tree.
+/// Largest nesting depth: each level uses stack, here and in later passes over the tree.
 const DEEPEST: usize = 100;
 const MOST_LINKS: usize = 500;
 const KEYWORDS: [&str; 10] = ["and", "or", "not", "between", "in", "is", "null", "like", "true", "false"];
-const HINT: &str =
-    "e.g. \"lon between 120 and 120.1 and tb > 90\"; `icecore query --help` shows all that a clause can say";
+const HINT: &str = "e.g. \"lon between 120 and 120.1 and tb > 90\"; `icecore query --help` lists the syntax";
 
 pub(crate) fn parse(clause: &str) -> Result<Node> {
     let mut parser = Parser { clause, tokens: tokens(clause)?, at: 0, depth: 0, links: 0 };
     let node = parser.or()?;
     match parser.peek().token {
         Token::End => Ok(node),
-        _ => Err(parser.unexpected("the clause should end here, or go on with and / or")),
+        _ => Err(parser.unexpected("expected the end of the clause, and, or or")),
     }
 }
 
@@ -27,7 +26,7 @@ struct Parser<'a> {
     tokens: Vec<Lexeme>,
     at: usize,
     depth: usize,
-    /// Arithmetic operators so far: chains of them lean to the left and are walked by recursion.
+    /// Number of arithmetic operators so far: chains are left-deep trees, which are traversed by recursion.
     links: usize,
 }
 
@@ -67,18 +66,18 @@ impl Parser<'_> {
     fn unexpected(&self, wanted: &str) -> icecore_grid::Error {
         let what = match &self.peek().token {
             Token::End if self.tokens.len() <= 1 => "the where-clause is empty".to_owned(),
-            Token::End => format!("the where-clause ends too early: {wanted}"),
-            Token::Word(w) | Token::Name(w) => format!("{w} is not expected: {wanted}"),
-            Token::Text(t) => format!("the text '{t}' is not expected: {wanted}"),
-            Token::Int(_) | Token::Float(_) => format!("a number is not expected: {wanted}"),
-            Token::Symbol(s) => format!("{s} is not expected: {wanted}"),
+            Token::End => format!("unexpected end of the where-clause: {wanted}"),
+            Token::Word(w) | Token::Name(w) => format!("unexpected {w}: {wanted}"),
+            Token::Text(t) => format!("unexpected string '{t}': {wanted}"),
+            Token::Int(_) | Token::Float(_) => format!("unexpected number: {wanted}"),
+            Token::Symbol(s) => format!("unexpected {s}: {wanted}"),
         };
         let hint = if self.is_word("null") { "x is null, or x is not null" } else { HINT };
         error(ErrorKind::Invalid, self.clause, self.place(), &what).hint(hint)
     }
 
     fn expect(&mut self, symbol: &str) -> Result<()> {
-        if self.take(symbol) { Ok(()) } else { Err(self.unexpected(&format!("{symbol} should stand here"))) }
+        if self.take(symbol) { Ok(()) } else { Err(self.unexpected(&format!("expected {symbol}"))) }
     }
 
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
@@ -144,7 +143,7 @@ impl Parser<'_> {
         } else if self.take_word("like") {
             self.like(left)?
         } else if negated {
-            return Err(self.unexpected("between, in or like should follow not"));
+            return Err(self.unexpected("expected between, in or like after not"));
         } else if self.take_word("is") {
             return self.null(left);
         } else {
@@ -162,7 +161,7 @@ impl Parser<'_> {
         let last = self.sum()?;
         if self.operator().is_some() {
             self.at -= 1;
-            return Err(self.unexpected("at most three values can be compared in a row; join them with and"));
+            return Err(self.unexpected("at most three values can be compared in a chain; use and"));
         }
         let (whole, part) = (place.to(last.place), right.place.to(last.place));
         let second = Node { kind: Kind::Compare(op, Box::new(right), Box::new(last)), place: part };
@@ -199,14 +198,14 @@ impl Parser<'_> {
         let items = self.arguments()?;
         let place = Place { start: value.place.start, end: self.tokens.get(self.at - 1).map_or(0, |t| t.place.end) };
         if items.is_empty() {
-            return Err(error(ErrorKind::Invalid, self.clause, place, "in () lists no value").hint(HINT));
+            return Err(error(ErrorKind::Invalid, self.clause, place, "in () needs at least one value").hint(HINT));
         }
         Ok(Node { kind: Kind::In(Box::new(value), items), place })
     }
 
     fn like(&mut self, value: Node) -> Result<Node> {
         let Token::Text(pattern) = self.peek().token.clone() else {
-            return Err(self.unexpected("a pattern in single quotes should follow like: 'abc%'"));
+            return Err(self.unexpected("expected a pattern in single quotes after like: 'abc%'"));
         };
         let place = value.place.to(self.place());
         self.at += 1;
@@ -217,7 +216,7 @@ impl Parser<'_> {
         let negated = self.take_word("not");
         let place = value.place.to(self.place());
         if !self.take_word("null") {
-            return Err(self.unexpected("is null or is not null"));
+            return Err(self.unexpected("expected is null or is not null"));
         }
         let node = Node { kind: Kind::Null(Box::new(value)), place };
         Ok(if negated { negative(node) } else { node })
@@ -261,7 +260,7 @@ impl Parser<'_> {
         let node = self.deeper(Self::sign)?;
         let place = start.to(node.place);
         let kind = match node.kind {
-            Kind::Int(n) => Kind::Int(n.wrapping_neg()), // read without a sign, so never the smallest one
+            Kind::Int(n) => Kind::Int(n.wrapping_neg()), // parsed without a sign, so never the smallest integer
             Kind::Float(x) => Kind::Float(-x),
             _ => Kind::Negative(Box::new(node)),
         };
@@ -292,13 +291,13 @@ impl Parser<'_> {
             }
             _ => {
                 self.at -= 1;
-                return Err(self.unexpected("a column, a number or a text should stand here"));
+                return Err(self.unexpected("expected a column, a number or a string"));
             }
         };
         Ok(Node { kind, place })
     }
 
-    /// Values up to the closing parenthesis; the opening one is behind us.
+    /// Parses values up to the closing parenthesis; the opening one is already consumed.
     fn arguments(&mut self) -> Result<Vec<Node>> {
         let mut items = Vec::new();
         if self.take(")") {

@@ -1,23 +1,23 @@
-//! Sets of values as closed intervals: what every comparison of a column with constants comes down to.
+//! Sets of values as closed intervals; every comparison of a column with constants is converted to one.
 
 use crate::ast::Op;
 
-/// Disjoint closed intervals in ascending order; whole numbers (times too) or floats.
+/// Disjoint closed intervals in ascending order, of integers (including times) or floats.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ranges {
     Int(Vec<(i128, i128)>),
     Float(Vec<(f64, f64)>),
 }
 
-/// A constant as a column's type sees it: the largest value not above it and the smallest not below it.
-/// The same where the type has the constant itself.
+/// A constant in a column's dtype: the largest value not above it and the smallest value not below it.
+/// Both are equal if the dtype can represent the constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fitted<T> {
     pub floor: T,
     pub ceil: T,
 }
 
-/// The neighbours of a value of a column's type.
+/// The neighbours of a value in a column's dtype.
 pub(crate) struct Steps<T> {
     pub up: fn(T) -> T,
     pub down: fn(T) -> T,
@@ -26,7 +26,7 @@ pub(crate) struct Steps<T> {
 }
 
 impl<T: Copy + PartialOrd> Fitted<T> {
-    /// The values that stand in relation `op` to the constant; `op` is not "unequal", which is the rest of "equal".
+    /// The values for which the comparison with the constant is true. "Unequal" is handled as the complement of "equal".
     pub fn related(self, op: Op, steps: &Steps<T>) -> Vec<(T, T)> {
         let exact = self.floor == self.ceil;
         let range = match op {
@@ -43,7 +43,7 @@ impl<T: Copy + PartialOrd> Fitted<T> {
     }
 }
 
-/// Sorted, with those that overlap joined.
+/// Sorts the intervals and joins overlapping ones.
 pub(crate) fn tidy<T: Copy + PartialOrd>(mut ranges: Vec<(T, T)>) -> Vec<(T, T)> {
     ranges.retain(|(low, high)| low <= high);
     ranges.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
@@ -61,13 +61,13 @@ pub(crate) fn tidy<T: Copy + PartialOrd>(mut ranges: Vec<(T, T)>) -> Vec<(T, T)>
     joined
 }
 
-/// Do the ranges meet [low, high]?
+/// Whether any interval overlaps [low, high].
 pub(crate) fn meet<T: Copy + PartialOrd>(ranges: &[(T, T)], low: T, high: T) -> bool {
     let at = ranges.partition_point(|r| r.1 < low);
     ranges.get(at).is_some_and(|r| r.0 <= high)
 }
 
-/// Does one of the ranges hold all of [low, high]?
+/// Whether one interval contains all of [low, high].
 pub(crate) fn hold<T: Copy + PartialOrd>(ranges: &[(T, T)], low: T, high: T) -> bool {
     let at = ranges.partition_point(|r| r.1 < low);
     ranges.get(at).is_some_and(|r| r.0 <= low && high <= r.1)

@@ -1,6 +1,6 @@
-//! Names that may have been meant.
+//! Suggest similar names for a mistyped column.
 
-/// At most three columns whose names are a few letters away.
+/// At most three columns with a small edit distance.
 pub(crate) fn nearest<'a>(name: &str, columns: impl Iterator<Item = &'a str>) -> Vec<String> {
     let lower = name.to_lowercase();
     let mut near: Vec<(usize, &str)> = columns
@@ -17,7 +17,7 @@ pub(crate) fn nearest<'a>(name: &str, columns: impl Iterator<Item = &'a str>) ->
     near.into_iter().take_while(|(apart, _)| best > 0 || *apart == 0).take(3).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Levenshtein's distance: letters to change, add or leave out.
+/// Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

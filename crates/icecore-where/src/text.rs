@@ -1,10 +1,10 @@
-//! Conditions on texts: sets, order, patterns. Texts are compared as UTF-8, which orders as code points do.
+//! Conditions on strings: sets, order, patterns. Strings are compared as UTF-8, which is the order of code points.
 
 use std::borrow::Cow;
 
 use crate::ast::Op;
 
-/// A stored text: UTF-8, or else Latin-1, which older files are written in and which has a character for any byte.
+/// Decodes a stored string: UTF-8, or Latin-1 (used by older files) if it is not valid UTF-8.
 #[must_use]
 pub fn decoded(text: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(text) {
@@ -15,11 +15,11 @@ pub fn decoded(text: &[u8]) -> Cow<'_, str> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TextTest {
-    /// One of these, as they may be stored; sorted.
+    /// Equal to one of these encoded strings; sorted.
     In(Vec<Vec<u8>>),
     Compare(Op, String),
     Prefix(String),
-    /// `%` stands for any characters, `_` for one.
+    /// `%` matches any characters, `_` one character.
     Like(Vec<char>),
 }
 
@@ -59,13 +59,13 @@ impl TextTest {
     }
 }
 
-/// A text in Latin-1, where that is what `decoded` takes for it.
+/// The Latin-1 encoding of a string, if `decoded` would decode it as Latin-1.
 fn latin1(text: &str) -> Option<Vec<u8>> {
     let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<_>>()?;
     std::str::from_utf8(&bytes).is_err().then_some(bytes)
 }
 
-/// Greedy matching with one point to return to: the last `%`. Quadratic at worst.
+/// Greedy matching that backtracks to the last `%`; quadratic at worst.
 fn like(pattern: &[char], text: impl Fn(usize) -> Option<char>) -> bool {
     let (mut p, mut t, mut back) = (0, 0, None);
     while let Some(character) = text(t) {

@@ -1,12 +1,12 @@
-//! ISO times as constants: `'2019-04-16'`, `'2019-04-16T09:39:11.25Z'`, `'2019-04-16 09:39+02:00'`; and durations:
-//! `'09:39:11.25'`.
+//! Parse ISO times (`'2019-04-16'`, `'2019-04-16T09:39:11.25Z'`, `'2019-04-16 09:39+02:00'`) and durations
+//! (`'09:39:11.25'`).
 
 use crate::ranges::Fitted;
 
 /// Nanoseconds.
 const MINUTE: i128 = 60_000_000_000;
 
-/// Nanoseconds since 1970 (UTC) of an ISO time; None for any other text. Days of the proleptic Gregorian calendar.
+/// Nanoseconds since 1970 (UTC) of an ISO time in the proleptic Gregorian calendar; None for any other string.
 pub(crate) fn parse(text: &str) -> Option<i128> {
     let text = text.trim();
     let (date, clock) = match text.find(['T', 't', ' ']) {
@@ -72,8 +72,8 @@ fn parse_seconds(seconds: &str) -> Option<i128> {
     Some(i128::from(second) * 1_000_000_000 + i128::from(nanoseconds))
 }
 
-/// Nanoseconds of a time of day or another duration: `'00:05:00'`, `'-1:30:00.25'`, `'49:00:00'`; None for any other
-/// text, also for `'05:00'`, which could be hours as well as minutes.
+/// Nanoseconds of a time of day or duration: `'00:05:00'`, `'-1:30:00.25'`, `'49:00:00'`; None for any other string.
+/// `'05:00'` is rejected because it could mean hours or minutes.
 pub(crate) fn parse_duration(text: &str) -> Option<i128> {
     let text = text.trim();
     let (sign, clock) = match text.strip_prefix('-') {
@@ -105,12 +105,12 @@ pub(crate) fn ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<
     Some(fitted(count.div_euclid(per), count.rem_euclid(per) == 0))
 }
 
-/// Nanoseconds of one tick of `scale` × `unit`; None where they are no whole number.
+/// Nanoseconds of one tick of `scale` × `unit`; None if they are not an integer.
 pub(crate) fn tick(unit: &str, scale: u64) -> Option<i128> {
     length(unit).filter(|(factor, _)| *factor == 1).map(|(_, divisor)| divisor * i128::from(scale.max(1)))
 }
 
-/// A unit in nanoseconds, as a fraction upside down.
+/// A unit in nanoseconds, as (denominator, numerator).
 fn length(unit: &str) -> Option<(i128, i128)> {
     Some(match unit {
         "W" => (1, 7 * 86_400_000_000_000),
@@ -128,7 +128,7 @@ fn length(unit: &str) -> Option<(i128, i128)> {
     })
 }
 
-/// A time as counts of whole nanoseconds `unit` since `zero`; None where these are no whole numbers.
+/// A time in units of `unit` ns since `zero`; None if these are not integers.
 pub(crate) fn counts(nanoseconds: i128, (unit, zero): (f64, f64)) -> Option<Fitted<i128>> {
     let whole = |x: f64| (x.fract() == 0.0 && x.abs() < 2f64.powi(96)).then_some(x as i128);
     let (unit, zero) = (whole(unit).filter(|unit| *unit > 0)?, whole(zero)?);
@@ -146,7 +146,7 @@ fn fitted(floor: i128, exact: bool) -> Fitted<i128> {
     Fitted { floor, ceil: if exact { floor } else { floor + 1 } }
 }
 
-/// Whole months since 1970-01, and whether nothing is left over.
+/// Complete months since 1970-01, and whether the time is exactly the start of a month.
 fn months(nanoseconds: i128) -> (i128, bool) {
     let days_since = nanoseconds.div_euclid(86_400_000_000_000) as i64;
     let mut month = (days_since as f64 / 30.436_875).floor() as i64;

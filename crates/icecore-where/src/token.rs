@@ -1,4 +1,4 @@
-//! Text → words: names, numbers, quoted strings, symbols, each with its place.
+//! Tokenizer: names, numbers, quoted strings, symbols, each with its position.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -24,7 +24,7 @@ pub(crate) struct Lexeme {
     pub place: Place,
 }
 
-/// The longest clause that is read, in characters.
+/// Largest length of a clause, in characters.
 const LONGEST: usize = 1 << 20;
 const SYMBOLS: [&str; 18] =
     ["<=", ">=", "==", "!=", "<>", "&&", "||", "<", ">", "=", "(", ")", ",", "+", "-", "*", "/", "%"];
@@ -32,8 +32,8 @@ const SYMBOLS: [&str; 18] =
 pub(crate) fn tokens(clause: &str) -> Result<Vec<Lexeme>> {
     let characters: Vec<char> = clause.chars().collect();
     if characters.len() > LONGEST {
-        let message = format!("the where-clause has {} characters, at most {LONGEST} are read", characters.len());
-        let hint = "ask with several shorter clauses, or join with the values in Polars: table.to_polars()";
+        let message = format!("the where-clause has {} characters (at most {LONGEST})", characters.len());
+        let hint = "use several shorter clauses, or join with the values in Polars: table.to_polars()";
         return Err(Error::new(ErrorKind::Invalid, message).hint(hint));
     }
     let mut lexer = Lexer { clause, characters, at: 0 };
@@ -76,7 +76,7 @@ impl Lexer<'_> {
         Ok(Lexeme { token, place: Place { start, end: self.at } })
     }
 
-    /// A quote inside is written twice.
+    /// Reads a quoted string; a doubled quote is a quote character.
     fn quoted(&mut self, quote: char) -> Result<String> {
         let start = self.at;
         self.at += 1;
@@ -97,7 +97,7 @@ impl Lexer<'_> {
                 }
                 (None, _) => {
                     let place = Place { start, end: start + 1 };
-                    return Err(error(ErrorKind::Invalid, self.clause, place, "this quote is never closed"));
+                    return Err(error(ErrorKind::Invalid, self.clause, place, "unclosed quote"));
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Lexer<'_> {
             }
         }
         while self.peek(0).is_some_and(|c| c.is_alphanumeric() || c == '_') {
-            self.at += 1; // so that `12abc` is shown as a whole
+            self.at += 1; // report `12abc` completely
         }
         let text: String = self.characters.get(start..self.at).unwrap_or_default().iter().collect();
         let number = match (float, text.parse::<i128>()) {
@@ -132,8 +132,8 @@ impl Lexer<'_> {
         };
         number.ok_or_else(|| {
             let place = Place { start, end: self.at };
-            error(ErrorKind::Invalid, self.clause, place, &format!("{text} is no number"))
-                .hint("a name that begins with a digit goes into double quotes, a text or a time into single quotes")
+            error(ErrorKind::Invalid, self.clause, place, &format!("{text} is not a number"))
+                .hint("put a name that begins with a digit in double quotes, a string or a time in single quotes")
         })
     }
 
@@ -142,7 +142,7 @@ impl Lexer<'_> {
         while self.peek(0).is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
             self.at += 1;
         }
-        // An item of a column of several values a row, `spectrum[3]`, belongs to the name.
+        // The index of an item of a list column, `spectrum[3]`, is part of the name.
         let digits = (1..).take_while(|i| self.peek(*i).is_some_and(|c| c.is_ascii_digit())).count();
         if self.peek(0) == Some('[') && digits > 0 && self.peek(1 + digits) == Some(']') {
             self.at += digits + 2;
@@ -161,8 +161,8 @@ impl Lexer<'_> {
             '&' => "and",
             '|' => "or",
             '!' | '~' => "not (…), or !=",
-            _ => "names with such characters go into double quotes, texts into single quotes",
+            _ => "put names with such characters in double quotes, strings in single quotes",
         };
-        Err(error(ErrorKind::Invalid, self.clause, place, &format!("{first:?} has no meaning here")).hint(hint))
+        Err(error(ErrorKind::Invalid, self.clause, place, &format!("unexpected character {first:?}")).hint(hint))
     }
 }

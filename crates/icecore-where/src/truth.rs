@@ -1,10 +1,10 @@
-//! Truth with three values as bytes: 0 false, 1 unknown, 2 true. Then `and` is the smaller, `or` the larger, `not` 2 − x.
+//! Three-valued truth as bytes: 0 false, 1 unknown, 2 true. `and` is the minimum, `or` the maximum, `not` is 2 − x.
 
 pub(crate) const FALSE: u8 = 0;
 pub(crate) const UNKNOWN: u8 = 1;
 pub(crate) const TRUE: u8 = 2;
 
-/// Which truths are possible for the rows of a zone.
+/// The possible truth values of the rows of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Possible(u8);
 
@@ -31,7 +31,7 @@ impl Possible {
         Self::of(self.has(TRUE), self.has(UNKNOWN), self.has(FALSE))
     }
 
-    /// Every pair of possible truths through `join`; sound whatever the two sides have to do with each other.
+    /// Combines every pair of possible truth values; valid even if the two sides are correlated.
     pub fn join(self, other: Self, join: impl Fn(u8, u8) -> u8) -> Self {
         let mut all = 0;
         for a in FALSE..=TRUE {

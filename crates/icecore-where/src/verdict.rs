@@ -1,22 +1,22 @@
-//! Conditions over a whole zone of rows: what the intervals that cover its values leave possible.
+//! Evaluate conditions for a zone of rows from the intervals that cover its values.
 //!
-//! Never wrong, only undecided: a zone is left out when no row of it can make the clause true.
+//! The result may be undecided, but never wrong: a zone is skipped only if no row can make the clause true.
 
 use crate::ast::{Arithmetic, Op};
 use crate::clause::{Condition, Filter, Number};
 use crate::ranges::{Ranges, hold, meet};
 use crate::truth::{FALSE, Possible, TRUE};
 
-/// What is known about one column in one zone.
+/// Summary of one column in one zone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
-    /// Intervals that cover every value that is not null; none where there is no such value.
+    /// Intervals that cover all values that are not null; empty if all values are null.
     pub values: Ranges,
     /// Whether nulls are possible.
     pub nulls: bool,
 }
 
-/// How many rows of a zone a clause is true for.
+/// The rows of a zone for which a clause is true: none, some or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     None,
@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Filter {
-    /// What can be said about a zone. `zone` gives what is known about a column, None for nothing.
+    /// Evaluates the clause for a zone. `zone` returns the summary of a column, or None.
     pub fn verdict(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> Verdict {
         let possible = condition(&self.root, zone);
         match (possible.has(TRUE), possible.is_only(TRUE)) {
@@ -78,7 +78,7 @@ fn against(zone: &Zone, ranges: &Ranges) -> Possible {
     }
 }
 
-/// Lowest and highest value; arithmetic may also give NaN, so "unknown" always stays possible.
+/// Smallest and largest value. Arithmetic may also give NaN, so "unknown" is always possible.
 type Hull = (f64, f64);
 
 fn compare(op: Op, a: Hull, b: Hull) -> Possible {
@@ -89,7 +89,7 @@ fn compare(op: Op, a: Hull, b: Hull) -> Possible {
     Possible::of(can(false), true, can(true))
 }
 
-/// Rounding is monotonic, so what holds for the ends of intervals holds for float64 results between them.
+/// Rounding is monotonic, so bounds on the ends of intervals also bound the float64 results between them.
 fn hull(node: &Number, zones: Zones<'_>) -> Option<Hull> {
     match node {
         Number::Value(x) => (!x.is_nan()).then_some((*x, *x)),

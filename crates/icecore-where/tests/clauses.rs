@@ -273,8 +273,8 @@ fn columns_of_times_are_compared_in_one_unit() {
     for (wrong, message) in [
         ("ms + 1 > s", "different units"),
         ("day = ms", "day holds times, ms durations"),
-        ("name = ms", "name holds texts, ms durations"),
-        ("day = month", "no common measure"),
+        ("name = ms", "name holds strings, ms durations"),
+        ("day = month", "without a common unit"),
     ] {
         let error = filter(wrong, &columns).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
@@ -299,7 +299,7 @@ fn times_in_whole_numbers_are_found_to_the_last_digit() {
         assert_eq!(hits(clause, &columns, &bytes), wanted, "{clause}");
     }
     let error = filter("ns < us", &columns).unwrap_err();
-    assert!(error.kind == ErrorKind::Dtype && error.message.contains("ns and us count time"), "{error}");
+    assert!(error.kind == ErrorKind::Dtype && error.message.contains("ns and us have different time units"), "{error}");
 }
 
 #[test]

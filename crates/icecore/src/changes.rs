@@ -1,14 +1,14 @@
-//! What changed between two versions, as boxes of elements.
+//! Changes between two versions, as boxes of elements.
 
 use icecore_catalog::{Diff, Snapshot};
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Region, Result, join_boxes};
 
-/// What was written of one array.
+/// Chunks of one array that were written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub path: String,
-    /// Chunks (shards, where there are any) that lie elsewhere now, or are gone.
+    /// Chunks (shards, if there are any) that are elsewhere now, or are gone.
     pub chunks: u64,
     /// Their elements: boxes that don't overlap, clipped to the newer version's shape.
     pub boxes: Vec<Region>,
@@ -19,13 +19,13 @@ pub struct Change {
 /// The boxes of the chunks in `diff`; `to` is its newer version.
 ///
 /// # Errors
-/// What an array's metadata and its table of references may bring.
+/// The errors of an array's metadata and its table of references.
 pub fn changes(diff: &Diff, to: &Snapshot) -> Result<Vec<Change>> {
     let mut found = Vec::new();
     for (path, chunks) in &diff.chunks {
         let Some(node) = to.node(path).filter(|node| node.is_array) else { continue };
         let grid = ArrayMeta::parse(&node.zarr_json)?.grid;
-        // An array that was made smaller has chunks behind its edge.
+        // An array that was made smaller has chunks after its edge.
         let boxes = chunks.iter().filter(|chunk| grid.contains(chunk)).map(|chunk| grid.region(chunk)).collect();
         let boxes = join_boxes(boxes);
         let elements = boxes.iter().fold(0, |sum: u64, of| sum.saturating_add(of.elements()));

@@ -1,4 +1,4 @@
-//! icecore's engine: cut exactly the part you want out of an archive, wherever it lies.
+//! icecore's engine: reads, scans, writes and verifies parts of arrays in repositories and linked files.
 //!
 //! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` and
 //! `restore` stand on `read`.

@@ -1,4 +1,4 @@
-//! The threads of the process: a crew that decodes, beside whoever asks for it, and a pool that encodes.
+//! Threads of the process: a worker pool for decoding, which the calling thread joins, and a pool for encoding.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ pub fn pool() -> Result<&'static ThreadPool> {
     })
 }
 
-/// How many threads decode, and how many encode: what the setting and the machine said when that was first asked.
+/// Numbers of decoding and encoding threads, from the settings and the machine, fixed on first use.
 pub(crate) fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -31,7 +31,7 @@ pub(crate) fn threads() -> usize {
     })
 }
 
-/// Remembers the first error of a group of jobs and tells the others to stop.
+/// Records the first error of a group of jobs and asks the other jobs to stop.
 #[derive(Default)]
 pub(crate) struct FirstError {
     stop: AtomicBool,
@@ -44,7 +44,7 @@ impl FirstError {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Takes in a job's result; false when it failed.
+    /// Adds a job's result; false when it failed.
     pub fn note(&self, result: Result<()>) -> bool {
         let Err(error) = result else { return true };
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -67,8 +67,8 @@ pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
-/// The thread that asks for work takes part in it in the place of one of the crew, rather than sleep until that one wakes up and
-/// again until itself does. One at a time: otherwise a process would run as many threads as ask, whatever the crew's size.
+/// Right of a calling thread to take part in place of a worker, instead of sleeping until a worker wakes up and finishes.
+/// Only one caller at a time has it; otherwise the process would run more threads than the pool's size.
 struct Permit(&'static AtomicBool);
 
 impl Permit {

@@ -1,4 +1,4 @@
-//! restore: columns and escapes of a table of text → the text that they were, through the read pipeline.
+//! restore: reproduce the text of a table from its columns and escapes, through the read pipeline.
 //!
 //! Stretch by stretch: escapes say how many rows the next one has. Chunks are decoded once, some of each column at a time, in
 //! memory that is used again.
@@ -32,7 +32,7 @@ pub struct Restoring {
     at: usize,
 }
 
-/// One column: the rows that wait to be printed, and what was decoded last.
+/// One column: the rows that wait to be printed, and the rows decoded last.
 struct Rows {
     array: Arc<ArrayView>,
     values: Values,
@@ -43,7 +43,7 @@ impl Restoring {
     /// The rows `rows` of `columns` in this format; `escapes`: the array that has those of all their stretches, and where.
     ///
     /// # Errors
-    /// `mismatch` where an array doesn't hold what its column prints, or has fewer rows; those of a read.
+    /// `mismatch` if an array does not match its column's format or has fewer rows; the errors of a read.
     pub fn new(
         format: Format,
         columns: Vec<Arc<ArrayView>>,
@@ -195,7 +195,7 @@ fn slice(array: &ArrayView, rows: Range<u64>) -> Result<Selection> {
     Selection::resolve(&array.meta().shape, &[slice], Mode::Numpy)
 }
 
-/// At least so many bytes.
+/// At least this many bytes.
 fn make_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
     if buffer.len() < bytes {
         let more = buffer.try_reserve_exact(bytes - buffer.len());
@@ -206,5 +206,5 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
 }
 
 fn damaged(message: String) -> Error {
-    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged")
+    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep lists the damaged objects")
 }

@@ -1,4 +1,4 @@
-//! Settings of the process from its environment.
+//! Settings from environment variables.
 
 use std::env::{VarError, var};
 
@@ -8,7 +8,7 @@ pub(crate) const THREADS: &str = "ICECORE_THREADS";
 pub(crate) const CACHE: &str = "ICECORE_CACHE";
 pub(crate) const RESULT_POOL: &str = "ICECORE_RESULT_POOL";
 
-/// Each variable, what it takes, and an example.
+/// Each variable, its accepted values, and an example.
 const NUMBERS: [(&str, &str, &str); 3] = [
     (THREADS, "a number of threads (0: all cores)", "4"),
     (CACHE, "a number of bytes (0: none)", "16777216"),
@@ -16,15 +16,15 @@ const NUMBERS: [(&str, &str, &str); 3] = [
 ];
 const PORTABLE: &str = "ICECORE_PORTABLE";
 
-/// The number in a variable; `None` where it is not set, or is not one, which [`check_environment`] tells.
+/// The number in a variable; `None` if it is unset or invalid, which [`check_environment`] reports.
 pub(crate) fn number(name: &str) -> Option<usize> {
     var(name).ok().and_then(|text| text.trim().parse().ok())
 }
 
-/// Refuses what was mistyped: where it is needed, there is nobody to tell.
+/// Rejects invalid values at start-up: later there is no caller to report them to.
 ///
 /// # Errors
-/// Invalid, with the variable's name, its value and what it takes.
+/// `invalid`, with the variable's name, its value and the accepted values.
 pub fn check_environment() -> Result<()> {
     let is_number = |text: &str| text.parse::<usize>().is_ok();
     for (name, takes, example) in NUMBERS {
@@ -42,6 +42,6 @@ fn check(name: &str, takes: &str, example: &str, is_good: impl Fn(&str) -> bool)
     if value.trim().is_empty() || is_good(value.trim()) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Invalid, format!("the environment variable {name} is {value:?}: it takes {takes}"))
+    Err(Error::new(ErrorKind::Invalid, format!("the environment variable {name} is {value:?}: expected {takes}"))
         .hint(format!("export {name}={example}, or unset it")))
 }

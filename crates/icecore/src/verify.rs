@@ -1,4 +1,4 @@
-//! verify: is everything that a snapshot points to there, unchanged and readable?
+//! verify: check that all references of a snapshot exist, are unchanged and readable.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,7 +77,7 @@ pub fn verify(
     Ok(problems)
 }
 
-/// Checks that every reference lies inside an object that is there; returns the chunks that don't.
+/// Checks that every reference is inside an existing object; returns the chunks for which that is not true.
 fn references(view: &ArrayView, problems: &mut Vec<Problem>, cancel: &AtomicBool) -> Result<Vec<u64>> {
     let table = view.table()?;
     let mut objects: HashMap<u32, std::result::Result<Option<u64>, Error>> = HashMap::new();
@@ -89,7 +89,7 @@ fn references(view: &ArrayView, problems: &mut Vec<Problem>, cancel: &AtomicBool
     for (flat, place) in table.iter() {
         go_on(cancel)?;
         if flat >= cells {
-            problem(None, "", corrupt(format!("chunk number {flat} lies outside of the grid of {cells}")));
+            problem(None, "", corrupt(format!("chunk number {flat} is outside the grid of {cells}")));
             broken.push(flat);
             continue;
         }

@@ -8,23 +8,23 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What each thread that takes part runs once.
+/// The function that each participating thread calls once.
 type Work<'a> = &'a (dyn Fn() + Sync);
 
 thread_local!(static TAKES_PART: Cell<bool> = const { Cell::new(false) });
 
-/// Whether this thread is one of a crew, or works beside one.
+/// Whether this thread is a worker of a pool or takes part in its work.
 pub(crate) fn takes_part() -> bool {
     TAKES_PART.get()
 }
 
-/// The threads, and what is asked of them.
+/// The worker threads and their jobs.
 #[derive(Default)]
 pub(crate) struct WorkerPool {
     desk: Mutex<Desk>,
-    /// Someone asks for help.
+    /// Signalled when a job is registered.
     called: Condvar,
-    /// Someone is through with some work.
+    /// Signalled when a thread finishes its part of a job.
     left: Condvar,
 }
 
@@ -57,13 +57,13 @@ impl WorkerPool {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has `work` run by this thread, where it is to `take_part`, and by as many `helpers` as come before it is over; returns
-    /// when nobody is at it any more. Without any helper it is run here.
+    /// Runs `work` on up to `helpers` workers, and on this thread if `take_part` is set or there are no workers. Returns
+    /// when all of them have finished.
     pub fn run(self: &Arc<Self>, helpers: usize, take_part: bool, work: Work<'_>) {
         let helpers = self.hire(helpers);
-        // SAFETY: `Placed` ends only when nobody runs it and nobody will, before what it borrows is gone.
-        let lasting = unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) };
-        let placed = Placed::new(self, lasting, helpers);
+        // SAFETY: `Placed` is dropped only when no thread runs the work or will run it, so the borrowed data outlives it.
+        let unbounded = unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) };
+        let placed = Placed::new(self, unbounded, helpers);
         if take_part || helpers == 0 {
             let _part = Part(TAKES_PART.replace(true));
             work();
@@ -72,13 +72,13 @@ impl WorkerPool {
         }
     }
 
-    /// Sees to it that there are so many threads; how many there are, where the system gives no more.
+    /// Starts threads until there are `wanted`; returns how many there are, fewer if the system allows no more.
     fn hire(self: &Arc<Self>, wanted: usize) -> usize {
         let mut desk = self.lock();
         while desk.threads < wanted {
-            let crew = Arc::clone(self);
+            let pool = Arc::clone(self);
             let thread = std::thread::Builder::new().name(format!("icecore-{}", desk.threads));
-            if thread.spawn(move || crew.help()).is_err() {
+            if thread.spawn(move || pool.help()).is_err() {
                 break;
             }
             desk.threads += 1;
@@ -86,7 +86,7 @@ impl WorkerPool {
         desk.threads.min(wanted)
     }
 
-    /// What a thread of the crew does.
+    /// Main loop of a worker thread.
     fn help(&self) {
         TAKES_PART.set(true);
         let mut desk = self.lock();
@@ -100,8 +100,8 @@ impl WorkerPool {
             order.begun = true;
             let (number, work) = (order.number, order.work);
             drop(desk);
-            // Jobs tell of their panics themselves; whatever happens, nobody may wait for this thread for ever.
-            let _told = catch_unwind(AssertUnwindSafe(work));
+            // Jobs report panics themselves. Whatever happens, no caller may wait forever for this thread.
+            let _panic = catch_unwind(AssertUnwindSafe(work));
             desk = self.lock();
             if let Some(order) = desk.find(number) {
                 order.running -= 1;
@@ -111,7 +111,7 @@ impl WorkerPool {
     }
 }
 
-/// What this thread was before it took part.
+/// Restores the thread state from before it took part.
 struct Part(bool);
 
 impl Drop for Part {
@@ -120,38 +120,38 @@ impl Drop for Part {
     }
 }
 
-/// Work that a crew may help with as long as this is there.
+/// Registered work: workers may take part in it until this is dropped.
 struct Placed<'a> {
-    crew: &'a WorkerPool,
+    pool: &'a WorkerPool,
     number: u64,
 }
 
 impl<'a> Placed<'a> {
-    fn new(crew: &'a WorkerPool, work: Work<'static>, wanted: usize) -> Self {
-        let mut desk = crew.lock();
+    fn new(pool: &'a WorkerPool, work: Work<'static>, wanted: usize) -> Self {
+        let mut desk = pool.lock();
         let number = desk.next;
         desk.next += 1;
         desk.orders.push(Order { number, work, wanted, running: 0, begun: false });
         drop(desk);
-        (0..wanted).for_each(|_| crew.called.notify_one());
-        Self { crew, number }
+        (0..wanted).for_each(|_| pool.called.notify_one());
+        Self { pool, number }
     }
 
     fn wait(&self, until: impl Fn(&Order) -> bool) {
-        let mut desk = self.crew.lock();
+        let mut desk = self.pool.lock();
         while desk.find(self.number).is_some_and(|order| !until(order)) {
-            desk = self.crew.left.wait(desk).unwrap_or_else(PoisonError::into_inner);
+            desk = self.pool.left.wait(desk).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Drop for Placed<'_> {
     fn drop(&mut self) {
-        if let Some(order) = self.crew.lock().find(self.number) {
+        if let Some(order) = self.pool.lock().find(self.number) {
             order.wanted = 0;
         }
         self.wait(|order| order.running == 0);
-        self.crew.lock().orders.retain(|order| order.number != self.number);
+        self.pool.lock().orders.retain(|order| order.number != self.number);
     }
 }
 
@@ -164,11 +164,11 @@ mod tests {
 
     #[test]
     fn who_helps_is_through_when_the_call_returns() {
-        let crew = Arc::<WorkerPool>::default();
+        let pool = Arc::<WorkerPool>::default();
         for round in 0..300 {
             let (came, went, own) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
             let (me, take_part) = (thread::current().id(), round % 2 == 0);
-            crew.run(3, take_part, &|| {
+            pool.run(3, take_part, &|| {
                 came.fetch_add(1, Ordering::Relaxed);
                 own.fetch_add(usize::from(thread::current().id() == me), Ordering::Relaxed);
                 thread::yield_now();
@@ -178,38 +178,38 @@ mod tests {
             assert_eq!((came, usize::from(take_part)), (went.into_inner(), own.into_inner()));
             assert!((1..=3 + usize::from(take_part)).contains(&came));
         }
-        let desk = crew.lock();
+        let desk = pool.lock();
         assert_eq!((desk.threads, desk.orders.len()), (3, 0));
         assert!(!takes_part());
     }
 
     #[test]
     fn work_inside_work_and_side_by_side_ends() {
-        let crew = Arc::<WorkerPool>::default();
+        let pool = Arc::<WorkerPool>::default();
         let runs = AtomicUsize::new(0);
         let inner = || {
             runs.fetch_add(1, Ordering::Relaxed);
         };
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..50).for_each(|i| crew.run(2, i % 2 == 0, &|| crew.run(2, takes_part(), &inner))));
+                scope.spawn(|| (0..50).for_each(|i| pool.run(2, i % 2 == 0, &|| pool.run(2, takes_part(), &inner))));
             }
         });
         assert!(runs.into_inner() >= 4 * 50);
-        assert_eq!(crew.lock().threads, 2);
+        assert_eq!(pool.lock().threads, 2);
     }
 
     #[test]
-    fn a_panic_leaves_the_crew_whole() {
-        let crew = Arc::<WorkerPool>::default();
+    fn a_panic_leaves_the_pool_usable() {
+        let pool = Arc::<WorkerPool>::default();
         for _ in 0..3 {
-            crew.run(1, false, &|| panic!("on a thread of the crew"));
+            pool.run(1, false, &|| panic!("on a thread of the pool"));
         }
-        let caught = catch_unwind(AssertUnwindSafe(|| crew.run(1, true, &|| panic!("here, perhaps there too"))));
+        let caught = catch_unwind(AssertUnwindSafe(|| pool.run(1, true, &|| panic!("here, perhaps there too"))));
         assert!(caught.is_err());
-        assert!(!takes_part() && crew.lock().orders.is_empty());
+        assert!(!takes_part() && pool.lock().orders.is_empty());
         let runs = AtomicUsize::new(0);
-        crew.run(1, false, &|| {
+        pool.run(1, false, &|| {
             runs.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(runs.into_inner(), 1);

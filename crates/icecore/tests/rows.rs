@@ -76,7 +76,7 @@ fn written(chunk: u64, shard: u64, blocks: &[usize]) {
         real.iter().flat_map(|value| value.to_ne_bytes()).collect(),
     ];
     assert_eq!(table.sums(), elements.each_ref().map(|part| crc32c(0, part)));
-    assert_eq!(table.sums(), [0, 0], "they begin anew");
+    assert_eq!(table.sums(), [0, 0], "the sums start again");
     for (path, kind) in kinds {
         writing.writer().update_array(path, array(kind, total as u64, chunk, shard).as_bytes()).unwrap();
     }

@@ -101,7 +101,7 @@ def query(
 
     options = {"where": where, "within": within, "source": source, "limit": limit, "prune": not no_prune}
     if explain and output is not None:
-        raise errors.make("invalid", "--explain can't be combined with -o", "remove one of them")
+        raise errors.make("invalid", f"--explain can't be combined with -o {output}", "remove one of them")
     if output is not None:
         writer(output)
     opened = open_repo(repo, storage, allow_links)

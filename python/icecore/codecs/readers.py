@@ -1,16 +1,16 @@
-"""Who can read an array, by its codecs."""
+"""Programs that can read an array, by its codecs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-#: codecs of the Zarr v3 specification and of its registry that any reader is expected to have
+#: codecs of the Zarr v3 specification and registry that any reader should support
 _CORE = frozenset({"bytes", "transpose", "gzip", "blosc", "zstd", "crc32c", "sharding_indexed", "vlen-utf8"})
 
 
 def readers(codecs: Sequence[Mapping[str, Any]]) -> str:
-    """Say which programs can decode chunks of these Zarr v3 codecs, nested ones included.
+    """Return which programs can decode chunks of these Zarr v3 codecs, including nested codecs.
 
     Example:
         >>> readers([{"name": "bytes"}, {"name": "zstd"}])
@@ -28,7 +28,7 @@ def readers(codecs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """The names of codecs, wherever a codec nests others."""
+    """Yield the names of codecs, including nested codecs."""
     if isinstance(value, Mapping):
         if isinstance(value.get("name"), str):
             yield value["name"]

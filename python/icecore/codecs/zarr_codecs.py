@@ -1,7 +1,7 @@
-"""Our codecs for plain zarr-python, by its entry points ``zarr.codecs``: thin classes over the same Rust.
+"""Codecs for zarr-python, registered with the entry point group ``zarr.codecs``: thin classes over Rust.
 
-One class per kind of codec; the name comes with the metadata, so a new codec of a known kind is one line in
-``pyproject.toml``.
+There is one class per kind of codec. The codec's name comes from the metadata, so a new codec of a known kind
+needs one line in ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
     from zarr.core.buffer import Buffer, NDBuffer
 
-#: what stands before a bytes→bytes codec in a chain of its own
+#: array→bytes codec of a chain that consists of one bytes→bytes codec
 _RAW = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
 @lru_cache(maxsize=256)
 def _chain(codecs: str, data_type: str, fill: bytes | None = None) -> _icecore.Chain:
-    """A parsed chain; each array's is asked for once per chunk."""
+    """Return a parsed codec chain; cached, because zarr-python needs it for each chunk."""
     return _icecore.Chain(codecs, data_type, fill)
 
 
 @dataclass(frozen=True)
 class _Named:
-    """A codec as the metadata name it; the configuration as JSON text, so that codecs can be compared."""
+    """A codec with its name and configuration; the configuration is JSON text, so codecs are comparable."""
 
     name: str
     configuration: str = "{}"
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From an element of the ``codecs`` list."""
+        """Create the codec from an element of the ``codecs`` list."""
         name, configuration = parse_named_configuration(data, require_configuration=False)
         return cls(name, json.dumps(configuration or {}))
 
     def to_dict(self) -> dict[str, Any]:
-        """As an element of the ``codecs`` list."""
+        """Return the codec as an element of the ``codecs`` list."""
         return {"name": self.name, "configuration": json.loads(self.configuration)}
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        """Unknown: the length depends on the content."""
+        """Raise: the encoded size depends on the content."""
         raise NotImplementedError
 
     async def _decode_single(self, chunk_data: Any, chunk_spec: ArraySpec) -> Any:
@@ -70,14 +70,14 @@ class _Named:
 
 
 class ArrayToBytes(_Named, ArrayBytesCodec):
-    """An array→bytes codec: ``icecore.choice`` and its like."""
+    """An array→bytes codec such as ``icecore.choice``."""
 
     is_fixed_size = False
 
     def _of(self, spec: ArraySpec) -> _icecore.Chain:
         data_type = json.dumps(spec.dtype.to_json(zarr_format=3))
         native = _native(spec)
-        # Planes of floats keep the fill value whole; nothing else looks at it.
+        # Only byte planes of floats use the fill value: they store it exactly.
         fill = np.asarray(spec.fill_value, native).tobytes() if native.kind in "fc" else None
         return _chain(json.dumps([self.to_dict()]), data_type, fill)
 
@@ -93,12 +93,12 @@ class ArrayToBytes(_Named, ArrayBytesCodec):
 
 
 class ToIntegers(_Named, ArrayArrayCodec):
-    """An array→array codec that makes integers of the type that ``dtype`` names: ``icecore.decimal``."""
+    """An array→array codec whose output is integers of the configured ``dtype``: ``icecore.decimal``."""
 
     is_fixed_size = False
 
     def resolve_metadata(self, chunk_spec: ArraySpec) -> ArraySpec:
-        """What the codecs behind it see."""
+        """Return the array specification for the following codecs."""
         return replace(chunk_spec, dtype=parse_dtype(self._integers(), zarr_format=3), fill_value=0)
 
     def _integers(self) -> np.dtype[Any]:
@@ -145,7 +145,7 @@ class SameType(ToIntegers):
 
 
 class BytesToBytes(_Named, BytesBytesCodec):
-    """A bytes→bytes codec: HDF5's filters, ``icecore.h5bitshuffle`` and its like."""
+    """A bytes→bytes codec such as HDF5's filters and ``icecore.h5bitshuffle``."""
 
     is_fixed_size = False
 
@@ -167,5 +167,5 @@ def _native(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
-    """A C-contiguous array's memory."""
+    """Return the memory of a C-contiguous array."""
     return array.reshape(-1).view(np.uint8)

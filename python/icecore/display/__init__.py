@@ -1,1 +1,1 @@
-"""What people look at: numbers and trees as text, HTML for notebooks, progress, scatter plots."""
+"""Display: numbers and trees as text, HTML for notebooks, progress, scatter plots."""

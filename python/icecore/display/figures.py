@@ -1,4 +1,4 @@
-"""Figures of the studies: points with names, lines with a legend, readable in print."""
+"""Figures of the studies: named points and lines with a legend, readable in print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icecore.display.scatter import Point
 
 
 def blank(width: float, height: float) -> Any:
-    """A figure without axes; inches.
+    """Create a figure without axes; width and height in inches.
 
     Raises:
         Error: ``unsupported`` without matplotlib.
@@ -29,7 +29,7 @@ def blank(width: float, height: float) -> Any:
 
 
 def canvas(title: str) -> tuple[Any, Any]:
-    """A figure and its axes.
+    """Create a figure and its axes.
 
     Raises:
         Error: ``unsupported`` without matplotlib.
@@ -50,8 +50,9 @@ def points(
     families: Sequence[str] = (),
     edge: bool = False,
 ) -> str:
-    """Named points; ``log`` holds ``x`` and ``y`` where that axis is logarithmic. ``edge`` joins those that
-    no other beats in both directions.
+    """Draw named points.
+
+    ``log`` contains ``x`` or ``y`` if that axis is logarithmic. ``edge`` joins the Pareto-optimal points.
     """
     figure, axes = canvas(title)
     scatter.dots(axes, named, families, edge)
@@ -63,7 +64,7 @@ def points(
 
 
 def scales(axes: Any, labels: tuple[str, str], log: str) -> None:
-    """Name the axes; powers of ten are written out on logarithmic ones."""
+    """Label the axes; logarithmic axes show plain numbers instead of powers of ten."""
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     for which, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
@@ -81,8 +82,9 @@ def lines(
     ticks: Mapping[float, str] | None = None,
     joined: bool = True,
 ) -> str:
-    """Lines with a legend: name → (x, y). ``ticks`` are where the x axis has its words; points of which each
-    is a thing of its own are not ``joined``.
+    """Draw lines with a legend: name → (x, y).
+
+    ``ticks`` are positions and labels of the x axis. ``joined`` is false for points of separate categories.
     """
     figure, axes = canvas(title)
     for (name, (x, y)), mark in zip(series.items(), cycle("os^vD"), strict=False):

@@ -1,4 +1,4 @@
-"""Notebook representations: collapsible, without scripts or anything fetched from elsewhere."""
+"""HTML representations for notebooks: collapsible, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CELL = "style='text-align:left;padding:0 1em 0 0;vertical-align:top'"
 
 
 def hierarchy(nodes: Sequence[Node], root: str, title: str) -> str:
-    """The tree below ``root`` as nested ``<details>``; the first level is open."""
+    """Return the tree below ``root`` as nested ``<details>``; the first level is open."""
     below = tree.children(nodes[:_LIMIT])
     body = _members(below, root, depth=0)
     cut = f"<div>… and {len(nodes) - _LIMIT:,} more</div>" if len(nodes) > _LIMIT else ""
@@ -27,7 +27,7 @@ def hierarchy(nodes: Sequence[Node], root: str, title: str) -> str:
 
 
 def array(a: Array) -> str:
-    """Everything about an array that costs no reading of data."""
+    """Return the metadata and storage of an array, without reading its data."""
     rows = [
         ("shape", shape_label(a.shape, a.dims)),
         ("dtype", str(a.dtype)),
@@ -50,7 +50,7 @@ def array(a: Array) -> str:
 
 
 def table(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """A table's columns and their types."""
+    """Return a table's columns and their dtypes."""
     return f"<div style='font-family:monospace'><b>{_shown(title)}</b>{_table(rows)}</div>"
 
 

@@ -1,6 +1,6 @@
-"""Where the names of points go in a picture: near them, over no other name and over few points.
+"""Place the labels of points in a figure: near their points, without overlapping other labels.
 
-Lengths are points of print (1/72 inch) or what is about as long.
+Lengths are in typographic points (1/72 inch).
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from collections.abc import Sequence
 from math import cos, hypot, pi, sin
 
 Spot = tuple[float, float]
-#: left, low, right, high; "low" is the smaller number, whichever way the axis runs
+#: left, low, right, high; "low" is the smaller number even on an inverted axis
 Box = tuple[float, float, float, float]
-#: distances from the point that are tried, and directions for each: to the right and upwards first
+#: candidate distances from the point, and directions for each: to the right and upwards first
 _REACH = (7.0, 12.0, 18.0, 27.0, 38.0, 52.0, 70.0, 92.0)
 _TURNS = (1, 0, 2, 15, 3, 14, 6, 7, 9, 10, 8, 5, 11, 4, 12, 13)
-#: what it costs to lie over a name or out of the picture, for each unit of area, and over a point: in steps
-#: of the distance
+#: cost of overlapping a label or leaving the figure (per area) and of covering a point, in units of distance
 _OVER, _POINT = 10.0, 2.5
 
 
 def place(named: Sequence[tuple[Spot, tuple[float, float]]], points: Sequence[Spot], area: Box) -> list[Spot]:
-    """The corner with the least coordinates of each name's box.
+    """Return the lower left corner of each label's box.
 
     Args:
-        named: the point, and the width and height of its name; what comes first gets the better place.
-        points: all of the picture's.
-        area: that the names should stay in.
+        named: (point, (width, height) of its label); earlier labels get better positions.
+        points: all points of the figure.
+        area: the box that labels should stay in.
     """
     taken: list[Box] = []
     for spot, size in named:
@@ -36,18 +35,18 @@ def place(named: Sequence[tuple[Spot, tuple[float, float]]], points: Sequence[Sp
 
 
 def nearest(spot: Spot, box: Box) -> Spot:
-    """The point of a box that is nearest to ``spot``: where a line to it begins."""
+    """Return the point of a box that is nearest to ``spot``: the start of a connecting line."""
     return min(max(spot[0], box[0]), box[2]), min(max(spot[1], box[1]), box[3])
 
 
 def far(spot: Spot, box: Box) -> bool:
-    """Whether a name is so far from its point that a line must join them."""
+    """Whether a label is so far from its point that it needs a connecting line."""
     x, y = nearest(spot, box)
     return hypot(x - spot[0], y - spot[1]) > _REACH[1] + 1
 
 
 def _beside(spot: Spot, size: tuple[float, float], reach: float, turn: int) -> Box:
-    """The box that touches a circle around the point from outside, in one of sixteen directions."""
+    """Return the box that touches a circle around the point from outside, in one of sixteen directions."""
     across, up = cos(turn * pi / 8), sin(turn * pi / 8)
     x = spot[0] + reach * across + size[0] / 2 * (across if abs(across) < 0.5 else (1 if across > 0 else -1))
     y = spot[1] + reach * up + size[1] / 2 * (up if abs(up) < 0.5 else (1 if up > 0 else -1))
@@ -63,5 +62,5 @@ def _cost(box: Box, spot: Spot, taken: Sequence[Box], points: Sequence[Spot], ar
 
 
 def _shared(a: Box, b: Box) -> float:
-    """Area that two boxes share."""
+    """Return the area of the intersection of two boxes."""
     return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)

@@ -1,17 +1,17 @@
-"""Progress that adds up."""
+"""Cumulative progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-#: called with (path, bytes just done)
+#: called with (path, newly finished bytes)
 Progress = Callable[[str, int], None]
 
 
 def counted(progress: Callable[[str, int, int], None] | None, total: int | None = None) -> Progress:
-    """Calls ``progress`` with (path, bytes done, bytes in all).
+    """Return a function that calls ``progress`` with (path, finished bytes, total bytes).
 
-    What is done stands for an unknown ``total``.
+    If ``total`` is unknown, the finished bytes are passed instead.
     """
     done = 0
 

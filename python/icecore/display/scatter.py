@@ -1,4 +1,4 @@
-"""Points with names in a figure: a colour for each family, names for few of them and none over another."""
+"""Scatter plot with a colour per family and labels for few points, without overlaps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from icecore.display import label_placement
 
-#: points of which each can be named
+#: largest number of points that are all labelled
 _MANY = 20
 _COLORS = ("tab:blue", "tab:green", "tab:orange", "tab:purple", "tab:gray")
 _FONT = 8
@@ -17,7 +17,7 @@ _RING: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.8}
 
 @dataclass(frozen=True)
 class Point:
-    """``chosen``: what it stands out for, such as the goals that choose it; None where it doesn't."""
+    """A point; ``chosen`` is the reason for highlighting it, such as the goals that choose it, or None."""
 
     name: str
     x: float
@@ -27,27 +27,25 @@ class Point:
 
     @property
     def text(self) -> str:
-        """Its name in the figure."""
+        """Its label in the figure."""
         return f"{self.name} ({self.chosen})" if self.chosen else self.name
 
 
 def beaten(point: Point, points: Sequence[Point]) -> bool:
-    """Whether another is as good in both directions, and not the same."""
+    """Whether another point is at least as good in both directions."""
     here = (point.x, point.y)
     return any(p.x >= point.x and p.y >= point.y and (p.x, p.y) != here for p in points)
 
 
 def named_ones(points: Sequence[Point]) -> list[Point]:
-    """Of many points those that stand out and those that no other beats: all names would hide each other.
-    The most important come first.
-    """
+    """Return the points to label, most important first: of many, the highlighted and Pareto-optimal ones."""
     few = len(points) <= _MANY
     shown = [p for p in points if few or p.chosen is not None or not beaten(p, points)]
     return sorted(shown, key=lambda point: (point.chosen is None, -point.y))
 
 
 def dots(axes: Any, points: Sequence[Point], families: Sequence[str] = (), edge: bool = False) -> None:
-    """Draw them; ``edge`` joins those that no other beats."""
+    """Draw the points; ``edge`` joins the Pareto-optimal ones."""
     front = sorted((p for p in points if not beaten(p, points)), key=lambda point: point.x)
     if edge and len(front) > 1:
         line = [[p.x for p in front], [p.y for p in front]]
@@ -61,7 +59,7 @@ def dots(axes: Any, points: Sequence[Point], families: Sequence[str] = (), edge:
 
 
 def legend(figure: Any, points: Sequence[Point], families: Sequence[str], chosen: str = "") -> None:
-    """What the colours mean, above the figure; ``chosen`` names the ring."""
+    """Draw the legend above the figure; ``chosen`` is the label of highlighted points."""
     from matplotlib.lines import Line2D
 
     present = [(i, name) for i, name in enumerate(families) if any(p.family == name for p in points)]
@@ -75,7 +73,7 @@ def legend(figure: Any, points: Sequence[Point], families: Sequence[str], chosen
 
 
 def names(figure: Any, panels: Sequence[tuple[Any, Sequence[Point]]]) -> None:
-    """Name the points of each panel (axes and its points), once everything else stands where it stays."""
+    """Label the points of each panel (axes, points); call it after the layout is final."""
     figure.draw_without_rendering()
     renderer, unit = figure.canvas.get_renderer(), 72 / figure.dpi
     for axes, points in panels:
@@ -94,7 +92,7 @@ def names(figure: Any, panels: Sequence[tuple[Any, Sequence[Point]]]) -> None:
 
 
 def _spot(axes: Any, point: Point, unit: float) -> label_placement.Spot:
-    """Where a point is, in points of print."""
+    """Return the position of a point in typographic points."""
     x, y = axes.transData.transform((point.x, point.y))
     return float(x) * unit, float(y) * unit
 
@@ -107,7 +105,7 @@ def _put(
     corner: label_placement.Spot,
     unit: float,
 ) -> None:
-    """Move a name to its place, and join it with its point where that is far."""
+    """Move a label to its position; draw a line to its point if that is far."""
     text.set_in_layout(False)
     text.set_position((corner[0] - spot[0], corner[1] - spot[1]))
     text.anncoords = "offset points"

@@ -1,4 +1,4 @@
-"""A repository's groups and arrays as a tree of text."""
+"""Format a repository's groups and arrays as a text tree."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 from icecore.display.text import label, ljust, width
 
 _LIMIT = 400
-#: characters that a column may always have
+#: width that a column may always have
 _USUAL = 32
 
 
 class Node(Protocol):
-    """A group or an array as it is displayed."""
+    """Interface of the displayed groups and arrays."""
 
     @property
     def path(self) -> str: ...
@@ -30,11 +30,11 @@ class Node(Protocol):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Data type and shape in words."""
+        """Data type and shape as text."""
 
 
 def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    """group path → the nodes directly in it, in order."""
+    """Return group path → its direct members, in order."""
     below: dict[str, list[Node]] = {}
     for node in nodes:
         if node.path != "/":
@@ -43,8 +43,9 @@ def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 
 def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMIT) -> str:
-    """The tree below ``root``, one line a node, columns aligned but for what is far longer than the rest;
-    long trees are cut after ``limit`` nodes.
+    """Format the tree below ``root``, one line per node; long trees are cut after ``limit`` nodes.
+
+    Columns are aligned; entries much longer than the others are not counted for the alignment.
     """
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]
@@ -63,7 +64,7 @@ def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMI
 
 
 def _width(lengths: list[int]) -> int:
-    """Of a column: one long name must not move what stands behind all others out of sight."""
+    """Return the width of a column; a single very long name must not push the next column out of view."""
     most = max(_USUAL, 2 * median_low(lengths)) if lengths else 0
     return max((length for length in lengths if length <= most), default=0)
 

@@ -1,1 +1,1 @@
-"""Selections written to files: npy, csv, parquet, netCDF, HDF5 and pictures."""
+"""Write selections to files: npy, csv, parquet, netCDF, HDF5 and PNG."""

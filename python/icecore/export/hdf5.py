@@ -1,4 +1,4 @@
-"""A selection as HDF5 or netCDF-4 (which is HDF5 with dimension scales), with attributes and coordinates."""
+"""Write a selection as HDF5 or netCDF-4 (HDF5 with dimension scales), with attributes and coordinates."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from icecore.repository.cf_coordinates import companions
 from icecore.repository.selection import kept_axes
 from icecore.repository.typed_attributes import fill, typed
 
-#: what a file takes beside its data, with attributes and small coordinates
+#: bytes of a file besides its data, with attributes and small coordinates
 _OVERHEAD = 1 << 16
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
 
 
 def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
-    """Write ``data``, which is ``sel`` of ``array``, to a new file; what says where its elements lie is cut
-    alike.
-    """
+    """Write ``data``, the selection ``sel`` of ``array``, and the matching part of its coordinates."""
     axes = kept_axes(sel, array.ndim, data.ndim)
     beside = _beside(array, sel, axes, netcdf)
     room(path, data.nbytes + sum(values.nbytes for _, _, values in beside) + _OVERHEAD)
@@ -56,11 +54,11 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
         for each, dims, values in beside:
             if each.name not in file:
                 _attach(file, _dataset(file, each.name, values, each, netcdf), dims)
-        said = dataset.attrs.get("coordinates", "")
-        # Where an index took an axis away, its coordinate is one of the array only if that says so.
+        listed = dataset.attrs.get("coordinates", "")
+        # The coordinate of a removed axis belongs to the array only if `coordinates` lists it.
         lost = [each.name for each, dims, _ in beside if not dims and each.ndim]
-        if isinstance(said, str) and not set(lost) <= set(said.split()):
-            dataset.attrs["coordinates"] = " ".join(dict.fromkeys([*said.split(), *lost]))
+        if isinstance(listed, str) and not set(lost) <= set(listed.split()):
+            dataset.attrs["coordinates"] = " ".join(dict.fromkeys([*listed.split(), *lost]))
 
 
 def _attach(file: h5py.File, dataset: h5py.Dataset, names: Sequence[str]) -> None:
@@ -77,9 +75,7 @@ def _name(array: Array, axis: int | None, i: int) -> str:
 def _beside(
     array: Array, sel: tuple[Any, ...], axes: list[int | None], netcdf: bool
 ) -> list[tuple[Array, tuple[str, ...], np.ndarray]]:
-    """The arrays that say where the elements lie, with the dimensions that are left of theirs, and their
-    values.
-    """
+    """Return the coordinate arrays with their remaining dimensions and values."""
     found = []
     for each, cut in companions(array, sel):
         if (netcdf and not _is_netcdf(each.dtype)) or (each.ndim and None in axes):
@@ -94,7 +90,7 @@ def _beside(
 
 def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf: bool) -> h5py.Dataset:
     attrs = typed(source._node)
-    if "flag_values" in source._node.ours.get("enum", ()):  # CF: of the variable's type
+    if "flag_values" in source._node.ours.get("enum", ()):  # CF requires the variable's dtype
         attrs["flag_values"] = np.array(attrs["flag_values"], source.dtype)
     data, extra = _storable(source, data, netcdf)
     kwargs: dict[str, Any] = {"dtype": h5py.string_dtype()} if data.dtype.kind == "O" else {}
@@ -111,7 +107,7 @@ def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf
 
 
 def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray, dict[str, Any]]:
-    """Data as HDF5 holds it, and what its attributes must say about that."""
+    """Convert data for HDF5; also return the attributes that describe the conversion."""
     kind = data.dtype.kind
     if kind in "mM":
         unit = np.datetime_data(data.dtype)[0]
@@ -146,11 +142,11 @@ def _set_attribute(target: h5py.Group | h5py.Dataset, key: str, value: Any) -> N
 
 
 def _array(value: list[Any]) -> Any:
-    """A list as an array of numbers or of text; itself where it is neither, or ragged."""
+    """Convert a list to an array of numbers or strings; other and ragged lists are returned unchanged."""
     if value and all(isinstance(item, str) for item in value):
         return np.array(value, "O")
     try:
         array = np.array(value) if value else np.empty(0)
-    except ValueError:  # lists of unlike lengths
+    except ValueError:  # lists of different lengths
         return value
     return value if array.dtype.kind in "OU" else array

@@ -1,4 +1,4 @@
-"""Times as matplotlib's dates: days since 1970 in the Gregorian calendar."""
+"""Convert times to matplotlib's dates: days since 1970 in the Gregorian calendar."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from icecore.repository.array import Array
 from icecore.sources.mapping.time_units import conversion, is_time
 
 _SINCE = "days since 1970-01-01"
-#: the first and the last of matplotlib's dates, and that from which on ``standard`` means their calendar
+#: matplotlib's first and last date, and the date from which on ``standard`` is the Gregorian calendar
 _FIRST, _LAST, _GREGORIAN = (
     float(np.datetime64(day, "D").astype("i8")) for day in ("0001-01-01", "9999-12-31", "1582-10-15")
 )
-#: the part of their range that an axis adds at its ends
+#: margin of an axis, relative to its range
 _MARGIN = 0.06
-#: less than this many days (a hundredth of a second) a float of days since 1970 can't show
+#: shortest range in days (a hundredth of a second) that float days since 1970 can resolve
 _LEAST = 0.01 / 86400
 
 
 def as_dates(array: Array, raw: np.ndarray, values: np.ndarray) -> np.ndarray | None:
-    """An array's elements as days since 1970: f8, NaN where there is none.
+    """Return an array's elements as days since 1970: float64, NaN for missing values.
 
-    None where they are no times, or are of a calendar, from years or within a time so short that these days
-    can't show them.
+    Returns None if they are not times, or if matplotlib's dates can't represent them: other calendars, years
+    out of range, very short ranges.
 
     Args:
-        raw: elements as they are stored.
-        values: the same as numbers in their units, NaN for what is missing.
+        array: the array with its units.
+        raw: stored elements.
+        values: the same as numbers in their units, NaN for missing values.
     """
     calendar = str(array.attrs.get("calendar") or "standard").lower()
     if raw.dtype.kind == "M":
@@ -57,9 +58,7 @@ def as_dates(array: Array, raw: np.ndarray, values: np.ndarray) -> np.ndarray | 
 
 
 def elapsed(raw: np.ndarray) -> tuple[np.ndarray, str]:
-    """datetime64 or timedelta64 as numbers (f8, NaN for not-a-time), and their units; times count from the
-    first one.
-    """
+    """Convert datetime64 (relative to the first) or timedelta64 to float64, NaN for not-a-time, and units."""
     unit, count = np.datetime_data(raw.dtype)
     there = raw[~np.isnat(raw)]
     start = there.min() if raw.dtype.kind == "M" and there.size else None
@@ -69,7 +68,7 @@ def elapsed(raw: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def on_axis(axis: Any) -> None:
-    """Let one of matplotlib's axes show days since 1970 as dates."""
+    """Format days since 1970 as dates on a matplotlib axis."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator()

@@ -1,6 +1,4 @@
-"""A selection as a PNG: a line of one axis, a map of two, with coordinates, dates and units where the
-repository has them.
-"""
+"""Draw a selection as PNG: a line for one axis, a map for two, with coordinates, dates and units."""
 
 from __future__ import annotations
 
@@ -21,22 +19,20 @@ from icecore.repository.missing_values import missing
 from icecore.repository.selection import is_int, kept_axes, per_axis
 from icecore.repository.typed_attributes import typed
 
-#: more points than this on a line can't be told apart: each pixel column gets its minimum and maximum
+#: largest number of points on a line; beyond it each pixel column gets its minimum and maximum
 _POINTS = 4000
 _PIXELS = 2000
-#: numbers beyond this have differences that a float can't hold
+#: largest magnitude that can be drawn: differences of larger numbers overflow
 _MOST_DRAWN = 1e300
-#: integers that netCDF-3 has no type for: what ``_Unsigned`` makes of those that hold them
+#: signed dtype → unsigned dtype, for the attribute ``_Unsigned`` (netCDF-3 has only signed integers)
 _UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
-#: characters of a label, and of a line of it: along the height of a picture, and along its width
+#: characters of a label, and of one line of it along the height and along the width of the picture
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """What an axis or the colours stand for: numbers, what they are called, whether they are dates, and
-    whether they count downwards.
-    """
+    """Scale of an axis or of the colours: values, label, whether they are dates, whether inverted."""
 
     values: np.ndarray
     label: str
@@ -48,22 +44,22 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     """Read ``sel`` and draw it to ``path``.
 
     Returns:
-        kind (``line`` or ``map``), the file, the number of elements.
+        Kind (``line`` or ``map``), file, number of elements.
 
     Raises:
-        Error: ``unsupported`` without matplotlib, for another suffix or for numbers that no axis can have,
-            ``dtype`` for what is no number, ``selection`` where more than two axes are left, ``invalid``
-            where the array's attributes make no sense, ``io`` where the file can't be written.
+        Error: ``unsupported`` without matplotlib, for another suffix and for numbers too large for an axis;
+            ``dtype`` for other dtypes than real numbers and times; ``selection`` if more than two axes
+            remain; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be written.
     """
     if not path.lower().endswith(".png"):
-        raise errors.make("unsupported", f"can't draw to {path}", "name it something.png")
+        raise errors.make("unsupported", f"can't draw to {path}", "use a name that ends in .png")
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
     if array.dtype.kind not in "biufmM":
-        kind = "text or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+        kind = "strings or bytes" if array.dtype.kind in "OSTUV" else array.dtype
         kind = "records" if array.dtype.names else kind
         message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
         raise errors.make(
@@ -79,12 +75,14 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     if values.ndim not in (1, 2):
         left = f"{values.ndim} axes of lengths {values.shape}"
         raise errors.make(
-            "selection", f"{array.path}: {left} are left", 'select until one or two are: "time=0"'
+            "selection",
+            f"{array.path}: the selection has {left}; a picture needs one or two",
+            'select single elements of the others: "time=0"',
         )
     if _is_huge(values):
         finite = values[np.isfinite(values)]
-        message = f"{array.path}: no axis holds numbers from {finite.min():.4g} to {finite.max():.4g}"
-        raise errors.make("unsupported", message, "select others: `icecore read` prints them")
+        message = f"{array.path}: {finite.min():.4g} to {finite.max():.4g} is too large for an axis"
+        raise errors.make("unsupported", message, "select smaller numbers; `icecore read` prints them")
     figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     plot = figure.add_subplot()
@@ -100,10 +98,10 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
 
 
 def physical(array: Array, raw: np.ndarray) -> np.ndarray:
-    """Numbers with the CF conventions applied: missing values as NaN, scale and offset.
+    """Apply the CF conventions: missing values become NaN; scale and offset.
 
     Raises:
-        Error: ``invalid`` where the attributes that say so are no numbers.
+        Error: ``invalid`` if these attributes are not numbers.
     """
     attrs = typed(array._node)
     kind = _UNSIGNED.get((array.dtype.kind, str(attrs.get("_Unsigned")).lower()))
@@ -117,10 +115,8 @@ def _number(array: Array, attrs: dict[str, Any], name: str, otherwise: float) ->
     try:
         return float(np.asarray(attrs.get(name, otherwise)).item())
     except (TypeError, ValueError):
-        message = f"{array.path}: its attribute {name} is {attrs[name]!r}, not a number"
-        raise errors.make(
-            "invalid", message, "`icecore read` prints the numbers as they are stored"
-        ) from None
+        message = f"{array.path}: the attribute {name} must be a number (got {attrs[name]!r})"
+        raise errors.make("invalid", message, "`icecore read` prints the stored numbers") from None
 
 
 def _is_huge(values: np.ndarray) -> bool:
@@ -136,7 +132,7 @@ def _shown(label: str) -> str:
 
 
 def _title(array: Array, sel: tuple[Any, ...]) -> str:
-    """The array's path and where it was cut."""
+    """Return the array's path and its selected indexes."""
     cuts = [
         f"{array.dims[axis] or f'axis {axis}'} = {index}"
         for axis, index in enumerate(per_axis(sel, array.ndim))
@@ -146,7 +142,7 @@ def _title(array: Array, sel: tuple[Any, ...]) -> str:
 
 
 def _measured(array: Array, raw: np.ndarray) -> _Scale:
-    """Elements as numbers that can be drawn; times are days since 1970 where matplotlib has such dates."""
+    """Convert elements to numbers; times become days since 1970 if matplotlib can show them as dates."""
     label, units = _shown(_name(array)), array.attrs.get("units")
     if array.dtype.kind in "mM":
         values, units = elapsed(raw)
@@ -159,7 +155,7 @@ def _measured(array: Array, raw: np.ndarray) -> _Scale:
 
 
 def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> _Scale:
-    """Coordinates along an axis of the picture."""
+    """Return the coordinates along an axis of the picture."""
     if axis is None:
         return _Scale(np.arange(length), "index")
     dim = array.dims[axis]
@@ -174,7 +170,7 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether coordinates go one way: a line or a map can't be drawn over others."""
+    """Whether coordinates are monotonic; others can't be used for an axis."""
     steps = np.diff(values)
     return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
 
@@ -185,13 +181,13 @@ def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
         step = -(-len(values) // (_POINTS // 2))
         rest = -len(values) % step
         rows = np.concatenate([values, np.full(rest, np.nan)]).reshape(-1, step)
-        # Up and down within each: an area would be too thin to be seen where values vary little.
+        # Draw a vertical stroke per column; a filled area would be invisible for nearly constant values.
         ends = np.stack([_least(rows), _most(rows)], axis=1).reshape(-1)
         x, values, alone = np.repeat(x[::step], 2), ends, np.repeat(_alone(ends[::2]), 2)
     else:
         alone = _alone(values)
     (line,) = plot.plot(x, values, linewidth=0.9)
-    if alone.any():  # a line goes from one number to the next, and these have none beside them
+    if alone.any():  # single numbers between missing values don't form a line
         plot.plot(x[alone], values[alone], ".", markersize=3, color=line.get_color())
     plot.set_xlabel(fill(along.label, _FLAT), parse_math=False)
     plot.set_ylabel(fill(drawn.label, _UPRIGHT), parse_math=False)
@@ -201,7 +197,7 @@ def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
 
 
 def _alone(values: np.ndarray) -> np.ndarray:
-    """Which are numbers with none before and none behind them."""
+    """Return which elements are finite without finite neighbours."""
     around = np.pad(np.isfinite(values), 1)
     return around[1:-1] & ~around[:-2] & ~around[2:]
 

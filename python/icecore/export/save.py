@@ -20,26 +20,29 @@ if TYPE_CHECKING:
 
 Sel = tuple[Any, ...]
 
-#: a row group of Parquet, as pyarrow makes them
+#: rows of a Parquet row group, as in pyarrow
 _ROWS = 1 << 20
 
 
 def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
-    """Read ``sel`` and write it to ``path`` in the format of its suffix; the file appears only when it is
-    complete. ``-`` is CSV on stdout.
+    """Read a selection and write it to a file in the format of its suffix.
 
-    ``.csv`` and ``.parquet`` get one row per element: the index along each axis, named like the dimension,
-    and the value.
-    ``precision`` is the ``rtol`` or ``leading_bytes`` of :meth:`Array.read`.
-    ``.nc`` and ``.h5`` get the array with its attributes, those of its group, and what it has along its axes
-    or names as coordinates or grid mapping (CF), beside it or in groups above, with bounds.
+    The file appears when it is complete. ``.csv`` and ``.parquet`` have one row per element: the index along
+    each axis, named like the dimension, and the value. ``.nc`` and ``.h5`` have the array, its attributes,
+    those of its group, and its CF coordinates, their bounds and the grid mapping.
+
+    Args:
+        array: the array.
+        sel: the selection.
+        path: a ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5`` file; ``-`` for CSV on stdout.
+        **precision: ``rtol`` or ``leading_bytes`` of :meth:`Array.read`.
 
     Returns:
-        What was read.
+        The selected data.
 
     Raises:
-        Error: ``unsupported`` for another suffix or a missing package, ``dtype`` for what the format can't
-            hold, ``io`` or ``permission`` where the file can't be written.
+        Error: ``unsupported`` for another suffix or a missing package; ``dtype`` if the format can't hold the
+            dtype; ``io`` or ``permission`` if the file can't be written.
     """
     if path == "-":
         data = array.read(sel, **precision)
@@ -54,7 +57,7 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
         )
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise errors.make("not-found", f"no folder {folder} to write {path} to", f"mkdir -p {folder}")
+        raise errors.make("not-found", f"{path}: the directory {folder} does not exist", f"mkdir -p {folder}")
     data = array.read(sel, **precision)
     with landing(path) as part:
         write(array, sel, data, part)
@@ -62,8 +65,9 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
 
 
 def columns(array: Array, sel: Sel, data: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-    """A selection as columns of one length, in blocks of ``_ROWS`` rows: the index along each axis, and the
-    value. One block, of no rows, where nothing is selected.
+    """Yield a selection as columns in blocks of ``_ROWS`` rows: the index along each axis, and the value.
+
+    An empty selection gives one block with zero rows.
     """
     names = [dim or f"dim_{axis}" for axis, dim in enumerate(array.dims)]
     names = [name if names.count(name) == 1 else f"{name}_{axis}" for axis, name in enumerate(names)]
@@ -72,7 +76,7 @@ def columns(array: Array, sel: Sel, data: np.ndarray) -> Iterator[dict[str, np.n
     values = data.reshape(-1)
     for start in range(0, max(values.size, 1), _ROWS):
         part = slice(start, start + _ROWS)
-        # Indexes are broadcast views: all of them at once would take more than the data.
+        # Indexes are broadcast views; materializing all of them would take more memory than the data.
         yield {
             **{name: index.flat[part] for name, index in zip(names, indexes, strict=True)},
             value: values[part],
@@ -80,14 +84,14 @@ def columns(array: Array, sel: Sel, data: np.ndarray) -> Iterator[dict[str, np.n
 
 
 def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
-    # Text of any length becomes fixed-size text: a file that unpickles objects would be a trap.
+    # Variable-length strings become fixed-size strings: loading pickled objects would be unsafe.
     data = np.asarray(data)
     if data.dtype.kind == "O":
         fixed = data.astype("S" if array._node.dtype_label == "variable_length_bytes" else "U")
         if not np.array_equal(fixed.astype("O"), data):
             raise errors.make(
                 "dtype",
-                f"{array.path}: items end with NULs, which .npy drops",
+                f"{array.path}: strings end with NUL characters, which .npy would drop",
                 "-o out.parquet",
             )
         data = fixed
@@ -109,8 +113,7 @@ def _csv(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
 def _text(column: np.ndarray) -> list[Any]:
     if column.dtype.kind == "S":
         return [item.decode("utf-8", "replace") for item in column.tolist()]
-    # NumPy's shortest text that reads back as the same number. Python's own is made sooner, and the same of
-    # float64, but would widen float32 first.
+    # Use NumPy's shortest representation. Python's is faster and equal for float64, but widens float32.
     if column.dtype.kind in "fcmM" and column.dtype != "f8":
         return [str(item) for item in column]
     return column.tolist()
@@ -136,7 +139,8 @@ def _parquet(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
 
 def _scalars(array: Array, data: np.ndarray) -> np.ndarray:
     if data.dtype.names is not None:
-        raise errors.make("dtype", f"{array.path} is a structure, not one column", "-o out.npy or out.h5")
+        message = f"{array.path} has a structured dtype, which can't be one column"
+        raise errors.make("dtype", message, "-o out.npy or out.h5")
     return data
 
 

@@ -1,1 +1,1 @@
-"""Output files and directories that appear when they are complete, or not at all."""
+"""Atomic output: files and directories appear when they are complete, or not at all."""

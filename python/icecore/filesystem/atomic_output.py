@@ -1,4 +1,4 @@
-"""Files and folders that appear when they are complete, or not at all."""
+"""Atomic output: files and directories appear when they are complete, or not at all."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from contextlib import contextmanager, suppress
 from icecore import errors
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_ROOM = "free some space, or name another folder"
+_ROOM = "free some space, or name another directory"
 _LIMIT = "raise the limit on the size of files (`ulimit -f`)"
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextmanager
 def landing(path: str) -> Iterator[str]:
-    """``with landing(path) as part``: what is written to ``part`` is ``path`` once the block has ended well.
-    A link, ``/dev/stdout`` for instance, stays one: what it names is written.
+    """``with landing(path) as part``: write to ``part``; it is renamed to ``path`` if the block succeeds.
+
+    If ``path`` is a symbolic link, such as ``/dev/stdout``, its target is written.
 
     Raises:
-        Error: ``io``, ``permission`` or ``not-found`` (no such folder), naming ``path``, where the system
-            refuses; nothing is left then. ``invalid`` where ``path`` is empty.
+        Error: ``io``, ``permission`` or ``not-found`` (missing directory) if the operating system rejects the
+            operation; no partial file remains. ``invalid`` if ``path`` is empty.
     """
     if not path:
-        raise errors.make("invalid", "no file is named to write to", "-o FILE")
-    # A device or a pipe is written to: putting a file in its place would take it away from everybody.
+        raise errors.make("invalid", "the name of the output file is empty", "-o FILE")
+    # Write to devices and pipes directly: renaming would replace the device by a file.
     is_special = os.path.exists(path) and not os.path.isfile(path)
     target = path if is_special else os.path.realpath(path)
     part = target if is_special else f"{target}.part{os.path.splitext(path)[1]}"
@@ -48,11 +49,12 @@ def landing(path: str) -> Iterator[str]:
 
 @contextmanager
 def folder(path: str) -> Iterator[None]:
-    """``with folder(path):`` around what writes into a folder, which is made, with those above it. Where the
-    block fails, those that were made for it and hold nothing are gone again.
+    """``with folder(path):`` creates a directory and its parents for the block.
+
+    If the block fails, the created directories are removed if they are empty.
 
     Raises:
-        Error: as :func:`landing`, where it can't be made.
+        Error: as :func:`landing`, if the directory can't be created.
     """
     made, at = [], os.path.abspath(path)
     while not os.path.exists(at):
@@ -73,10 +75,10 @@ def folder(path: str) -> Iterator[None]:
 
 @contextmanager
 def printing(done: str = "") -> Iterator[None]:
-    """``with printing():`` around what writes to stdout. A reader of it that leaves is no error.
+    """``with printing():`` for code that writes to stdout. A closed pipe is not an error.
 
     Raises:
-        Error: ``io``, naming it, where the system refuses; with what is ``done`` already.
+        Error: ``io`` if stdout can't be written; the message includes what is ``done`` already.
     """
     try:
         yield
@@ -84,48 +86,51 @@ def printing(done: str = "") -> Iterator[None]:
         raise
     except OSError as error:
         message = f"standard output: {error.strerror or error}" + (f"; {done}" if done else "")
-        hint = "see where the output goes, and that there is space" + (": the work is done" if done else "")
+        hint = "check the target of the output and its free space" + (": the work is done" if done else "")
         raise errors.make("io", message, hint) from None
 
 
 def room(path: str, nbytes: int) -> None:
-    """Refuse to begin a file that can't fit.
+    """Check before writing that a file of ``nbytes`` bytes fits.
 
-    HDF5's library needs it: where the disk is full when a file is closed it ends the whole process later.
+    This is for HDF5's library: if the disk is full when a file is closed, it aborts the process later.
 
     Raises:
-        Error: ``io`` where fewer than ``nbytes`` bytes are free, or files may not have so many.
+        Error: ``io`` if fewer than ``nbytes`` bytes are free or the file size limit is lower.
     """
     if nbytes > (limit := _limit()):
-        raise errors.make("io", f"{path} takes {nbytes:,} bytes, and files may have {limit:,}", _LIMIT)
+        message = f"{path} needs {nbytes:,} bytes; the file size limit is {limit:,}"
+        raise errors.make("io", message, _LIMIT)
     folder = os.path.dirname(os.path.abspath(path))
     if (free := shutil.disk_usage(folder).free) < nbytes:
-        message = f"{path} takes {nbytes:,} bytes, and {free:,} are free in {folder}"
+        message = f"{path} needs {nbytes:,} bytes; {free:,} are free in {folder}"
         raise errors.make("io", message, _ROOM)
 
 
 def _limit() -> float:
-    """The most bytes that a file of this process may have."""
+    """Return the file size limit of this process, in bytes."""
     try:
         import resource
-    except ImportError:  # Windows has no such limits
+    except ImportError:  # Windows does not have such limits
         return math.inf
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _refused(path: str, error: OSError) -> errors.Error:
-    # Libraries put their own state, over several lines, into what the system said.
+    # Libraries append their own state, over several lines, to the system's message.
     reason = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
     message = f"{path} can't be written: {reason}"
     if error.errno == errno.ENOENT:
         folder = os.path.dirname(path)
-        return errors.make("not-found", f"no folder {folder} to write {path} to", f"mkdir -p {folder}")
+        return errors.make(
+            "not-found", f"{path}: the directory {folder} does not exist", f"mkdir -p {folder}"
+        )
     if error.errno in _BARRED:
-        return errors.make("permission", message, "name another folder, or check who may write there")
-    # NumPy only says how much less was written than was to be.
+        return errors.make("permission", message, "name another directory, or check its permissions")
+    # NumPy reports only the number of missing bytes.
     if error.errno == errno.EFBIG or (error.errno is None and _limit() < math.inf):
-        return errors.make("io", f"{message}; files of this process may have {_limit():,} bytes", _LIMIT)
+        return errors.make("io", f"{message}; the file size limit is {_limit():,} bytes", _LIMIT)
     if error.errno in _FULL or error.errno is None:
         return errors.make("io", message, _ROOM)
-    return errors.make("io", message, "check that the path is right and that it can be written")
+    return errors.make("io", message, "check the path and its permissions")

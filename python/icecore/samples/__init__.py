@@ -1,1 +1,1 @@
-"""Sample files that icecore makes itself, for the demonstration, the studies and the tests."""
+"""Generate sample files for the demonstration, the studies and the tests."""

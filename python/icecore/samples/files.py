@@ -1,6 +1,4 @@
-"""Small realistic sample files, made here: a photon granule, a gridded time series, a netCDF-3 station
-file, NumPy arrays, a table of text.
-"""
+"""Generate small realistic files: photon granule, gridded time series, netCDF-3, NumPy, text table."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _SEED = 20240611
 
 
 def make(folder: Path) -> list[Path]:
-    """Write the sample files into ``folder``; the same bytes of data every time."""
+    """Write the sample files into ``folder``; the data is identical in every run."""
     names = ["photons.h5", "grid.nc", "stations.nc", "terrain.npy", "diviner.tab"]
     files = [folder / name for name in names]
     photons(files[0])
@@ -33,8 +31,9 @@ def make(folder: Path) -> list[Path]:
 
 
 def photons(path: Path) -> None:
-    """A lidar granule: six ground tracks of 1-D photon data in chunks of 10,000, gzip 6, shuffle on
-    integers.
+    """Write a lidar granule: six ground tracks of 1-D photon data.
+
+    Chunks have 10,000 elements and gzip level 6; integers are shuffled.
     """
     rng = np.random.default_rng(_SEED)
     with h5py.File(path, "w") as file:
@@ -75,7 +74,7 @@ def _track(rng: np.random.Generator, count: int) -> dict[str, tuple[np.ndarray, 
 
 
 def grid(path: Path) -> None:
-    """A netCDF-4 file: hourly temperature, packed to 16 bits with scale and offset, and wind, on a map."""
+    """Write a netCDF-4 file: hourly maps of temperature (16 bits with scale and offset) and wind."""
     times, ny, nx = 240, 90, 144
     rng = np.random.default_rng(_SEED + 1)
     lat, lon = np.linspace(-89, 89, ny), np.arange(nx) * 2.5
@@ -128,7 +127,7 @@ def _field(
 
 
 def stations(path: Path) -> None:
-    """A netCDF-3 file, big-endian as they all are: daily rain at many stations, one record a day."""
+    """Write a netCDF-3 file (big-endian by definition): daily rain at many stations, one record per day."""
     rng = np.random.default_rng(_SEED + 2)
     size = (DAYS, STATIONS)
     rain = np.where(rng.random(size) < 0.3, rng.gamma(2, 4, size).round(1), 0).astype("f4")
@@ -146,7 +145,7 @@ def stations(path: Path) -> None:
 
 
 def terrain(ny: int, nx: int) -> np.ndarray:
-    """Fractal heights in metres."""
+    """Return fractal heights in metres."""
     rng = np.random.default_rng(_SEED + 3)
     ky, kx = np.fft.fftfreq(ny)[:, None], np.fft.rfftfreq(nx)[None]
     power = (ky**2 + kx**2 + 1e-6) ** -0.9
@@ -156,8 +155,9 @@ def terrain(ny: int, nx: int) -> np.ndarray:
 
 
 def _smooth(noise: np.ndarray) -> np.ndarray:
-    """Weather of a few grid lengths and hours, with the deviation of ``noise``: fields that compress as real
-    ones do.
+    """Smooth ``noise`` over a few grid lengths and hours, keeping its deviation.
+
+    The result compresses like real weather fields.
     """
     spread = noise.std()
     for axis in range(noise.ndim):

@@ -1,4 +1,4 @@
-"""A netCDF-3 file (the classic format, version 1) written by hand: a header, then big-endian variables.
+"""Write netCDF-3 files (classic format, version 1): a header, then big-endian variables.
 
 Source: "The NetCDF Classic Format Specification", Unidata.
 """
@@ -25,11 +25,11 @@ def write_netcdf3(
     attrs: Mapping[str, str],
     variables: Mapping[str, Variable],
 ) -> None:
-    """Write variables that have the unlimited dimension record by record, the others whole.
+    """Write a file; variables with the unlimited dimension are stored record by record.
 
     Args:
-        path: of the file.
-        unlimited: the dimension that may grow; the first of each variable that has it.
+        path: the path of the file.
+        unlimited: name of the unlimited dimension; it must be the first dimension of its variables.
         dims: name → length.
         attrs: global text attributes.
         variables: name → (dimensions, values, text attributes).

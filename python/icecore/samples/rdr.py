@@ -1,11 +1,10 @@
-"""Writes Diviner RDR level-1 text as the instrument's archive has it: no real table can be handed out
-with the code.
+"""Generate Diviner RDR level-1 text; the repository does not contain real tables.
 
-Layout, widths, order and constants are those of the archive's format file: 33 columns, 342 bytes a row, CR
-LF, rows of 9 channels x 21 detectors after each other for each sample of 0.128 s, of which columns 1 to 17
-repeat; radiances in steps of 0.0025, brightness temperatures that follow from them; a circular polar orbit,
-the field of view's geometry by spherical trigonometry, with noise of a few units of the last digit; now and
-then a look into space, which has no geometry (-9999).
+Layout, widths, order and constants follow the archive's format file: 33 columns, 342 bytes per row, CR LF.
+Each sample of 0.128 s has rows for 9 channels x 21 detectors, with equal columns 1 to 17. Radiances are
+multiples of 0.0025; brightness temperatures are derived from them. The orbit is circular and polar. The
+geometry of the field of view is computed by spherical trigonometry, with noise of a few units of the last
+digit. Some samples look into space and have no geometry (-9999).
 """
 
 from __future__ import annotations
@@ -88,9 +87,9 @@ _WIDTHS = (
 )
 CHANNELS, DETECTORS, STEP = 9, 21, 0.128
 ROWS = CHANNELS * DETECTORS
-#: samples between two looks into space, and of one look
+#: samples between two space views, and samples of one space view
 _BETWEEN, _SPACE = 1500, 40
-#: by how much the radiances of neighbours differ
+#: difference of the radiances of neighbouring samples
 _ROUGH = 0.02
 _RADIUS, _ALTITUDE, _PERIOD = 1737.4, 50.0, 6780.0
 _SAMPLE = (
@@ -103,14 +102,14 @@ _NOWHERE = "  -9999.0, " * 5 + " -9999.0, 002, 012, 032\r\n"
 
 
 def header(team: bool = False) -> str:
-    """The four lines before the first row; of the team's files only the last."""
+    """Return the four header lines; files of the team have only the last one."""
     names = ",".join(f"{name:>{width}}" for name, width in zip(NAMES, _WIDTHS, strict=True))
     line = "#" + names[1:] + "\r\n"
     return line if team else "# Header 1 of 3\r\n# Header 2 of 3\r\n# Header 3 of 3\r\n" + line
 
 
 def lines(samples: int, noise: int, start: datetime.datetime, seed: int = 1) -> Iterator[str]:
-    """The text, a sample at a time; ``noise``: units of the last digit of all geometry."""
+    """Yield the text of one sample after another; ``noise`` is in units of the last digit of the geometry."""
     yield header()
     rng = np.random.default_rng(seed)
     scene = rng.normal(0, 1, (CHANNELS, 64))
@@ -155,10 +154,10 @@ def _sample(  # type: ignore[no-untyped-def]
         (sclon + 90) % 360,
     )
     geometry = _geometry(sclat, sclon, altitude, along, across, sunlat, sunlon)
-    # in the last printed digit: 1e-6 of vlook, 1e-5 of everything else
+    # last printed digit: 1e-6 for vlook, 1e-5 for the others
     units = np.where(np.arange(len(geometry)) < 3, 1e-6, 1e-5)[:, None]
     geometry = geometry + rng.integers(-noise, noise + 1, geometry.shape) * units
-    # as printed: no -0, angles in their ranges
+    # keep angles in their printed ranges
     geometry[4] %= 360
     geometry[7] %= 360
     geometry[8] %= 24
@@ -179,7 +178,7 @@ def _sample(  # type: ignore[no-untyped-def]
 
 
 def _geometry(sclat, sclon, altitude, along, across, sunlat, sunlon) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """vlookx, vlooky, vlookz, clat, clon, cemis, csunzen, csunazi, cloctime of every detector."""
+    """Return vlookx, vlooky, vlookz, clat, clon, cemis, csunzen, csunazi, cloctime of every detector."""
     lat, lon = np.radians(sclat), np.radians(sclon)
     down = -np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
     north = np.array([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
@@ -202,7 +201,7 @@ def _geometry(sclat, sclon, altitude, along, across, sunlat, sunlon) -> np.ndarr
 
 
 def _scene(scene, channel, clat, zenith, rng, space) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
-    """Radiance in steps of 0.0025 with the instrument's noise, and the temperature that follows from it."""
+    """Return the radiance in steps of 0.0025, with the instrument's noise, and the derived temperature."""
     terrain = np.array([np.interp(clat, np.linspace(-90, 90, 64), row) for row in scene])[
         channel, np.arange(ROWS)
     ]
@@ -217,7 +216,7 @@ def _scene(scene, channel, clat, zenith, rng, space) -> tuple[np.ndarray, np.nda
 def write(
     path: str | Path, samples: int = 4688, noise: int = 3, start: str = "2009-08-01T00:00:00", seed: int = 1
 ) -> int:
-    """Write a table; its size in bytes. The full ten minutes are 4688 samples."""
+    """Write a table and return its size in bytes; ten minutes are 4688 samples."""
     with open(path, "w", newline="", encoding="ascii") as file:
         return sum(
             file.write(text) for text in lines(samples, noise, datetime.datetime.fromisoformat(start), seed)

@@ -1,23 +1,23 @@
-"""The studies that icecore started from, measured again: ``icecore bench NAME``. A file and a row each."""
+"""Published benchmarks, reproduced by ``icecore bench NAME``: one module and one entry of `STUDIES` each."""
 
 from __future__ import annotations
 
 from icecore import errors
 from icecore.studies.study import Study
 
-#: name → module with ``run``
+#: name → module with the function ``run``
 STUDIES = {"pds": "icecore.studies.pds", "pstore": "icecore.studies.pstore"}
 
 
 def study(name: str) -> Study:
-    """The function that runs a study.
+    """Return the function that runs a study.
 
     Raises:
-        Error: ``not-found`` with the names there are.
+        Error: ``not-found``; the hint lists the names.
     """
     from importlib import import_module
 
     if name not in STUDIES:
-        raise errors.make("not-found", f"there is no study {name!r}", "one of: " + ", ".join(STUDIES))
+        raise errors.make("not-found", f"unknown study {name!r}", "use one of: " + ", ".join(STUDIES))
     run: Study = import_module(STUDIES[name]).run
     return run

@@ -1,8 +1,8 @@
 """Diviner tables with modern compressors and parallel filters: the study of Schorghofer (2021).
 
-Table 2 is what each program makes of the file and how long it takes; table 3 how long it takes to get the
-text again, and to pick the rows of one place from it; figure 3 what several processes reach together.
-A program that would take long packs only the beginning of the file, and its name says how much.
+Table 2 lists the compressed size and time of each program; table 3 the time to restore the text and to select
+the rows of one location; figure 3 the throughput of several processes. A slow program compresses only the
+beginning of the file; its label states how much.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from icecore.display import figures, text
 from icecore.display.scatter import Point
 from icecore.studies.study import Outcome, Table
 
-#: the longitude of the footprint, column 26 of Diviner's tables
+#: longitude of the footprint, column 26 of Diviner's tables
 COLUMN, LOW, HIGH = "clon", 120.0, 120.1
 _WHERE = f"{COLUMN} > {LOW} and {COLUMN} < {HIGH}"
 _TABLE = "/table"
-#: how the command line says an error
+#: form of error messages of the command line
 _OWN = re.compile(
     r"^icecore: error\[(?P<kind>[\w-]+)\]: (?P<message>.*?)(?:\n  try: (?P<hint>.*))?\Z",
     re.MULTILINE | re.DOTALL,
 )
-#: who made what a point stands for
+#: families of points: origin of the program
 _OURS = ("icecore", "others")
-#: seconds that a program may pack, and bytes that its speed is taken from
+#: largest compression time of a program in seconds, and bytes from which its speed is estimated
 _LONGEST, _TRIAL = 30.0, 4 << 20
 
 
 def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome:
-    """Measure one RDR file, or one that is made for it.
+    """Measure an RDR file, given or generated.
 
     Args:
-        folder: where the figures go.
-        source: a Diviner RDR text file, or another table with a column ``clon``; made where it is None.
-        say: is told what is being done.
+        folder: directory for the figures.
+        source: a Diviner RDR text file, or another text table with a column ``clon``; generated if None.
+        say: called with progress messages.
 
     Raises:
-        Error: ``source-missing``, ``not-found`` where there is no such column, ``format`` for no table,
-            ``unsupported`` without pyarrow or awk.
+        Error: ``source-missing``; ``not-found`` if the column is missing; ``format`` if the file is not a
+            table; ``unsupported`` without pyarrow or awk.
     """
     from icecore.tables.query.scan import arrow
 
-    arrow()  # as awk below: told of before minutes of packing
+    arrow()  # raises now if pyarrow is missing, not after minutes of packing
     with tempfile.TemporaryDirectory(prefix="icecore-pds-") as temporary:
         work = Path(temporary)
         file = Path(source) if source else _make(work, say)
         if not file.is_file():
-            raise errors.make("source-missing", f"there is no file {file}", "give a Diviner RDR text file")
+            raise errors.make("source-missing", f"no file at {file}", "give a Diviner RDR text file")
         column = _column(file)
         _awk("cat", column)
         packed = _pack(file, work, say)
@@ -71,7 +71,7 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
 
 
 def _column(file: Path) -> int:
-    """The place of the column that rows are chosen by, from 1 on as awk counts."""
+    """Return the number of the column that selects rows; awk counts from 1."""
     from icecore.sources import open_source
 
     tables = open_source(str(file)).tables
@@ -80,10 +80,10 @@ def _column(file: Path) -> int:
     if len(tables) != 1 or COLUMN not in names:
         raise errors.make(
             "not-found",
-            f"{file} has no column {COLUMN}, by which the study chooses rows, but {', '.join(names)}"
+            f"{file} has no column {COLUMN}, which the study needs to select rows (it has {', '.join(names)})"
             if len(tables) == 1
-            else f"{file} holds {len(tables)} tables, and the study measures one",
-            f"give a Diviner RDR text file, or call a column of longitudes {COLUMN}",
+            else f"{file} has {len(tables)} tables; the study needs one",
+            f"give a Diviner RDR text file, or rename the column of longitudes to {COLUMN}",
         )
     return names.index(COLUMN) + 1
 
@@ -102,23 +102,23 @@ def _icecore(*arguments: str) -> list[str]:
 
 
 def _clock(line: list[str] | str) -> float:
-    """Wall seconds of a command whose output is dropped."""
+    """Return the wall time of a command in seconds; its output is discarded."""
     began = time.perf_counter()
     shell = isinstance(line, str)
     done = subprocess.run(line, shell=shell, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     seconds = time.perf_counter() - began
-    # 1: nothing was found, which is an answer
+    # status 1: no rows selected, which is not an error
     if done.returncode not in (0, 1):
         raise _failed(line, done.stderr.decode("utf-8", "replace").strip())
     return seconds
 
 
-def _failed(line: list[str] | str, said: str) -> errors.Error:
-    """The error of a command; of icecore its own, which is about the file."""
-    own = _OWN.search(said)
+def _failed(line: list[str] | str, output: str) -> errors.Error:
+    """Return the error of a failed command; for icecore the error that it printed."""
+    own = _OWN.search(output)
     if own is not None:
         return errors.make(own["kind"], own["message"], own["hint"] or "")
-    return errors.make("io", f"{line} failed: {said[-300:]}")
+    return errors.make("io", f"{line} failed: {output[-300:]}")
 
 
 def _size(path: Path) -> int:
@@ -131,7 +131,7 @@ def _size(path: Path) -> int:
 
 @dataclass(frozen=True)
 class Made:
-    """What a program made (icecore, where ``utility`` is None) of so many bytes of text."""
+    """Output of a program for a number of bytes of text; ``utility`` is None for icecore."""
 
     name: str
     utility: external_compressors.Utility | None
@@ -173,7 +173,7 @@ def _packed(made: Made, seconds: float) -> list[object]:
 
 
 def _part(file: Path, work: Path, utility: external_compressors.Utility, level: str) -> Path:
-    """The file, or so much of its beginning as a program packs in the time it may take."""
+    """Return the file, or the part at its beginning that a program can compress within the time limit."""
     trial = _first(file, work / "trial.tab", _TRIAL)
     seconds = external_compressors.pack(utility, level, trial, work / "trial.packed")
     most = int(_size(trial) * _LONGEST / seconds)
@@ -181,7 +181,7 @@ def _part(file: Path, work: Path, utility: external_compressors.Utility, level: 
 
 
 def _first(file: Path, target: Path, most: int) -> Path:
-    """The first rows of a file."""
+    """Copy the first rows of a file."""
     with open(file, "rb") as source, open(target, "wb") as out:
         left = most
         while left > 0 and (block := source.read(min(left, 1 << 24))):
@@ -209,7 +209,7 @@ def _unpack(file: Path, work: Path, packed: Packed, column: int, say: Callable[[
 
 
 def _running(repo: Path) -> float:
-    """Seconds that the rows of one place take where Python and pyarrow have started."""
+    """Return the seconds to select the rows of one location in a running Python with pyarrow loaded."""
     from icecore.repository.open import open as open_repo
 
     began = time.perf_counter()
@@ -218,7 +218,10 @@ def _running(repo: Path) -> float:
 
 
 def _commands(made: Made, work: Path, column: int, process: int = 0) -> tuple[list[str], str]:
-    """What gives the text again, and what gives the rows of one place; processes write files of their own."""
+    """Return the commands that restore the text and that select the rows of one location.
+
+    Each process writes to its own files.
+    """
     if made.utility is None:
         restore = _icecore("restore", str(made.path), _TABLE, "-o", str(work / "again.tab"))
         return restore, _query(made.path, work / f"rows{process}.csv")
@@ -229,7 +232,7 @@ def _commands(made: Made, work: Path, column: int, process: int = 0) -> tuple[li
 def _awk(text_of: str, column: int) -> str:
     program = next((name for name in ("mawk", "awk") if shutil.which(name)), None)
     if program is None:
-        message = "neither mawk nor awk is on this machine, by which the study's peers choose rows"
+        message = "the study needs mawk or awk to select rows with the other programs; neither is installed"
         raise errors.make("unsupported", message, "install mawk")
     return f"{text_of} | {program} -F, '{{if (${column}>{LOW} && ${column}<{HIGH}) print}}'"
 
@@ -240,7 +243,7 @@ def _query(repo: Path, output: Path) -> str:
 
 
 def _together(file: Path, work: Path, packed: Packed, column: int, say: Callable[[str], None]) -> Table:
-    """Several filters at once, each over the whole file: what the machine does per second."""
+    """Measure the total throughput of several concurrent filters, each over the whole file."""
     raw = _size(file) / 1e6
     counts = sorted({1, 2, 4, os.cpu_count() or 1})
     rows = Table(
@@ -283,7 +286,7 @@ def _draw(folder: Path, tables: list[Table]) -> list[str]:
     return [
         figures.points(
             folder / "pds-1-pack.png",
-            "What packing takes and gains",
+            "Cost and gain of packing",
             ("seconds to pack", "ratio"),
             _points(sizes),
             "xy",
@@ -314,10 +317,10 @@ def _points(named: dict[str, tuple[float, float]]) -> list[Point]:
 def _notes(file: Path, source: str | None) -> list[str]:
     absent = [utility.name for utility in external_compressors.UTILITIES if not utility.present]
     notes = [f"Not installed here: {', '.join(absent)}."] if absent else []
-    given = "The given" if source else "A made"
+    given = "The given" if source else "A generated"
     notes.append(
-        f"{given} file, {file.name}. Each command ran once, from the page cache; icecore's include the start "
-        "of Python. Its own is a whole repository, with summaries, and prints the file byte for byte. "
-        f"Programs that need more than {_LONGEST:.0f} s packed the beginning, as their names say."
+        f"{given} file, {file.name}. Each command ran once, from the page cache; icecore's times include the "
+        "start of Python. icecore writes a complete repository with summaries, which restores the file byte "
+        f"for byte. Programs that need more than {_LONGEST:.0f} s compressed only the beginning."
     )
     return notes

@@ -1,4 +1,4 @@
-"""What every study returns: tables and figures, written to one folder."""
+"""Result of a study: tables and figures, written to one directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icecore.display import text
 
 @dataclass
 class Table:
-    """Rows of numbers and words under their heads."""
+    """A table of numbers and words with a title and headers."""
 
     title: str
     heads: Sequence[str]
@@ -25,7 +25,7 @@ class Table:
         return f"{self.title}\n\n{text.table(self.heads, shown, numbers)}"
 
     def markdown(self) -> str:
-        """The table in Markdown."""
+        """Return the table in Markdown."""
         lines = [list(self.heads), ["---"] * len(self.heads), *([_cell(c) for c in row] for row in self.rows)]
         return f"## {self.title}\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -40,7 +40,7 @@ def _cell(cell: Any) -> str:
 
 @dataclass
 class Outcome:
-    """Tables, notes and the figures that were drawn; ``more`` are tables that are too long for a terminal."""
+    """Tables, notes and file names of figures; ``more`` are tables too long for a terminal."""
 
     name: str
     tables: list[Table] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Outcome:
         return "\n\n".join(parts)
 
     def write(self, folder: Path) -> None:
-        """``NAME.md`` and ``NAME.json`` beside the figures."""
+        """Write ``NAME.md`` and ``NAME.json`` into the directory of the figures."""
         parts = [f"# icecore bench {self.name}", *(t.markdown() for t in self.tables), *self.notes]
         parts += [f"![{Path(f).stem}]({Path(f).name})" for f in self.figures]
         parts += [table.markdown() for table in self.more]
@@ -63,5 +63,5 @@ class Outcome:
         (folder / f"{self.name}.json").write_text(json.dumps(asdict(self), indent=1, default=str))
 
 
-#: ``run(folder, source, progress)``: measure, draw into ``folder``
+#: ``run(folder, source, progress)``: measure and draw figures into ``folder``
 Study = Callable[[Path, "str | None", Callable[[str], None]], Outcome]

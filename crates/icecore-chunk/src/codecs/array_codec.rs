@@ -1,4 +1,4 @@
-//! What an array→bytes codec of our own can do.
+//! Trait of our array→bytes codecs.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(crate) trait ArrayCodec: Debug + Send + Sync {
     /// Appends to `out` the encoded bytes of `raw`: exactly the chunk of `shape`, C order, native byte order.
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()>;
 
-    /// As `decode`, from no more than the first `planes` planes (see [`Planes`]); `stored` may end behind them.
+    /// As `decode`, from at most the first `planes` planes (see [`Planes`]); `stored` may end after them.
     /// Codecs without planes decode everything.
     fn decode_top(
         &self,

@@ -1,4 +1,4 @@
-//! The table of array→bytes codecs. A new one is a file and a row here.
+//! Table of array→bytes codecs. To add one, add a file and a row here.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn is_array_codec(name: &str) -> bool {
 pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result<Option<Arc<dyn ArrayCodec>>> {
     if is_array_codec(ext.name) && dtype.is_vlen() {
         return Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
-            .hint("it takes elements of fixed length: use `vlen-utf8` or `vlen-bytes`"));
+            .hint("it supports elements of fixed length: use `vlen-utf8` or `vlen-bytes`"));
     }
     let codec: Arc<dyn ArrayCodec> = match ext.name {
         "icecore.byteplanes" => Arc::new(BytePlanes::parse(ext, dtype, fill)?),

@@ -1,4 +1,4 @@
-//! What every bytes→bytes codec can do.
+//! Trait of bytes→bytes codecs.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::scratch::Scratch;
 
 /// A bytes→bytes codec.
 ///
-/// Decoders are given an output of exactly the decoded length and refuse (`Corrupt`) data of any other length.
+/// Decoders get an output of exactly the decoded length and reject data of any other length (`corrupt`).
 pub(crate) trait BytesCodec: Debug + Send + Sync {
     /// The encoded length, for codecs where the decoded length alone decides it.
     fn encoded_len(&self, _decoded: usize) -> Option<usize> {
@@ -24,9 +24,9 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
     /// Decodes where the length is not known beforehand (at most `cap` bytes); returns the length.
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize>;
 
-    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they lie
+    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they are
     /// there: regrouped as `shuffle` does it for elements of `size`. Blocks that have nothing of `wanted` are left out. False
-    /// where they don't lie like that.
+    /// if they are not shuffled like that.
     fn shuffled_blocks(
         &self,
         _input: &[u8],
@@ -39,17 +39,17 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Whether what it stores is a DEFLATE stream.
+    /// Whether its encoded form is a DEFLATE stream.
     fn is_deflate(&self) -> bool {
         false
     }
 
-    /// That stream, where there is one whose frame is sound.
+    /// That stream, if there is one whose frame is sound.
     fn deflated<'a>(&self, _input: &'a [u8]) -> Option<DeflateStream<'a>> {
         None
     }
 
-    /// Whether what it stores may depend on [`MinMatch`](crate::MinMatch).
+    /// Whether its encoded form may depend on [`MinMatch`](crate::MinMatch).
     fn uses_min_match(&self) -> bool {
         false
     }

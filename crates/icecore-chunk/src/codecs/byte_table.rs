@@ -1,4 +1,4 @@
-//! The table of bytes→bytes codecs. A new one is a file and a row here.
+//! Table of bytes→bytes codecs. To add one, add a file and a row here.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::codecs::bytes::zstd::Zstd;
 use crate::extension::Extension;
 use crate::scratch::Scratch;
 
-/// One step between the serialised array and what is stored.
+/// One step between the serialized array and the stored bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum ByteStep {
     Codec(Arc<dyn BytesCodec>),
@@ -38,7 +38,7 @@ impl ByteStep {
 }
 
 impl ByteStep {
-    /// Is it a checksum that stands behind the data?
+    /// Is it a checksum that stands after the data?
     pub fn is_sum_behind(&self) -> bool {
         matches!(self, ByteStep::Checksum(sum) if sum.is_behind())
     }

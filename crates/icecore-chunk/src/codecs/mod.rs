@@ -1,11 +1,11 @@
-//! Codecs, by their kind in Zarr.
+//! Codecs, grouped by their kind in Zarr.
 //!
 //! - [`bytes`]: bytes→bytes codecs (compressors, shuffles, checksums), registered in `byte_table`.
 //! - [`array`]: array→array codecs, and array→bytes codecs that other libraries define. Those that change values or their
 //!   type are registered in `convert_table`.
 //! - [`own`]: codecs that icecore defines, registered in `array_table` (`icecore.decimal` and `icecore.offset` in `convert_table`).
 //!
-//! To add a codec, write one file in a folder and one row in a table.
+//! To add a codec, write one file in a directory and one row in a table.
 
 pub(crate) mod array;
 mod array_codec;

@@ -1,4 +1,4 @@
-//! Numbers to planes and back: loops that the compiler turns into vector instructions.
+//! Split numbers into byte planes and back, in loops that the compiler vectorizes.
 
 use std::ops::Range;
 

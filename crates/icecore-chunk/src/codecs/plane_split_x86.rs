@@ -1,4 +1,4 @@
-//! Numbers of four bytes from their two upper ones, with AVX2: 16 bits tell all that decides on the lower 16.
+//! Rebuild four-byte numbers from their two upper bytes, with AVX2: 16 bits determine how to set the lower 16.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! What a chunk offers whose numbers can be read in part.
+//! Interface of chunks whose numbers can be read with reduced precision.
 
 use icecore_grid::Result;
 
@@ -8,7 +8,7 @@ pub trait Planes {
     /// How many there are, at least 2.
     fn count(&self) -> usize;
 
-    /// The largest relative error of what is read from the first `planes` planes; 0 for all of them.
+    /// The largest relative error when only the first `planes` planes are read; 0 for all of them.
     fn bound(&self, planes: usize) -> f64;
 
     /// The fewest planes that hold the `bytes` most significant bytes of each number.

@@ -1,4 +1,4 @@
-//! Running sums in vectors: eight words of four bytes at a time.
+//! Prefix sums with vector instructions: eight four-byte words at a time.
 
 use super::word::Word;
 

@@ -1,4 +1,4 @@
-//! The bits of an element as an unsigned integer: all arithmetic wraps, so nothing is ever lost.
+//! The bits of an element as an unsigned integer; all arithmetic wraps, so it is reversible.
 
 use half::f16;
 
@@ -92,7 +92,7 @@ macro_rules! word {
     };
 }
 
-// There is no float of one byte: such elements are integers, and nobody asks.
+// One-byte floats don't exist, so this is never used for floats.
 word!(u8, i8, f64::from, |v: f64| v as u8);
 word!(u16, i16, |w| f16::from_bits(w).to_f64(), |v| f16::from_f64(v).to_bits());
 word!(u32, i32, |w| f64::from(f32::from_bits(w)), |v: f64| (v as f32).to_bits());
@@ -109,7 +109,7 @@ pub(super) fn as_bytes<W: Word>(words: &[W]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
 }
 
-/// Lets `work` change elements in place; by way of a copy where they lie askew.
+/// Lets `work` change elements in place, or in an aligned copy if they are not aligned.
 pub(super) fn with_words<W: Word, T>(bytes: &mut [u8], work: impl FnOnce(&mut [W]) -> T) -> T {
     // SAFETY: every bit pattern is a word.
     let (head, words, tail) = unsafe { bytes.align_to_mut::<W>() };

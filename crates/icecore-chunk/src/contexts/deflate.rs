@@ -1,4 +1,4 @@
-//! libdeflate's (de)compressor behind a safe face: the three framings, bytes used and written.
+//! Safe wrapper of libdeflate: the three framings, with bytes read and written.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -54,7 +54,7 @@ impl Inflater {
         }
     }
 
-    /// A stream and the sum behind it (RFC 1950). libdeflate's own sum takes 512-bit registers where there are any, which slows
+    /// A stream and the sum after it (RFC 1950). libdeflate's own sum takes 512-bit registers if there are any, which slows
     /// the processor down for the bits that follow: a tenth of the time of chunks of 50 kB.
     fn zlib(&mut self, input: &[u8], out: &mut [u8]) -> std::result::Result<(usize, usize), InflateError> {
         let stream = DeflateStream::zlib(input).ok_or(InflateError::BadData)?;

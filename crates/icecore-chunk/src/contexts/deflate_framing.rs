@@ -1,4 +1,4 @@
-//! What stands around a DEFLATE stream.
+//! Header and trailer of a DEFLATE stream.
 
 use crate::codecs::crc32;
 
@@ -19,7 +19,7 @@ pub(crate) struct DeflateStream<'a> {
 }
 
 impl<'a> DeflateStream<'a> {
-    /// RFC 1950; none where the head is not one.
+    /// RFC 1950; none if the head is not one.
     pub fn zlib(input: &'a [u8]) -> Option<Self> {
         const DEFLATE: u16 = 8;
         let (head, rest) = input.split_first_chunk::<2>()?;
@@ -29,7 +29,7 @@ impl<'a> DeflateStream<'a> {
         Self::new(Framing::Zlib, rest, 4).filter(|_| sound)
     }
 
-    /// RFC 1952; none where the head is not one, or has names and the like.
+    /// RFC 1952; none if the head is not one, or has names and the like.
     pub fn gzip(input: &'a [u8]) -> Option<Self> {
         const DEFLATE: [u8; 4] = [0x1f, 0x8b, 8, 0];
         let (head, rest) = input.split_first_chunk::<10>()?;

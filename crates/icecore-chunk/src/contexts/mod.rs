@@ -1,4 +1,4 @@
-//! What the C libraries want kept between calls, with their pointers out of sight.
+//! Contexts of the C libraries, kept between calls, with private pointers.
 
 mod deflate;
 mod deflate_framing;

@@ -1,4 +1,4 @@
-//! zstd's contexts behind a safe face: whole frames, the beginning of one, output of unknown length.
+//! Safe wrapper of zstd's contexts: whole frames, the beginning of a frame, output of unknown length.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -29,7 +29,7 @@ impl Decompressor {
     }
 
     /// Decodes all frames; they must fill `out` exactly. Only the first `enough` bytes of it must be right on return, and what is
-    /// behind them may not have been looked at.
+    /// after them may not have been looked at.
     pub fn decompress(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
         if cfg!(feature = "own-zstd") && self.desk.get_or_insert_default().decode(input, out, enough) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The next bits of a stream that comes piece by piece.
+//! Bit reader for a stream that arrives in pieces.
 
 /// Bits that were taken from the input, the next one lowest; above them are zeros.
 #[derive(Clone, Copy, Default)]
@@ -42,7 +42,7 @@ impl Bits {
         self.count -= bits;
     }
 
-    /// The next bits as a number, 32 at most; none where they are not all there.
+    /// The next bits as a number, 32 at most; none if they are not all there.
     #[inline(always)]
     pub fn take(&mut self, bits: u32) -> Option<usize> {
         if self.count < bits {

@@ -1,4 +1,4 @@
-//! One call: where it stands, and why it ends.
+//! State of one call: positions, and the reason why it ends.
 
 /// Input up to here, output up to there.
 pub(super) struct Place<'a> {
@@ -14,6 +14,6 @@ pub(super) enum Pause {
     Input,
     /// The output is full, or the stream has ended.
     Output,
-    /// The input is no such stream.
+    /// The input is not a valid stream.
     Bad(&'static str),
 }

@@ -1,11 +1,11 @@
-//! Repeats what came before.
+//! Copy matches: repeat earlier output.
 
 /// The longest repetition (RFC 1951).
 pub(super) const LONGEST: usize = 258;
-/// Bytes behind it that [`quickly`] may write too.
+/// Bytes after it that [`quickly`] may write too.
 pub(super) const BEYOND: usize = 24;
 
-/// Repeats `length` bytes from `distance` before `at`, where `history` ends in front of `out`; false where that is too far.
+/// Repeats `length` bytes from `distance` before `at`, where `history` ends in front of `out`; false if that is too far.
 #[cold]
 pub(crate) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length: usize, distance: usize) -> bool {
     if let Some(before) = distance.checked_sub(at).filter(|before| *before > 0) {

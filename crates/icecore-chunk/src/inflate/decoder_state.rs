@@ -1,11 +1,11 @@
-//! A stream as its symbols are read: what registers hold.
+//! Decoder state that is kept in registers.
 
 use super::call::Place;
 use super::copy::{self, BEYOND, LONGEST};
 use super::symbol_source::SymbolSource;
 use super::table::{Entry, Tables};
 
-/// Bytes of input that a turn may pass: its bits come in words of eight, of which 7 count, twice at most.
+/// Largest number of input bytes that a turn consumes: two refills of at most 7 bytes each.
 const INPUT: usize = 7 + 7;
 /// Bytes of output that it may write: three, or two and a repetition.
 const BYTES: usize = 3;
@@ -33,11 +33,11 @@ pub(super) enum Turn {
         length: usize,
         distance: usize,
     },
-    /// Bits that are no code.
+    /// An invalid code.
     Bad,
 }
 
-/// How far a state may go: from outside of these, turns need care.
+/// How far a state may go: from outside these, turns need care.
 pub(super) struct Limits {
     /// Where the output begins.
     start: *const u8,

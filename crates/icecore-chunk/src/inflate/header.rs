@@ -1,4 +1,4 @@
-//! What stands in front of a block's symbols: the lengths of its codes.
+//! Header of a block: the code lengths.
 
 use super::bits::Bits;
 use super::call::{Pause, Place};
@@ -52,7 +52,7 @@ impl Header {
         self.at = 0;
         match self.table.build(&self.of_lengths, &PLAIN) {
             Some(true) => Ok(()),
-            _ => Err(Pause::Bad("lengths whose codes are none")),
+            _ => Err(Pause::Bad("invalid code lengths")),
         }
     }
 
@@ -72,14 +72,14 @@ impl Header {
         Ok(())
     }
 
-    /// Makes the tables of what was read.
+    /// Builds the tables from the code lengths.
     pub fn tables(&self, tables: &mut Tables) -> Result<(), Pause> {
         let (first, second) = self.lengths[..self.counts.0 + self.counts.1].split_at(self.counts.0);
         if first.get(256).is_none_or(|length| *length == 0) {
             return Err(Pause::Bad("a block that can't end"));
         }
         let built = tables.lengths.build(first, &LENGTHS).and(tables.distances.build(second, &DISTANCES));
-        built.map(|_| ()).ok_or(Pause::Bad("lengths of codes that are none"))
+        built.map(|_| ()).ok_or(Pause::Bad("invalid code lengths"))
     }
 
     /// Makes the tables of blocks without lengths (RFC 1951, 3.2.6).
@@ -94,7 +94,7 @@ impl Header {
     }
 }
 
-/// Reads the length at `at`, or several that are the same; nothing is taken where it does not lie in the bits as a whole.
+/// Reads the length at `at`, or several that are the same; no bits are consumed if they are incomplete.
 #[inline(always)]
 fn one(bits: &mut Bits, table: &Table<7, 128>, lengths: &mut [u8], at: &mut usize) -> Result<(), Pause> {
     let mut now = *bits;
@@ -143,8 +143,8 @@ const fn plain(number: usize) -> Entry {
     Entry::base(number, 0)
 }
 
-/// What the symbols of bytes and lengths mean: from 257 on the least length, of which each is four times as often twice as far
-/// from the next one.
+/// Meaning of length symbols: from 257 on the smallest length; after every four symbols the distance to the
+/// next one doubles.
 const fn length(number: usize) -> Entry {
     match number {
         0..256 => Entry::literal(number),
@@ -159,7 +159,7 @@ const fn length(number: usize) -> Entry {
     }
 }
 
-/// What the symbols of distances mean: the least one, of which each is twice as often twice as far from the next one.
+/// Meaning of distance symbols: the smallest distance; after every two symbols the distance to the next one doubles.
 const fn distance(number: usize) -> Entry {
     match number {
         0..4 => Entry::base(number + 1, 0),

@@ -1,4 +1,4 @@
-//! Symbols as long as neither an input nor an output is near its end: of one stream, or of two by turns.
+//! Fast loops for symbols far from the ends of input and output: for one stream, or alternating between two.
 //!
 //! What costs time is the wait for a table's entry, and bytes or repetitions that come otherwise than foreseen. Of two streams
 //! one goes on while the other waits: three quarters of the time, on HDF5's chunks of floats.
@@ -37,7 +37,7 @@ fn two_plain(streams: [&mut SymbolSource; 2], places: [&mut Place<'_>; 2]) -> [T
     let mut first = DecoderState::enter(streams[0], places[0]);
     let mut second = DecoderState::enter(streams[1], places[1]);
     let mut ended = [Turn::Next; 2];
-    // Where the limits lie is read again for each turn: a register of its own each they are not worth.
+    // Where the limits are is read again for each turn: a register of its own each they are not worth.
     let limits = &limits;
     while first.fits::<false>(&limits[0]) && second.fits::<false>(&limits[1]) {
         // SAFETY: there is room in both.

@@ -1,4 +1,4 @@
-//! DEFLATE (RFC 1951) as a stream, whose input and output come in pieces of any length, and two whole streams at once.
+//! DEFLATE decoder (RFC 1951): streaming with pieces of any length, and two whole streams together.
 //!
 //! libdeflate, which single chunks are decoded with, wants a stream and its output as a whole; zlib's descendants take pieces,
 //! but nearly twice as long for tables of text.

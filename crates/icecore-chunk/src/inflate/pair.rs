@@ -1,4 +1,4 @@
-//! Two whole streams into their outputs, at once.
+//! Decode two whole streams together.
 
 use super::call::Place;
 use super::decoder_state::room;

@@ -1,4 +1,4 @@
-//! A stream whose input and output come in pieces of any length.
+//! Streaming decoder: input and output come in pieces of any length.
 
 use icecore_grid::Result;
 
@@ -13,7 +13,7 @@ use crate::errors::corrupt;
 /// How far back a repetition may reach.
 const WINDOW: usize = 1 << 15;
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Block,
@@ -30,7 +30,7 @@ enum Stage {
         distance: usize,
     },
     End,
-    /// It is no stream.
+    /// The input is not a valid stream.
     Bad(&'static str),
 }
 
@@ -41,7 +41,7 @@ pub struct Inflate {
     last: bool,
     header: Header,
     coded: SymbolSource,
-    /// What was written last.
+    /// The last written output.
     history: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Inflate {
     /// written anything may stand in `out`.
     ///
     /// # Errors
-    /// `corrupt` where the input is no such stream.
+    /// `corrupt` if the input is not a valid stream.
     pub fn inflate(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
         let mut place = Place { input, from: 0, out, at: 0 };
         let pause = loop {
@@ -81,7 +81,7 @@ impl Inflate {
         match pause {
             Pause::Bad(what) => return Err(corrupt("deflate", what)),
             Pause::Output => self.coded.bits.give_back(&mut place.from),
-            // What is held begins a number or a symbol that needs all of it.
+            // The held bits are the beginning of a number or symbol that needs all of them.
             Pause::Input => {}
         }
         let Place { from, at, out, .. } = place;
@@ -113,7 +113,7 @@ impl Inflate {
             Turn::Next => {}
             Turn::End => self.stage = self.behind(),
             Turn::Repeat { length, distance } => self.stage = Stage::Repeat { length, distance },
-            Turn::Bad => self.stage = Stage::Bad("bits that are no code"),
+            Turn::Bad => self.stage = Stage::Bad("an invalid code"),
         }
     }
 
@@ -129,7 +129,7 @@ impl Inflate {
         &mut self.coded
     }
 
-    /// Goes on by single steps, with all of the input and the output, until there is room for quick ones; false where there
+    /// Goes on by single steps, with all of the input and the output, until there is room for quick ones; false if there
     /// will be none.
     pub(super) fn up_to_symbols(&mut self, place: &mut Place<'_>) -> bool {
         while !self.quick(place) {
@@ -154,7 +154,7 @@ impl Inflate {
                 self.coded.bits.drop(self.coded.bits.count % 8);
                 let both = self.coded.bits.take(32).ok_or(Pause::Input)?;
                 if both & 0xffff != !both >> 16 & 0xffff {
-                    return Err(Pause::Bad("a block whose length is not what it says twice"));
+                    return Err(Pause::Bad("a stored block whose length check fails"));
                 }
                 self.stage = Stage::Bytes(both & 0xffff);
             }
@@ -195,7 +195,7 @@ impl Inflate {
                 Stage::Symbols
             }
             2 => Stage::Counts,
-            _ => return Err(Pause::Bad("a block of a kind that there is none of")),
+            _ => return Err(Pause::Bad("an unknown block type")),
         };
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Inflate {
         }
     }
 
-    /// One symbol, wherever input or output end.
+    /// Decodes one symbol, also near the ends of input and output.
     fn symbol(&mut self, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
         let mut now = self.coded.bits;
         let entry = self.coded.tables.lengths.find(now.held);
@@ -237,13 +237,13 @@ impl Inflate {
         } else if entry.is_end() {
             self.stage = self.behind();
         } else if entry.is_special() {
-            return Err(Pause::Bad("bits that are no code"));
+            return Err(Pause::Bad("an invalid code"));
         } else {
             let length = entry.value(held);
             let (entry, held) = (self.coded.tables.distances.find(now.held), now.held);
             now.take(entry.bits()).ok_or(Pause::Input)?;
             if entry.is_special() {
-                return Err(Pause::Bad("bits that are no code"));
+                return Err(Pause::Bad("an invalid code"));
             }
             self.stage = Stage::Repeat { length, distance: entry.value(held) };
         }
@@ -254,7 +254,7 @@ impl Inflate {
     fn repeat(&mut self, length: usize, distance: usize, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
         let part = length.min(place.out.len() - place.at);
         if !copy::exactly(&self.history, place.out, place.at, part, distance) {
-            return Err(Pause::Bad("a repetition of what was before the stream"));
+            return Err(Pause::Bad("a match distance before the start of the stream"));
         }
         place.at += part;
         if part < length {

@@ -1,4 +1,4 @@
-//! What a block's symbols are read from: the next bits, and tables of what they mean.
+//! Source of a block's symbols: the bit reader and the code tables.
 
 use super::bits::Bits;
 use super::table::Tables;

@@ -1,4 +1,4 @@
-//! Lengths of Huffman codes → tables that are looked up by the next bits of a stream.
+//! Build lookup tables from the lengths of Huffman codes.
 
 /// The longest code (RFC 1951).
 const LONGEST: usize = 15;
@@ -31,7 +31,7 @@ impl Entry {
         Entry((value as u32) << VALUE_AT | LITERAL)
     }
 
-    /// A number to which so many bits behind the code are added.
+    /// A base value to which extra bits after the code are added.
     pub const fn base(value: usize, extra: usize) -> Entry {
         Entry((value as u32) << VALUE_AT | extra as u32)
     }
@@ -60,7 +60,7 @@ impl Entry {
         self.least() + extra as usize
     }
 
-    /// The number without the bits behind the code.
+    /// The number without the bits after the code.
     #[inline(always)]
     fn least(self) -> usize {
         (self.0 >> VALUE_AT) as usize
@@ -88,12 +88,12 @@ impl Entry {
     }
 }
 
-/// A table that is entered with `ROOT` bits; longer codes go on in further ones behind it. `SIZE` is a power of two.
+/// A table that is entered with `ROOT` bits; longer codes go on in further ones after it. `SIZE` is a power of two.
 pub struct Table<const ROOT: usize, const SIZE: usize>([Entry; SIZE]);
 
-/// Bytes and lengths: 288 codes make at most 144 tables of 2⁴ entries behind the first.
+/// Bytes and lengths: 288 codes make at most 144 tables of 2⁴ entries after the first.
 pub type Lengths = Table<11, 8192>;
-/// Distances: 32 codes, at most 16 tables of 2⁶ behind the first.
+/// Distances: 32 codes, at most 16 tables of 2⁶ after the first.
 pub type Distances = Table<9, 2048>;
 
 /// Those of a block.
@@ -125,14 +125,14 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         self.0[held as usize & ((1 << ROOT) - 1)]
     }
 
-    /// What a special entry from [`Table::first`] stands for.
+    /// Meaning of a special entry from [`Table::first`].
     #[inline(always)]
     pub fn further(&self, entry: Entry, held: u64) -> Entry {
         if entry.is_further() { self.0[entry.value(held) & (SIZE - 1)] } else { entry }
     }
 
     /// Takes the codes that RFC 1951 (3.2.2) gives to symbols of these lengths (in bits, 0: none) and of these meanings. Whether
-    /// every sequence of bits means something; `None` where there are too many codes, or too few of more than one bit.
+    /// every sequence of bits means something; `None` if there are too many codes, or too few of more than one bit.
     pub fn build(&mut self, lengths: &[u8], meanings: &[Entry]) -> Option<bool> {
         // By halves: a count waits for the one before of the same length, which one half's does not for the other's.
         let (front, back) = lengths.split_at(lengths.len() / 2);

@@ -1,4 +1,4 @@
-//! What the codes of sequences stand for (RFC 8878, 3.1.1.3.2.1).
+//! Meaning of sequence codes (RFC 8878, 3.1.1.3.2.1).
 
 /// More than there are of any kind.
 pub(super) const CODES: usize = 64;
@@ -12,7 +12,7 @@ pub(super) struct Kind {
     /// What goes without being said.
     pub usual: &'static [i16],
     pub usual_log: u32,
-    /// What each code stands for: a number, and how many bits are added to it.
+    /// Meaning of each code: a base value and a number of extra bits.
     pub meanings: [(u32, u8); CODES],
 }
 

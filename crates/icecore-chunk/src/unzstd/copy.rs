@@ -1,4 +1,4 @@
-//! Copies that write whole words.
+//! Copies in whole words.
 
 /// Bytes behind a copy that may be written too.
 pub(super) const BEYOND: usize = 16;

@@ -1,4 +1,4 @@
-//! Sequences as they are read and done: what registers hold.
+//! Sequence decoder state that is kept in registers.
 
 use std::hint::select_unpredictable;
 
@@ -6,9 +6,9 @@ use super::copy::{self, BEYOND};
 use super::reverse_bits::BEFORE;
 use super::sequences::Tables;
 
-/// Most bits that are added to what three codes stand for, where those of the next states are in the same word: 56 are.
+/// Largest total number of extra bits of three codes, so that the bits of the next states are in the same 56-bit word.
 const MORE: u8 = 56 - (9 + 8 + 9);
-/// What is shorter is copied at once.
+/// Shorter copies are done in the fast path.
 const SHORT: usize = 16;
 /// Bytes of output that a turn of short copies may write.
 pub(super) const ROOM: usize = 2 * SHORT + BEYOND;
@@ -28,13 +28,13 @@ pub(super) struct Sequence {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Turn {
     Next,
-    /// What is next must be read with care.
+    /// The next sequence needs the careful path.
     Careful,
     /// A sequence was read, and is not done.
     Undone,
 }
 
-/// What is carried from sequence to sequence.
+/// State carried from sequence to sequence.
 #[derive(Clone, Copy)]
 pub(super) struct DecoderState {
     /// A word of the input, and how many of its bits count, in the lowest 6 bits.
@@ -50,7 +50,7 @@ pub(super) struct DecoderState {
     pub at: *mut u8,
     /// How many sequences there are to come.
     pub left: usize,
-    /// What was read last and is not done, where turns ended so.
+    /// A sequence that was read but not executed, if a fast loop ended there.
     pub undone: Sequence,
 }
 
@@ -89,7 +89,7 @@ impl DecoderState {
     /// Takes the bytes in front of those that were used: 56 bits and more count then.
     ///
     /// # Safety
-    /// [`BEFORE`] bytes of the input lie in front of `from`.
+    /// [`BEFORE`] bytes of the input are in front of `from`.
     #[inline(always)]
     unsafe fn fill(&mut self) {
         // SAFETY: as the caller says.
@@ -112,9 +112,9 @@ impl DecoderState {
         (self.held.wrapping_shr(self.count as u32) & ((1 << bits) - 1)) as usize
     }
 
-    /// One sequence, not the last one; what it is goes to `undone` where it is not carried out. `NEAR`: repetitions from less than
-    /// 16 bytes before are carried out as others are. `AGAIN`: repeated distances are told from new ones without a branch, which
-    /// takes longer where they are rare.
+    /// Decodes one sequence, not the last one; if it is not executed, it is stored in `undone`. `NEAR`: matches less than
+    /// 16 bytes back are executed too. `AGAIN`: repeated offsets are distinguished without a branch, which
+    /// is slower if they are rare.
     ///
     /// # Safety
     /// There must be room: as many [`turns`](DecoderState::turns), if no repetition was long.
@@ -133,12 +133,12 @@ impl DecoderState {
                 tables.matches.states.get_unchecked(self.states.matches),
             )
         };
-        let (told, length, count);
+        let (code, length, count);
         // `fill` leaves at least 56 valid bits. An offset has at most 30 extra bits and the three next states 26; the other branch
         // checks the sum of all extra bits against `MORE`.
         if literals.more | matches.more == 0 {
             // SAFETY: table entries have fewer than 64 extra bits.
-            told = unsafe { self.take(offsets.more) } + offsets.value as usize;
+            code = unsafe { self.take(offsets.more) } + offsets.value as usize;
             length = matches.value as usize;
             count = literals.value as usize;
         } else {
@@ -146,7 +146,7 @@ impl DecoderState {
                 return Turn::Careful;
             }
             // SAFETY: table entries have fewer than 64 extra bits.
-            (told, length, count) = unsafe {
+            (code, length, count) = unsafe {
                 (
                     self.take(offsets.more) + offsets.value as usize,
                     self.take(matches.more) + matches.value as usize,
@@ -155,17 +155,17 @@ impl DecoderState {
             };
         }
         // Here, with its branch, or behind what the next turn waits for.
-        let mut far = if AGAIN { 0 } else { distance(&mut self.last, told, count) };
+        let mut far = if AGAIN { 0 } else { distance(&mut self.last, code, count) };
         // SAFETY: a state's bits are at most the table's log, which is below 64.
         unsafe {
             self.states.literals = self.take(literals.bits) + usize::from(literals.next);
             self.states.matches = self.take(matches.bits) + usize::from(matches.next);
             self.states.offsets = self.take(offsets.bits) + usize::from(offsets.next);
         }
-        // SAFETY: the caller promised room for a turn, so `BEFORE` bytes of input lie in front of `from`.
+        // SAFETY: the caller promised room for a turn, so `BEFORE` bytes of input are in front of `from`.
         unsafe { self.fill() };
         if AGAIN {
-            far = chosen(&mut self.last, told, count);
+            far = chosen(&mut self.last, code, count);
         }
         // SAFETY: there is room for short copies.
         unsafe {
@@ -203,15 +203,15 @@ impl DecoderState {
     }
 }
 
-/// What a told offset means, where so many literals came before, and `last` are the distances before it.
+/// Distance for an offset code after `literals` literals; `last` are the three previous distances.
 #[inline(always)]
-pub(super) fn distance(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
+pub(super) fn distance(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
     let [a, b, c] = *last;
-    if told > 3 {
-        *last = [told - 3, a, b];
-        return told - 3;
+    if code > 3 {
+        *last = [code - 3, a, b];
+        return code - 3;
     }
-    let nth = told - usize::from(literals > 0);
+    let nth = code - usize::from(literals > 0);
     let distance = match nth {
         0 => return a,
         1 => b,
@@ -224,18 +224,18 @@ pub(super) fn distance(last: &mut [usize; 3], told: usize, literals: usize) -> u
 
 /// As [`distance`], all ways at once.
 #[inline(always)]
-fn chosen(last: &mut [usize; 3], told: usize, literals: usize) -> usize {
+fn chosen(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
     let [a, b, c] = *last;
-    let nth = told.wrapping_sub(usize::from(literals > 0));
+    let nth = code.wrapping_sub(usize::from(literals > 0));
     let old = select_unpredictable(nth == 1, b, a);
     let old = select_unpredictable(nth == 2, c, old).wrapping_sub(usize::from(nth == 3));
-    let distance = select_unpredictable(told > 3, told.wrapping_sub(3), old);
-    // A told offset above 3 is none of the first three.
+    let distance = select_unpredictable(code > 3, code.wrapping_sub(3), old);
+    // An offset code above 3 is not one of the three repeated offsets.
     *last = [distance, select_unpredictable(nth == 0, b, a), select_unpredictable(nth < 2, c, b)];
     distance
 }
 
-/// Carries out what is not short; false where there is no room for it, or it is not sound.
+/// Carries out what is not short; false if there is no room for it, or it is not sound.
 ///
 /// # Safety
 /// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`] more
@@ -249,7 +249,7 @@ unsafe fn long(bytes: *const u8, at: *mut u8, sequence: Sequence, limits: &Limit
     if literals + length > room || literals > given || distance > before || distance == 0 {
         return false;
     }
-    // SAFETY: there is room for it, and for what it writes behind.
+    // SAFETY: there is room for it and for the overwritten bytes after it.
     unsafe {
         copy::forward(bytes, at, literals);
         copy::repeat(at.add(literals), length, distance);

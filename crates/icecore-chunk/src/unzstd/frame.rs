@@ -1,4 +1,4 @@
-//! One frame, block after block.
+//! Decode one frame, block by block.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::reverse_bits::{BEFORE, Back};
 use super::sequences::{Entry, Table, Tables};
 use crate::inflate::repeat_exactly;
 
-/// What is shorter is decoded where there is room behind it, as most of its sequences lie near an end.
+/// What is shorter is decoded where there is room after it, as most of its sequences are near an end.
 const SMALL: usize = 4096;
 
 /// What frames are decoded with; kept, because it is large.
@@ -39,7 +39,7 @@ impl Desk {
         tools.source.begin();
         let length = out.len();
         let enough = if enough < length { enough } else { usize::MAX };
-        // What is not coded at all need not be copied twice.
+        // Uncompressed data need not be copied twice.
         let coded = input.get(head.end).is_some_and(|told| told >> 1 & 3 == 2);
         if length >= SMALL || !coded {
             let mut frame = Frame { tools, input, from: head.end, out, length, at: 0, enough, distances: [1, 4, 8] };
@@ -57,7 +57,7 @@ impl Desk {
 struct Head {
     /// How many bytes it gives, where it says so.
     length: Option<u64>,
-    /// A sum comes behind the last block.
+    /// A sum comes after the last block.
     sum: bool,
     /// The most that a block has, and gives.
     block: usize,
@@ -65,7 +65,7 @@ struct Head {
 }
 
 impl Head {
-    /// None where a dictionary is wanted, or what is not known yet.
+    /// None if a dictionary is required, or for an unknown feature.
     fn read(input: &[u8]) -> Option<Head> {
         const MAGIC: u32 = 0xfd2f_b528;
         let (magic, rest) = input.split_first_chunk::<4>()?;
@@ -102,7 +102,7 @@ struct Frame<'a> {
     out: &'a mut [u8],
     length: usize,
     at: usize,
-    /// Where to stop; nowhere where all is wanted.
+    /// Where to stop; nowhere where all is needed.
     enough: usize,
     /// The last three distances of repetitions.
     distances: [usize; 3],
@@ -113,7 +113,7 @@ struct Block {
     literals: Literals,
     /// How many of them are done.
     done: usize,
-    /// Where the sequences lie in the input, and where what was read of them begins, in bits.
+    /// Position of the sequences in the input, and of the first unread bit, in bits.
     stream: Range<usize>,
     at: usize,
     /// How many sequences are left.
@@ -215,7 +215,7 @@ impl Frame<'_> {
         Some(())
     }
 
-    /// Does what was read, wherever something ends.
+    /// Executes a sequence that was read, near any end.
     fn execute(&mut self, block: &mut Block, sequence: Sequence) -> Option<()> {
         self.put(block, sequence.literals)?;
         let Sequence { length, distance, .. } = sequence;
@@ -223,7 +223,7 @@ impl Frame<'_> {
         (sound && repeat_exactly(&[], self.out, self.at, length, distance)).then(|| self.at += length)
     }
 
-    /// One sequence, wherever the input ends.
+    /// Decodes one sequence, also near the end of the input.
     fn carefully(&mut self, block: &mut Block) -> Option<()> {
         let mut bits = Back::resume(self.input, block.stream.clone(), block.at);
         let (states, tables) = (block.states, &self.tools.tables);
@@ -253,7 +253,7 @@ impl Frame<'_> {
         let (mut state, limits) = self.enter(block);
         let out = self.out.as_mut_ptr();
         state.at = out.wrapping_add(self.at);
-        // SAFETY: 56 bits and more lie in front of what was read.
+        // SAFETY: at least 56 bits precede the unread position.
         state.held = u64::from_le_bytes(unsafe { state.from.cast::<[u8; 8]>().read() });
         let literals = state.bytes;
         let turn = kernels::sequences(&mut state, &limits, &self.tools.tables);
@@ -270,7 +270,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Where quick turns begin, and between what they go.
+    /// Start and limits of the fast loops.
     fn enter(&self, block: &Block) -> (DecoderState, Limits) {
         let literals = match block.literals.input {
             Some(from) => self.input[from..].as_ptr(),

@@ -1,4 +1,4 @@
-//! Tables of finite state entropy (RFC 8878, 4.1).
+//! Tables of finite state entropy codes (RFC 8878, 4.1).
 
 use super::codes::{CODES, Kind};
 
@@ -55,7 +55,7 @@ impl Counts {
         (left == 1 && used <= input.len() && counts.codes <= most + 1).then_some((counts, used))
     }
 
-    /// Calls `put` for each state with its code, how many bits come for the next one, and what they are added to.
+    /// Calls `put` for each state with its code, number of bits of the next state, and base value.
     pub fn spread(&self, mut put: impl FnMut(usize, usize, u32, usize)) {
         let size = 1usize << self.log;
         let mut codes = [0u8; 1 << 9];
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// Bits from the first to the last; zeros behind them.
+/// Bits from the first to the last; zeros after them.
 struct Forward<'a> {
     input: &'a [u8],
     at: usize,

@@ -1,4 +1,4 @@
-//! Codes of literals: a table that the longest code's bits are looked up in.
+//! Huffman codes of literals: one lookup table for the length of the longest code.
 
 use super::weights::{LONGEST, Weights};
 
@@ -50,7 +50,7 @@ impl Huffman {
     pub fn first(&self, held: u64) -> u16 {
         let at = held.wrapping_shr(64 - self.bits) as usize;
         debug_assert!(at < self.table.len());
-        // SAFETY: so many bits are less than the table's length.
+        // SAFETY: an index of this many bits is less than the table's length.
         unsafe { *self.table.get_unchecked(at) }
     }
 }

@@ -1,4 +1,4 @@
-//! What takes time, each as it is and with shifts by any register where there are any.
+//! Hot loops, compiled portably and with BMI2 shifts.
 
 use super::decoder_state::{DecoderState, Limits, Turn};
 use super::huffman::Huffman;
@@ -14,7 +14,7 @@ with_bmi!(
     short_ones::<SHUFFLES>(state, limits, tables)
 );
 
-/// Goes on until there is no room for a turn, or one ends otherwise.
+/// Runs until there is no room for another turn, or one ends otherwise.
 #[inline(always)]
 fn short_ones<const NEAR: bool>(state: &mut DecoderState, limits: &Limits, tables: &Tables) -> Turn {
     if tables.often_again() {

@@ -1,4 +1,4 @@
-//! The first part of a block: bytes that no repetition gives (RFC 8878, 3.1.1.3.1).
+//! Literals section of a block (RFC 8878, 3.1.1.3.1).
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ pub(super) const MOST: usize = 128 << 10;
 /// What gives literals, kept from block to block.
 pub(super) struct Source {
     table: Huffman,
-    /// A block's literals, where they don't lie in the input.
+    /// A block's literals, if they are not in the input.
     pub buffer: Vec<u8>,
 }
 
 /// The literals of a block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Literals {
-    /// Where they begin in the input; none where they lie in the buffer.
+    /// Position of the literals in the input; none if they are in the buffer.
     pub input: Option<usize>,
     pub count: usize,
 }
@@ -34,7 +34,7 @@ struct Head {
     four: bool,
     /// How many bytes it gives.
     count: usize,
-    /// Where it lies in the input, behind the head.
+    /// Position in the input, after the header.
     stored: Range<usize>,
 }
 

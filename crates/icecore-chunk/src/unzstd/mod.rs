@@ -1,4 +1,4 @@
-//! zstd frames (RFC 8878), whole or up to what is wanted.
+//! zstd decoder (RFC 8878): whole frames, or their beginning.
 //!
 //! Chunks of floats are little but sequences: a byte as it is, then a repetition of 5. Here what is short and has room around it
 //! is done without a look at anything else, in two thirds to nine tenths of libzstd's time. Whatever is not one plain frame, or

@@ -1,4 +1,4 @@
-//! Bits that are read from the end of their bytes to the beginning.
+//! Bit reader that reads from the end of its bytes to the beginning.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub(super) const BEFORE: usize = 8;
 pub(super) struct Back<'a> {
     /// The input up to where the stream ends.
     pub input: &'a [u8],
-    /// Where it begins, and where what was read begins, in bits of the input.
+    /// Start of the stream and the unread position, in bits of the input.
     begin: usize,
     pub at: usize,
 }
@@ -37,7 +37,7 @@ impl<'a> Back<'a> {
         self.at < self.begin
     }
 
-    /// The next bits, 57 at least, the first one highest. What comes behind the last one has no meaning.
+    /// The next bits, at least 57, first bit highest. Bits after the last one are undefined.
     #[inline(always)]
     pub fn peek(&self) -> u64 {
         let end = self.at.div_ceil(8);
@@ -45,7 +45,7 @@ impl<'a> Back<'a> {
         u64::from_le_bytes(*word.unwrap_or(&[0; 8])) << (8 * end - self.at)
     }
 
-    /// The next bits, 32 at most; none where there are less.
+    /// The next bits, 32 at most; none if there are less.
     #[inline]
     pub fn take(&mut self, bits: usize) -> Option<usize> {
         let word = self.peek();

@@ -1,4 +1,4 @@
-//! The second part of a block: how many literals come, then how much is repeated from where (RFC 8878, 3.1.1.3.2).
+//! Sequences section of a block: literal lengths, match lengths and offsets (RFC 8878, 3.1.1.3.2).
 
 use std::sync::OnceLock;
 
@@ -9,13 +9,13 @@ use super::fse::Counts;
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(super) struct Entry {
-    /// How many bits are added to what its code stands for.
+    /// Extra bits added to the base value.
     pub more: u8,
     /// How many bits are added to the next state.
     pub bits: u8,
     /// The next state.
     pub next: u16,
-    /// What its code stands for.
+    /// Base value of the code.
     pub value: u32,
 }
 
@@ -32,7 +32,7 @@ impl Entry {
 #[derive(Clone)]
 pub(super) struct Table {
     pub states: [Entry; 1 << 9],
-    /// As a power of two; none where there is no table yet.
+    /// As a power of two; none if there is no table yet.
     pub log: Option<u32>,
     /// How many of the states are those of codes 0 and 1.
     low: usize,
@@ -54,7 +54,7 @@ impl Table {
         self.usual = false;
     }
 
-    /// Reads how it is told, in one of four ways, as `usual` in the first; how many bytes of `input` that takes.
+    /// Reads the table in one of four modes (`usual` is the predefined one); returns the bytes of `input` used.
     fn read(&mut self, kind: &Kind, usual: &Table, way: u8, input: &[u8]) -> Option<usize> {
         match way & 3 {
             0 => {

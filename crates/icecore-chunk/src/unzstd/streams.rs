@@ -1,9 +1,9 @@
-//! Streams of Huffman codes, side by side.
+//! Huffman-coded streams, decoded in parallel.
 
 use super::huffman::Huffman;
 use super::reverse_bits::{BEFORE, Back};
 
-/// Symbols between two looks at the input: so many codes fit into 56 bits.
+/// Symbols between two refills of the bits: this many codes fit into 56 bits.
 const TURN: usize = 5;
 /// Bytes of input that they may take.
 const INPUT: usize = 7;
@@ -20,7 +20,7 @@ impl<'a> Stream<'a> {
         Stream { bits, out, done: 0 }
     }
 
-    /// How many turns there is room for. What lies in front of the stream may be read too, which is found when it ends.
+    /// Number of turns that fit. Reads may go beyond the start of the stream; the final check detects that.
     fn turns(&self) -> usize {
         ((self.bits.at / 8).saturating_sub(BEFORE) / INPUT).min((self.out.len() - self.done) / TURN)
     }
@@ -58,7 +58,7 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
         let mut from = [std::ptr::null::<u8>(); N];
         let mut to = [std::ptr::null_mut::<u8>(); N];
         for i in 0..N {
-            // The word that ends with what is next, and a one behind it: how far it is from there tells what was used.
+            // The word that ends with what is next, and a one after it: how far it is from there tells what was used.
             let Back { input, at, .. } = streams[i].bits;
             let end = at.div_ceil(8);
             from[i] = input[end - 8..end].as_ptr();
@@ -68,7 +68,7 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
         }
         for turn in 0..turns {
             for i in 0..N {
-                // SAFETY: there is room for so many turns.
+                // SAFETY: there is room for this many turns.
                 let to = unsafe { to[i].add(TURN * turn) };
                 for nth in 0..TURN {
                     let entry = table.first(held[i]);

@@ -13,7 +13,7 @@ use super::Desk;
 use super::streams::tests::noting_uneven_ends;
 use crate::contexts::Decompressor;
 
-/// Bytes of many kinds, one behind the other.
+/// Bytes of many kinds, one after the other.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let noise = |seed: u64| {
         let mut state = seed | 1;
@@ -37,7 +37,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
                 .flat_map(|value| ((value as f32).to_bits() & mask).to_le_bytes())
                 .collect()
         }),
-        // Bytes of which few are frequent.
+        // Bytes with few frequent values.
         (1..u64::MAX, 100..60_000usize, 1..8u32).prop_map(move |(seed, count, skew)| {
             let mut next = noise(seed);
             (0..count).map(|_| (0..skew).fold(255, |byte: u8, _| byte & (next() >> 20) as u8)).collect()
@@ -135,7 +135,7 @@ proptest! {
         let mut out = vec![0xa5; text.len()];
         prop_assert!(Desk::default().decode(&stored, &mut out, enough));
         prop_assert!(out[..enough] == text[..enough]);
-        // What lies behind a block more isn't needed.
+        // The rest after one more block is not needed.
         let half = &stored[..stored.len() / 2];
         let mut out = vec![0xa5; text.len()];
         if Desk::default().decode(half, &mut out, enough) {

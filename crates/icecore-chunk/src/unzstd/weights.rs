@@ -1,4 +1,4 @@
-//! The lengths of Huffman codes, as weights (RFC 8878, 4.2.1).
+//! Lengths of Huffman codes, stored as weights (RFC 8878, 4.2.1).
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const SYMBOLS: usize = 256;
 /// Sets of symbols, a bit each.
 type Sets = [[u64; SYMBOLS / 64]; LONGEST as usize + 1];
 
-/// A weight for each symbol: none where it doesn't come, else so much more the shorter its code is.
+/// A weight for each symbol: none if it doesn't come, else so much more the shorter its code is.
 pub(super) struct Weights {
     /// The symbols of each weight, from 1 on.
     of: Sets,
@@ -32,24 +32,24 @@ impl Weights {
         let bytes = &input[stored.clone()];
         let (head, rest) = bytes.split_first()?;
         let from = stored.start + 1;
-        let mut told = Told { of: [0; SYMBOLS], symbols: 0 };
+        let mut stored = StoredWeights { of: [0; SYMBOLS], symbols: 0 };
         let used = match usize::from(*head) {
             direct @ 128.. => {
-                told.symbols = direct - 127;
-                let bytes = rest.get(..told.symbols.div_ceil(2))?;
-                for (pair, byte) in told.of.chunks_mut(2).zip(bytes) {
+                stored.symbols = direct - 127;
+                let bytes = rest.get(..stored.symbols.div_ceil(2))?;
+                for (pair, byte) in stored.of.chunks_mut(2).zip(bytes) {
                     pair.copy_from_slice(&[byte >> 4, byte & 15]);
                 }
                 bytes.len()
             }
             coded => {
                 rest.get(..coded)?;
-                told.unpack(input, from..from + coded)?;
+                stored.unpack(input, from..from + coded)?;
                 coded
             }
         };
-        told.of[told.symbols..].fill(0);
-        Some((told.complete()?, from + used))
+        stored.of[stored.symbols..].fill(0);
+        Some((stored.complete()?, from + used))
     }
 
     /// Calls `put` for each symbol of this weight, in order.
@@ -66,17 +66,17 @@ impl Weights {
 }
 
 /// The weights of all symbols but the last.
-struct Told {
+struct StoredWeights {
     of: [u8; SYMBOLS],
     symbols: usize,
 }
 
-/// Most bits that come for a state, as the table has no more than 64 of them.
+/// Most bits that come for a state, as the table has at most 64 of them.
 const STATE: u32 = 6;
-/// Weights between two looks at the input: so many states fit into 57 bits.
+/// Weights between two refills of the bits: this many states fit into 57 bits.
 const TURN: usize = 8;
 
-/// A state: what it stands for, how many bits come for the next one, and what they are added to.
+/// A state: its weight, number of bits of the next state, and base value.
 #[derive(Clone, Copy, Default)]
 #[repr(align(4))]
 struct State {
@@ -85,7 +85,7 @@ struct State {
     next: u8,
 }
 
-impl Told {
+impl StoredWeights {
     /// Two states by turns.
     #[inline(always)]
     fn unpack(&mut self, input: &[u8], stored: Range<usize>) -> Option<()> {
@@ -135,7 +135,7 @@ impl Told {
         Some(())
     }
 
-    /// The last symbol's weight isn't told: it makes the sum a power of two.
+    /// The last symbol's weight is not stored: it completes the sum to a power of two.
     #[inline(always)]
     fn complete(&self) -> Option<Weights> {
         let most = self.of.iter().fold(0, |most, weight| most.max(*weight)).into();

@@ -49,7 +49,7 @@ fn slice(len: usize, start: Option<i64>, stop: Option<i64>, step: Option<i64>) -
     (step != 0).then_some(out)
 }
 
-/// One entry per axis, and where an ellipsis that stands for nothing keeps its neighbours apart.
+/// One entry per axis; an ellipsis for zero axes still separates its neighbours.
 fn expand(shape: &[usize], indexes: &[Index]) -> Option<(Vec<Axis>, Option<usize>)> {
     let consumed = |index: &Index| match index {
         Index::Mask { shape, .. } => shape.len(),
@@ -201,7 +201,7 @@ pub fn element(flat: usize, itemsize: usize) -> Vec<u8> {
     (0..itemsize).map(|byte| ((flat + 1) * (2 * byte + 7) % 251) as u8).collect()
 }
 
-/// The stored bytes of a chunk, at its full shape; what lies outside the array or the promised span is rubbish.
+/// The stored bytes of a chunk, at its full shape; bytes outside the array or the promised span are arbitrary.
 fn stored(grid: &ChunkGrid, cut: &Cut, itemsize: usize) -> Vec<u8> {
     let shape: Vec<usize> = grid.shape().iter().map(|&n| n as usize).collect();
     let full: Vec<usize> = cut.shape.iter().map(|&n| n as usize).collect();

@@ -1,4 +1,4 @@
-//! A served file: where it lies, and its identity as HTTP tells it.
+//! A served file: its path and its HTTP identity.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;

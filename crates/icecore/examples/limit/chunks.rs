@@ -4,7 +4,7 @@ use std::io;
 
 use libdeflater::Decompressor;
 
-/// One chunk: zlib over an optional byte shuffle, of which `length` bytes from `skip` belong at `target` of the output.
+/// One chunk: zlib over an optional byte shuffle; `length` bytes from `skip` go to `target` of the output.
 #[derive(Clone, Copy)]
 pub struct Chunk {
     pub offset: u64,
@@ -95,7 +95,7 @@ impl Output {
     }
 
     /// # Safety
-    /// Nobody else may write to the same place.
+    /// No other thread may write to the same range.
     #[allow(clippy::mut_from_ref)]
     unsafe fn place(&self, chunk: &Chunk) -> &mut [u8] {
         // SAFETY: `new` made the output as long as the furthest chunk's end; the rest is the caller's promise.

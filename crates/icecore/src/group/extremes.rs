@@ -1,4 +1,4 @@
-//! The least and the greatest value of the rows of a key.
+//! Minimum and maximum per key.
 
 use super::sharded_accumulators::Place;
 

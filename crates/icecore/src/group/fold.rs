@@ -1,4 +1,4 @@
-//! A function of a column for each key.
+//! Reductions of a column per key.
 
 use icecore_chunk::{DType, Number, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ use super::moments::Moments;
 use super::sharded_accumulators::{Rows, ShardedAccumulators};
 use super::sums::{Sum, Whole};
 
-/// What is asked.
+/// The reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// `count`
@@ -49,7 +49,7 @@ enum Places {
 
 impl Fold {
     /// # Errors
-    /// `unsupported` for types that are no numbers.
+    /// `unsupported` for types that are not numeric.
     pub fn new(function: Function, dtype: DType) -> Result<Self> {
         let is_float = with_number!(&dtype, T => T::FLOAT, else {
             return Err(Error::new(ErrorKind::Unsupported, format!("numbers about {}", dtype.to_json())));
@@ -67,7 +67,7 @@ impl Fold {
         Ok(Self { dtype, places })
     }
 
-    /// Takes in rows, of which all keys have numbers below `keys`.
+    /// Adds rows; all key numbers are below `keys`.
     ///
     /// # Errors
     /// `memory` where no thread can be started.

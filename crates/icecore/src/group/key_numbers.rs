@@ -1,4 +1,4 @@
-//! The numbers of keys.
+//! Numbering of keys.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Rows that one thread takes at a time.
 const PIECE: usize = 1 << 14;
 
-/// The number of the next key after so many.
+/// The number of the next key after `len` keys.
 ///
 /// # Errors
 /// `unsupported` for more than 2³² keys.

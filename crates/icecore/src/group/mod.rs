@@ -1,6 +1,6 @@
-//! Rows by their keys: numbers for keys, and what is known so far about the rows of each.
+//! Grouped reductions: numbering of keys and accumulators per key.
 //!
-//! A key's number is its place among those met so far and never changes, so that nothing has to be joined after the last
+//! A key's number is its place among those met so far and never changes, so that nothing must be joined after the last
 //! batch. Known keys are looked up, large words numbered and columns folded on all cores. Several key columns are numbered one
 //! after the other: two numbers side by side are a word, which is a key again.
 

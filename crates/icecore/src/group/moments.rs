@@ -1,4 +1,4 @@
-//! Mean and squared deviations of the rows of a key.
+//! Mean and squared deviations per key.
 
 use super::sharded_accumulators::Place;
 
@@ -50,7 +50,7 @@ impl Moments {
         self
     }
 
-    /// So many others, of which the mean is `gap` from this one's, with their squared deviations.
+    /// Combines with another part: `gap` is the difference of the means.
     fn take_in(&mut self, count: u64, gap: f64, m2: f64) {
         let (before, new) = (self.count as f64, count as f64);
         let share = new / (before + new);
@@ -63,7 +63,7 @@ impl Moments {
         self.count += count;
     }
 
-    /// Infinities have no deviations; what is too far from the mean is taken for one.
+    /// Infinities have no deviations; values too far from the mean are treated as infinite.
     #[cold]
     fn add_infinite(&mut self, value: f64, gap: f64) {
         *self = self.settled();

@@ -13,14 +13,14 @@ const LISTS: usize = 16;
 const BLOCK: usize = 1024;
 /// Fewer rows than this are taken in by one thread.
 const FEW: usize = 1 << 14;
-/// Up to so many keys each piece of the rows has places of its own, which are joined then.
+/// Up to this many keys, each piece of the rows has its own accumulators, which are combined at the end.
 const FEW_KEYS: usize = 1024;
 /// Rows of a piece.
 const PIECE: usize = 1 << 16;
 
-/// What is known of the rows of a key.
+/// Accumulator of one key.
 pub trait Place: Clone + Default + Send {
-    /// Takes in what is known of rows that follow.
+    /// Combines with the accumulator of later rows.
     fn join(&mut self, other: &Self);
 }
 
@@ -30,8 +30,8 @@ impl Place for u64 {
     }
 }
 
-/// A place for each key. What the rows come to does not depend on how many threads there are: where keys are few rows are
-/// cut into pieces whatever takes them, else one thread takes all rows of a key, in their order.
+/// One accumulator per key. The result does not depend on the number of threads: with few keys the rows are always
+/// cut into the same pieces; with many keys one thread processes all rows of a key, in their order.
 pub struct ShardedAccumulators<P> {
     lists: [Vec<P>; LISTS],
 }
@@ -62,7 +62,7 @@ impl<P> ShardedAccumulators<P> {
 }
 
 impl<P: Place> ShardedAccumulators<P> {
-    /// Takes in the values that are not null nor NaN.
+    /// Adds the values that are not null nor NaN.
     ///
     /// # Errors
     /// `memory` where no thread can be started.

@@ -1,4 +1,4 @@
-//! Sums of the rows of a key.
+//! Sums per key.
 
 use super::sharded_accumulators::Place;
 

@@ -1,4 +1,4 @@
-//! The least and the greatest text of the rows of a key, in the order of their bytes (UTF-8's is that of its characters).
+//! Smallest and largest string per key, in byte order (for UTF-8 that is the order of code points).
 
 use icecore_grid::Result;
 
@@ -14,10 +14,10 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Takes in rows, of which all keys have numbers below `keys`; `offsets` into `bytes` as in Arrow's columnar format.
+    /// Adds rows; all key numbers are below `keys`. `offsets` into `bytes` are those of Arrow's columnar format.
     ///
     /// # Errors
-    /// `internal` for offsets outside of the bytes.
+    /// `internal` for offsets outside the bytes.
     pub fn add(
         &mut self,
         keys: usize,
@@ -39,8 +39,8 @@ impl Ends {
         Ok(())
     }
 
-    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and where there are any (0:
-    /// none, whose text is empty).
+    /// Offsets and bytes of the smallest and of the largest strings, in order of the keys' numbers, and their validity (0:
+    /// no value, an empty string).
     pub fn finish(self) -> ([Column; 2], Vec<u8>) {
         let column = |which: fn(&[Vec<u8>; 2]) -> &[u8]| {
             let (mut offsets, mut bytes) = (vec![0], Vec::new());

@@ -1,4 +1,4 @@
-//! Keys of any length.
+//! Keys of variable length.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -24,7 +24,7 @@ impl Texts {
     /// The number of each row's key; `offsets` into `bytes` as in Arrow's columnar format. Null is where `valid` has 0.
     ///
     /// # Errors
-    /// `internal` for offsets outside of the bytes, `unsupported` for more than 2³² keys.
+    /// `internal` for offsets outside the bytes, `unsupported` for more than 2³² keys.
     pub fn add(&mut self, offsets: &[i64], bytes: &[u8], valid: Option<&[u8]>) -> Result<Vec<u32>> {
         let rows = offsets.len().saturating_sub(1);
         let texts = |rows| texts(offsets, bytes, valid, rows);
@@ -104,7 +104,7 @@ impl Texts {
     }
 }
 
-/// The texts of some rows, None where `valid` has 0.
+/// The texts of some rows, None if `valid` has 0.
 pub(super) fn texts<'a>(
     offsets: &[i64],
     bytes: &'a [u8],

@@ -8,14 +8,14 @@ use icecore_grid::{Error, ErrorKind, Result};
 use super::key_numbers::{NONE, known, next};
 use super::word_tables::{Asked, WordTables};
 
-/// Words from here on are hashed: what is below takes 16 MiB at most.
+/// Larger words are hashed; a direct table for smaller words takes at most 16 MiB.
 const NEAR: u64 = 1 << 22;
 
 /// Words by their numbers. NaN is null, and -0.0 is 0.0.
 #[derive(Default)]
 pub struct Words {
     far: WordTables,
-    /// The numbers of small words (`NONE` where there is none), which need no hash.
+    /// The numbers of small words (`NONE` if there is none), which need no hash.
     near: Vec<u32>,
     words: Vec<u64>,
     null: Option<u32>,
@@ -27,7 +27,7 @@ impl Words {
     /// The number of each row's key: whole numbers are extended to 64 bits, floats widened. Null is where `valid` has 0.
     ///
     /// # Errors
-    /// `unsupported` for types that are no numbers, and more than 2³² keys.
+    /// `unsupported` for types that are not numeric, and for more than 2³² keys.
     pub fn add(&mut self, dtype: &DType, values: &[u8], valid: Option<&[u8]>) -> Result<Vec<u32>> {
         with_number!(dtype, T => {
             let words = |rows: Range<usize>| {

@@ -1,4 +1,4 @@
-//! The numbers of words that are hashed, in tables of which each thread fills its own: a small table stays in a cache, too.
+//! Hash tables of key numbers; each thread fills its own table, which fits its CPU cache.
 
 use std::hash::BuildHasher;
 use std::sync::{Mutex, PoisonError};
@@ -127,7 +127,7 @@ impl Part<'_> {
         }
     }
 
-    /// The same behind the new words of the tables before, of which there are `start`.
+    /// Numbers the words again, after the `start` new words of the earlier tables.
     fn shift(&mut self, first: u32, start: u32) {
         for (bucket, _) in &self.fresh {
             if let Some(entry) = self.table.get_bucket_mut(*bucket) {

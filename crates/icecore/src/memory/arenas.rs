@@ -1,6 +1,6 @@
-//! Addresses, where a process may have few (`ulimit -v`).
+//! Limit on the address space that malloc arenas take (`ulimit -v`).
 
-/// A place for small blocks that glibc sets apart for a thread, most of which stays unused.
+/// Address space that glibc reserves for each thread's arena; most of it stays unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const ARENA: u64 = 64 << 20;
 /// Of the addresses, what may be set apart.

@@ -1,6 +1,6 @@
-//! Which idle block serves a request, and which one goes when there are too many. Pure: it never looks into memory.
+//! Choice of the idle block for a request, and of the block to free when there are too many. Does not access memory.
 
-/// Memory that nobody uses now.
+/// An unused block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub start: usize,

@@ -1,8 +1,8 @@
-//! Memory of large results, kept from one read to the next.
+//! Memory pool for large results, reused by later reads.
 //!
-//! What the kernel hands out is zeroed page by page when it is first touched, under its locks: a fifth to a third of the time
-//! of a read from the page cache. Blocks that a caller has dropped are kept here instead, up to a cap, and the next result
-//! of about that size gets one. `idle` decides, `pages` speaks to the kernel, this file counts and locks.
+//! The kernel clears fresh memory page by page on first touch, under its locks: a fifth to a third of the time
+//! of a read from the page cache. This pool keeps dropped blocks, up to a limit, for the next result
+//! of about that size. `idle_blocks` chooses, `pages` calls the kernel, this file counts and locks.
 
 mod arenas;
 mod idle_blocks;
@@ -33,7 +33,7 @@ pub struct Memory {
     pub reused: bool,
 }
 
-/// What the pool holds and how well it serves.
+/// Statistics of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryInfo {
     /// Bytes that are kept and not in use.
@@ -50,7 +50,7 @@ pub struct MemoryInfo {
 struct Pool {
     idle: Idle,
     /// Bytes of the blocks in use, by where they begin. A length in front of the data would be their first page's first touch:
-    /// blocks lie below one another, and before the next one is there that page can only be a small one, and with it all up to
+    /// blocks are below one another, and before the next one is there that page can only be a small one, and with it all up to
     /// the next border of huge pages.
     used: HashMap<usize, usize>,
     info: MemoryInfo,
@@ -77,7 +77,7 @@ fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> T {
     job(&mut POOL.get_or(begin).lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// `bytes` of memory with anything in it, aligned to a page; `None` where there is none. [`release`] takes it back.
+/// `bytes` of memory with anything in it, aligned to a page; `None` if there is none. [`release`] takes it back.
 #[must_use]
 pub fn allocate(bytes: usize) -> Option<Memory> {
     let whole = bytes.max(1).checked_next_multiple_of(PAGE)?;
@@ -87,7 +87,7 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
         block
     });
     let block = kept.or_else(|| pages::map(whole)).or_else(|| {
-        drop_all(locked(|pool| pool.idle.shrink(0))); // it may be just what is missing
+        drop_all(locked(|pool| pool.idle.shrink(0))); // free idle blocks: the failing allocation may need them
         pages::map(whole)
     })?;
     let start = NonNull::new(block.start as *mut u8)?;
@@ -101,17 +101,17 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
 /// `start` came from [`allocate`] or [`resize`], and nothing uses it any more.
 pub unsafe fn release(start: NonNull<u8>) {
     let start = start.as_ptr() as usize;
-    // A child may not know what its parent took; it stays where it is.
+    // A forked child may have a different allocation state; leave the block alone.
     let Some((bytes, cap)) = locked(|pool| Some((pool.used.remove(&start)?, pool.info.cap))) else { return };
     let block = Block { start, bytes };
     if bytes <= cap {
-        // SAFETY: as the caller says, nobody needs what is in it.
+        // SAFETY: the caller guarantees that the contents are no longer used.
         unsafe { pages::lend(block) };
     }
     drop_all(locked(|pool| pool.idle.put(block, pool.info.cap)));
 }
 
-/// Memory of another length with the same beginning; `None` where there is none, and `start` is then as it was.
+/// Memory of another length with the same beginning; `None` if there is none, and `start` is then as it was.
 ///
 /// # Safety
 /// As [`release`].
@@ -137,7 +137,7 @@ fn drop_all(blocks: Vec<Block>) {
     }
 }
 
-/// What is kept, and how often it was of use.
+/// Size and hit statistics.
 #[must_use]
 pub fn memory_info() -> MemoryInfo {
     locked(|pool| MemoryInfo { idle: pool.idle.bytes(), ..pool.info })

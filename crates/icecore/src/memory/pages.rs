@@ -1,8 +1,8 @@
-//! Memory by the page: from the kernel, back to it, and lent to it while it is idle.
+//! Memory pages: allocated from the kernel, returned to it, and reclaimable while idle.
 
 use super::idle_blocks::Block;
 
-/// At least `bytes` of memory that reads as zeros, aligned to 4 KiB; `None` where there is none.
+/// At least `bytes` of memory that reads as zeros, aligned to 4 KiB; `None` if there is none.
 #[cfg(unix)]
 pub(super) fn map(bytes: usize) -> Option<Block> {
     let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -40,7 +40,7 @@ pub(super) unsafe fn lend(block: Block) {
     const HUGE: usize = 2 << 20;
     let (first, end) = (block.start.next_multiple_of(HUGE), (block.start + block.bytes) / HUGE * HUGE);
     if end > first {
-        // SAFETY: within the block, of which nobody needs the contents. Advice that is not taken does no harm.
+        // SAFETY: within the block, whose contents are no longer needed. The kernel may ignore the advice.
         unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_FREE) };
     }
 }

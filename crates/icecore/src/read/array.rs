@@ -1,4 +1,4 @@
-//! One array of one snapshot, ready to be read.
+//! An opened array of one snapshot.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub struct ArrayView {
     meta: ArrayMeta,
     grid: ChunkGrid,
     number: u64,
-    /// Set without a lock, which a fork could leave held.
+    /// Set without a lock, because a forked child could inherit a locked lock.
     table: OnceBox<Arc<ChunkTable>>,
 }
 
@@ -27,12 +27,12 @@ impl ArrayView {
     /// Opens the array at `path`.
     ///
     /// # Errors
-    /// `not-found` when there is no array, `format` or `unsupported` when its metadata can't be used.
+    /// `not-found` if the array does not exist; `format` or `unsupported` if its metadata can't be used.
     pub fn open(repo: &Repo, snapshot: &Snapshot, path: &str) -> Result<Self> {
         let node = snapshot.node(path).filter(|n| n.is_array);
         let node = node.ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no array {path}"))
-                .hint("`icecore ls REPO` lists what there is")
+                .hint("`icecore ls REPO` lists the arrays")
         })?;
         let named = |e: Error| Error { message: format!("{path}: {}", e.message), ..e };
         let meta = ArrayMeta::parse(&node.zarr_json).map_err(named)?;
@@ -75,7 +75,7 @@ impl ArrayView {
         self.number
     }
 
-    /// Where the chunks lie; loaded once.
+    /// Where the chunks are; loaded once.
     pub fn table(&self) -> Result<&Arc<ChunkTable>> {
         if let Some(table) = self.table.get() {
             return Ok(table);

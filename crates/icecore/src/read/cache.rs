@@ -31,7 +31,7 @@ struct Inner<V: ?Sized> {
     misses: u64,
 }
 
-/// What a cache holds and how well it serves.
+/// Size and hit statistics of a cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheInfo {
     pub bytes: usize,

@@ -1,4 +1,4 @@
-//! decode and place: a chunk's stored bytes → its elements, where they belong in the target.
+//! decode and place: decode a chunk's stored bytes and copy its elements to the target.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::locate::{Located, Piece, State};
 use super::{Query, ReadOptions, fetch, prefix};
 use crate::pool::{for_each, guarded};
 
-/// What a decoding thread keeps from one chunk to the next.
+/// State that a decoding thread keeps between chunks.
 #[derive(Default)]
 struct Worker {
     scratch: Scratch,
@@ -33,7 +33,7 @@ struct Desk {
 enum Landing {
     /// To where it belongs in the target, from this byte on.
     Target(usize),
-    /// Into what the cache keeps.
+    /// Decode into the cache.
     Kept,
     /// Beside, and part of it is copied.
     Beside,
@@ -63,7 +63,7 @@ fn with_worker<T>(job: impl FnOnce(&mut Worker) -> T) -> T {
 pub(crate) struct Decoder<'a> {
     queries: &'a [Query<'a>],
     located: &'a Located,
-    /// Spans of pieces of which too little was fetched, as they should have been.
+    /// Complete spans of pieces for which too few bytes were fetched.
     short: Mutex<Vec<Span>>,
     singles: DecodePairing,
 }
@@ -73,7 +73,7 @@ impl<'a> Decoder<'a> {
         Self { queries, located, short: Mutex::default(), singles: DecodePairing::new(located.spans.len()) }
     }
 
-    /// Decodes what still waits for another; what has to be fetched again.
+    /// Decodes chunks that still wait for a partner; returns spans that must be fetched again.
     pub fn finish(self) -> Result<Vec<Span>> {
         if let Some(single) = self.singles.last() {
             let piece = self.piece_of(&single.span)?;
@@ -132,7 +132,7 @@ impl<'a> Decoder<'a> {
         self.piece(piece, Some(bytes), worker).map_err(|e| self.placed(span, e))
     }
 
-    /// Says which file damaged bytes lie in: an array may be linked from thousands.
+    /// Says which file damaged bytes are in: an array may be linked from thousands.
     fn placed(&self, span: &Span, error: Error) -> Error {
         match self.located.sources.get(span.object as usize) {
             Some(source) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Codec) => {
@@ -156,9 +156,9 @@ impl<'a> Decoder<'a> {
         let tasks = [self.task(first, bytes, one)?, self.task(second, more, other)?];
         let jobs = [tasks[0].job(one)?, tasks[1].job(other)?];
         let [done, next] = decode_pair(jobs, scratch);
-        let told = |e, task: &Task<'_>, desk: &Desk, span| self.placed(span, named(task.query, &desk.cut, e));
-        tasks[0].end(done, one).map_err(|e| told(e, &tasks[0], one, span))?;
-        tasks[1].end(next, other).map_err(|e| told(e, &tasks[1], other, next_span))
+        let fail = |e, task: &Task<'_>, desk: &Desk, span| self.placed(span, named(task.query, &desk.cut, e));
+        tasks[0].end(done, one).map_err(|e| fail(e, &tasks[0], one, span))?;
+        tasks[1].end(next, other).map_err(|e| fail(e, &tasks[1], other, next_span))
     }
 
     fn task<'t>(&'t self, piece: &Piece, stored: &'t [u8], desk: &mut Desk) -> Result<Task<'t>> {
@@ -167,7 +167,7 @@ impl<'a> Decoder<'a> {
         self.landing(query, planes, stored, &desk.cut).map_err(|e| named(query, &desk.cut, e))
     }
 
-    /// What a piece is of.
+    /// Content of a piece.
     fn parts(&self, piece: &Piece) -> Result<(&Query<'_>, &Cuts, usize)> {
         let at = piece.query as usize;
         let (Some(query), Some(cuts)) = (self.queries.get(at), self.located.cuts.get(at)) else {
@@ -225,7 +225,7 @@ impl<'a> Decoder<'a> {
 }
 
 impl Task<'_> {
-    /// What has to be decoded; `desk` has the chunk's cut, and room for it.
+    /// A decoding job; `desk` has the chunk's cut and buffers.
     fn job<'j>(&'j self, desk: &'j mut Desk) -> Result<Job<'j>> {
         let Desk { cut, chunk, kept } = desk;
         let mut wanted = (0, self.bytes as u64);
@@ -249,7 +249,7 @@ impl Task<'_> {
         Ok(Job { chain, stored: self.stored, planes: self.planes, shape: &cut.shape, wanted, out })
     }
 
-    /// Puts what was decoded where it belongs.
+    /// Copies decoded elements to their place in the target.
     fn end(&self, done: Result<()>, desk: &mut Desk) -> Result<()> {
         let Desk { cut, chunk, kept } = desk;
         let kept = kept.take();

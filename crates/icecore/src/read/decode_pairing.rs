@@ -7,7 +7,7 @@ use icecore_grid::Span;
 
 use crate::pool::threads;
 
-/// While more chunks than this for each thread haven't come yet, one may wait: nobody will run out of work before it is decoded.
+/// While more chunks per thread than this are outstanding, a chunk may wait for a partner: no thread runs idle.
 const AHEAD: usize = 16;
 
 /// A chunk's bytes, of a request that has gone.
@@ -27,7 +27,7 @@ impl DecodePairing {
         Self { ahead: AtomicUsize::new(chunks), waiting: Mutex::default() }
     }
 
-    /// So many chunks have come.
+    /// Counts arrived chunks.
     pub fn come(&self, chunks: usize) {
         self.ahead.fetch_sub(chunks, Ordering::Relaxed);
     }

@@ -1,11 +1,11 @@
-//! explain: the plan as a value that can be looked at before anything is touched.
+//! explain: the plan of a read as a value, before any data is fetched.
 
 use icecore_grid::Request;
 
 use super::Query;
 use super::locate::{Located, State};
 
-/// What a read would do.
+/// Plan of a read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Requests for chunks; those for shard indexes are counted apart.

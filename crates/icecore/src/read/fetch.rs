@@ -1,7 +1,7 @@
 //! fetch: requests → bytes, handed to a consumer on the decoding threads.
 //!
-//! Local files are read by the decoding threads themselves. Remote requests run ahead of them, bounded in number and in bytes,
-//! so that the next buffers fill while these are decoded; what has come of one is decoded while the rest comes in.
+//! The decoding threads read local files. Remote requests run ahead of decoding, limited in number and in bytes. The part of
+//! a response that has arrived is decoded while the rest arrives.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ const KEPT_BUFFER: usize = 8 << 20;
 
 fn read_local(request: &Request, file: &LocalFile, consume: &impl Fn(&Request, &[u8]) -> Result<()>) -> Result<()> {
     thread_local!(static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) });
-    // A reference may lie about its length: no buffer is made for bytes that the file doesn't have.
+    // The length in a reference may be wrong: don't allocate a buffer for bytes that the file doesn't have.
     if request.offset.checked_add(request.length).is_none_or(|end| end > file.size()) {
         return file.read_at(request.offset.saturating_add(request.length).saturating_sub(1), &mut [0]);
     }
@@ -180,7 +180,7 @@ async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::
                 // A task of its own, so that bodies are received on all of the runtime's threads.
                 if let Err(error) = tokio::spawn(async move { run(&job, permit, &sender).await }).await {
                     let error = Error::new(ErrorKind::Internal, error.to_string());
-                    let _ = failed.send((first, Err(error), None)); // nobody listens: the read was given up
+                    let _ = failed.send((first, Err(error), None)); // no receiver: the read was cancelled
                 }
             }
         })
@@ -204,7 +204,7 @@ async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel
             came += bytes.len() as u64;
             if job.ends.get(done) == Some(&came) {
                 let held = Some(Arc::clone(&permit));
-                let _ = sender.send((job.first + done, Ok(bytes), held)); // nobody listens: the read was given up
+                let _ = sender.send((job.first + done, Ok(bytes), held)); // no receiver: the read was cancelled
                 done += 1;
             }
         };
@@ -286,7 +286,7 @@ mod tests {
     /// Offsets and lengths.
     type Ranges = Vec<(u64, u64)>;
 
-    /// Three spans of 200 kB with a gap behind each; how it ends, the parts that came, what was asked for.
+    /// Three spans of 200 kB with a gap after each; how it ends, the parts that came, what was asked for.
     fn fetched(times: u32) -> (Result<()>, Ranges, Ranges) {
         let span = |tag: u32| Span { object: 0, offset: 5 + 201_000 * u64::from(tag), length: 200_000, tag };
         let spans = [span(0), span(1), span(2)];

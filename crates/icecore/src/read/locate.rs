@@ -1,4 +1,4 @@
-//! locate: queries → pieces. Which chunks, where their bytes lie, which sources hold them.
+//! locate: queries → pieces: the chunks, their byte ranges and their sources.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) struct Located {
     pub depths: Vec<Depth>,
     /// Chunks (by piece) whose spans are shorter than they are, by guess, and how long they are.
     pub guessed: HashMap<u32, u64>,
-    /// Keep what is decoded in part.
+    /// Keep partially used chunks in the cache.
     pub keep: bool,
     /// What reading the shard indexes took.
     pub report: Report,
@@ -84,7 +84,7 @@ fn too_many() -> Error {
     Error::new(ErrorKind::Memory, "more than 2³² chunks in one read").hint("read the selection in parts")
 }
 
-/// Bytes of decoded chunks of which only a part is wanted: what the cache would be asked to keep.
+/// Bytes of partially used chunks, which the cache would keep.
 fn partial_bytes(queries: &[Query<'_>], cuts: &[Cuts]) -> u64 {
     queries
         .iter()
@@ -160,7 +160,7 @@ impl<'a> Locator<'a> {
                 let cached = if self.keep { chunks().get(key) } else { None };
                 match cached {
                     Some(chunk) => {
-                        // A linked file that changed is refused, also where what it held is remembered.
+                        // Reject a changed linked file even if its old content is cached.
                         if is_link(view.table()?, object) {
                             self.sources.number(view, view.table()?, object, self.options)?;
                         }
@@ -311,7 +311,7 @@ impl<'a> Nest<'a> {
         (shard, inner)
     }
 
-    /// Where the index lies in an object, given where the shard lies.
+    /// The position of the index in an object, given the position of the shard.
     fn span(&self, offset: u64, length: u64) -> Result<(u64, u64)> {
         let bytes = self.shard.index_bytes(self.chunks) as u64;
         let slack = length.checked_sub(bytes).ok_or_else(|| {
@@ -332,7 +332,7 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// The sources of a read: one for each distinct location, whichever arrays point there.
+/// The sources of a read: one per distinct location, shared by all arrays.
 #[derive(Default)]
 struct Sources<'a> {
     list: Vec<Source>,
@@ -357,7 +357,7 @@ impl<'a> Sources<'a> {
         let entry = table
             .objects
             .get(object as usize)
-            .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk lies in no object", view.path())))?;
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("{}: a chunk has no object", view.path())))?;
         let location = match &entry.location {
             Location::Native(name) => (view.repo().url(), true, name.as_str()),
             Location::Link(url) => (view.repo().url(), false, url.as_str()),

@@ -36,7 +36,7 @@ use crate::store::Source;
 /// Reads all queries in one coalesced plan, into their targets.
 ///
 /// # Errors
-/// Whatever the first failing stage says; targets are then partly written.
+/// The error of the first failing stage; targets are then partly written.
 pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
     let mut located = located(queries, options, false)?;
     if located.sources.iter().any(|source| matches!(source, Source::Local(_))) {

@@ -1,11 +1,11 @@
-//! How precise a read must be, and what that comes to for an array.
+//! Required precision of a read, and the byte planes that it needs.
 
 use icecore_chunk::DType;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::ArrayView;
 
-/// What is asked for.
+/// Requested precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Precision {
     /// Every bit.
@@ -13,11 +13,11 @@ pub enum Precision {
     Exact,
     /// The largest relative error of a floating-point number that is accepted.
     Rtol(f64),
-    /// So many of the most significant bytes of each number.
+    /// This many of the most significant bytes of each number.
     Bytes(usize),
 }
 
-/// What is read of an array's chunks.
+/// The part of an array's chunks to read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Depth {
     /// The first planes of each chunk; `usize::MAX` for everything.
@@ -31,7 +31,7 @@ impl Depth {
 }
 
 impl Precision {
-    /// What this comes to for `view`. Floats that are not stored in planes are read exactly.
+    /// Resolves the precision for `view`. Floats that are not stored in byte planes are read exactly.
     ///
     /// # Errors
     /// `unsupported` for elements without a relative error (integers, times, strings), `invalid` for a request that can't be.
@@ -51,7 +51,11 @@ impl Precision {
         };
         if !is_float(&view.meta().dtype) {
             let what = format!("{}: {asked} of elements of type {}", view.path(), view.meta().dtype.to_json());
-            return refused(ErrorKind::Unsupported, what, "only floating-point numbers are read in part: leave it out");
+            return refused(
+                ErrorKind::Unsupported,
+                what,
+                "only floating-point arrays support reduced precision: remove it",
+            );
         }
         if let Self::Bytes(bytes) = self
             && bytes > width(&view.meta().dtype)
@@ -60,7 +64,7 @@ impl Precision {
             let parts = if width < dtype.size() { " in each of its two parts" } else { "" };
             let (path, dtype) = (view.path(), dtype.to_json());
             let what = format!("{bytes} bytes of each number of {path}, whose type {dtype} has {width}{parts}");
-            return refused(ErrorKind::Invalid, what, "give fewer bytes, or leave it out to read all of them");
+            return refused(ErrorKind::Invalid, what, "give fewer bytes, or remove it to read all of them");
         }
         let Some(planes) = view.meta().chain.planes() else { return Ok(Depth::WHOLE) };
         let count = match self {

@@ -12,7 +12,7 @@ use crate::pool::for_each;
 
 /// Targets below this size have few huge pages, if any.
 const WORTH: usize = 8 << 20;
-/// What a thread takes at a time: two huge pages.
+/// Unit of work of a thread: two huge pages.
 const PART: usize = 4 << 20;
 /// The smallest page of any machine.
 const PAGE: usize = 4 << 10;
@@ -26,7 +26,7 @@ pub(crate) fn prefault(queries: &[Query<'_>]) -> Result<()> {
         let Some((target, part)) = parts.get(i) else { return Ok(()) };
         let first = target.pointer() as usize;
         for page in split(part.clone(), PAGE) {
-            // SAFETY: within the target, of which its query has exclusive use; no other part has this byte.
+            // SAFETY: within the target, which its query uses exclusively; no other part contains this byte.
             unsafe { target.pointer().add(page.start - first).write_volatile(0) };
         }
         Ok(())
@@ -39,7 +39,7 @@ fn whole(target: &Target<'_>) -> Range<usize> {
     first..first + target.bytes()
 }
 
-/// Addresses, cut where multiples of `size` lie: pages of that size are not divided.
+/// Addresses, cut where multiples of `size` are: pages of that size are not divided.
 fn split(addresses: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = addresses.end;
     let cut = move |at: usize| end.min((at / size + 1) * size);

@@ -1,6 +1,6 @@
-//! prefix: of chunks in planes only the first planes are wanted, and the table in front of each chunk says where they end.
-//! The tables are read in one coalesced go, and cached; then the spans of the chunks are shortened. Where a request takes long, the
-//! tables of a few chunks tell how much to fetch of the others, tables and planes in one (`foretell.rs`).
+//! prefix: of chunks in byte planes only the first planes are read. The table at the start of each chunk states where they end.
+//! The tables are read in one coalesced read and cached; then the spans of the chunks are shortened. On slow stores the
+//! tables of a few chunks give an estimate for the others, so that table and planes are read together (`prefix_estimate`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -61,7 +61,7 @@ fn cut(queries: &[Query<'_>], located: &mut Located, known: Heads) -> Result<()>
     Ok(())
 }
 
-/// The span that a chunk should have had of which `bytes` came; `None` where they are enough.
+/// The complete span of a chunk for which only `bytes` were fetched; `None` if they suffice.
 pub(crate) fn longer(queries: &[Query<'_>], located: &Located, span: &Span, bytes: &[u8]) -> Result<Option<Span>> {
     let Some(whole) = located.guessed.get(&span.tag) else { return Ok(None) };
     let Some(chunk) = PrefixChunk::of(queries, located, span.tag) else { return Ok(None) };

@@ -6,7 +6,7 @@ use icecore_grid::{Error, Result};
 use super::Query;
 use super::locate::{Located, Piece};
 
-/// A chunk of which only the first `count` planes are wanted.
+/// A chunk whose first `count` planes are read.
 pub(crate) struct PrefixChunk<'a> {
     pub planes: &'a dyn Planes,
     pub count: usize,
@@ -16,7 +16,7 @@ pub(crate) struct PrefixChunk<'a> {
 }
 
 impl<'a> PrefixChunk<'a> {
-    /// The chunk of a piece; `None` where all of it is wanted.
+    /// The chunk of a piece; `None` if all of it is needed.
     pub fn of(queries: &'a [Query<'a>], located: &Located, piece: u32) -> Option<Self> {
         let Piece { query: number, cut, .. } = located.pieces.get(piece as usize)?;
         let (number, query) = (*number as usize, queries.get(*number as usize)?);
@@ -26,7 +26,7 @@ impl<'a> PrefixChunk<'a> {
         (count < planes.count()).then_some(Self { planes, count, key: (query.array.number(), flat), query })
     }
 
-    /// What its first planes take, of `whole` bytes.
+    /// Bytes of the first planes, of `whole` bytes.
     pub fn prefix_len(&self, head: &[u8], whole: u64) -> Result<u64> {
         self.planes.prefix_len(head, self.count, whole).map_err(|e| self.named(e))
     }

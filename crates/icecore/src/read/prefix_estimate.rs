@@ -14,9 +14,9 @@ use super::locate::Located;
 use super::prefix_chunk::PrefixChunk;
 use crate::store::Source;
 
-/// Tables that are read of an array of which nothing is known.
+/// Number of tables read first for an array without an estimate.
 const SAMPLE: usize = 8;
-/// What is fetched more than foretold: chunks differ.
+/// Safety margin of the estimate, because chunks differ.
 const MARGIN: f64 = 1.125;
 /// A larger share than the others is forgotten after some hundred chunks.
 const FORGET: f64 = 0.998;
@@ -30,7 +30,7 @@ fn shares() -> MutexGuard<'static, HashMap<Key, f64>> {
     SHARES.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes in what the first planes of a chunk took of it, in bytes.
+/// Records how many bytes the first planes of a chunk took.
 pub(super) fn learn(key: Key, prefix: u64, whole: u64) {
     let share = prefix as f64 / whole.max(1) as f64;
     let mut shares = shares();

@@ -1,4 +1,4 @@
-//! What is asked for, and where it goes.
+//! Queries of a read and their targets.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub struct Target<'a> {
     borrow: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a target stands for exclusive access to its memory, and the pipeline's threads write disjoint parts of it.
+// SAFETY: a target has exclusive access to its memory, and the pipeline's threads write disjoint parts of it.
 unsafe impl Send for Target<'_> {}
 // SAFETY: as for `Send`; through a shared target, threads write disjoint parts only.
 unsafe impl Sync for Target<'_> {}

@@ -1,6 +1,6 @@
-//! What a read cost, as counts.
+//! Cost of a read, as counts.
 
-/// What a read did.
+/// Counts of one read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// Requests made, shard indexes included.

@@ -1,5 +1,5 @@
-//! rounds: far away, as many requests run at once as there are connections. Short ones come last, and those of the last round
-//! that don't fill it are divided among all connections, so that none is idle while others still receive. Pure.
+//! rounds: on remote stores the number of concurrent requests is the number of connections. Short requests come last. If the
+//! last round does not use all connections, its requests are divided, so that no connection is idle. Pure.
 
 use icecore_grid::{Merge, Request, Span};
 

@@ -17,17 +17,17 @@ use crate::pool::for_each;
 /// Buffers as in Arrow's columnar format.
 #[derive(Debug, Default)]
 pub struct ArrowColumn {
-    /// One bit an element, the lowest first; None where no element is null.
+    /// One bit an element, the lowest first; None if no element is null.
     pub validity: Option<Vec<u8>>,
     /// i64 ends, for texts.
     pub offsets: Option<Vec<u8>>,
     pub values: Vec<u8>,
 }
 
-/// Makes Arrow's buffers of a batch's columns, whose numbers in the table are `columns`: on all cores.
+/// Converts the columns of a batch to Arrow buffers, on all cores; `columns` are their numbers in the table.
 ///
 /// # Errors
-/// `unsupported` for types that Arrow lacks, `corrupt` for what is no character, `mismatch` for times beyond 64 bits,
+/// `unsupported` for types that Arrow lacks; `corrupt` for invalid strings; `mismatch` for times beyond 64 bits;
 /// `internal` for a column that the table lacks.
 pub fn arrows(table: &Table, columns: &[usize], batch: Batch) -> Result<Vec<ArrowColumn>> {
     let jobs: Vec<Mutex<Elements>> = batch.columns.into_iter().map(Mutex::new).collect();
@@ -77,7 +77,7 @@ pub(crate) fn arrow_unit(unit: &str) -> Option<(&'static str, i64)> {
 
 fn no_arrow(column: &Column) -> Error {
     let message = format!("{} holds {}, which Arrow can't", column.view.path(), column.dtype().to_json());
-    Error::new(ErrorKind::Unsupported, message).hint("leave the column out, or read it as an array")
+    Error::new(ErrorKind::Unsupported, message).hint("remove the column, or read it as an array")
 }
 
 fn times(bytes: Vec<u8>, factor: i64, column: &Column) -> Result<Vec<u8>> {

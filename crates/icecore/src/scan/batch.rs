@@ -1,4 +1,4 @@
-//! What comes out of a scan: some rows of the chosen columns.
+//! A batch of a scan: some rows of the chosen columns.
 
 use std::sync::Arc;
 

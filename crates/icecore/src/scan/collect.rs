@@ -1,7 +1,7 @@
-//! collect: pieces and their wanted rows → the elements of the columns that come out.
+//! collect: pieces and their selected rows → elements of the output columns.
 //!
-//! Columns that the where-clause was tested on are at hand. Of the others only chunks with wanted rows are read: row by
-//! row where few are wanted, else piece by piece.
+//! Columns that the where-clause was tested on are at hand. Of the others only chunks with needed rows are read: row by
+//! row where few are needed, else piece by piece.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,14 +15,14 @@ use super::window::Piece;
 use crate::pool::for_each;
 use crate::read::{ReadOptions, Report};
 
-/// A piece with wanted rows; `tested` is its number among the pieces that the where-clause was tested on.
+/// A piece with needed rows; `tested` is its number among the pieces that the where-clause was tested on.
 pub(crate) struct Wanted<'a> {
     pub piece: &'a Piece,
     pub hits: Hits,
     pub tested: Option<usize>,
 }
 
-/// Below this share of wanted rows, single rows are read.
+/// Below this share of needed rows, single rows are read.
 const FEW: usize = 16;
 
 pub(crate) fn collect(
@@ -92,7 +92,7 @@ fn read_missing(
     Ok((columns.iter().copied().zip(loaded).collect(), report))
 }
 
-/// The wanted rows' numbers in the table.
+/// The needed rows' numbers in the table.
 fn numbers(wanted: &[Wanted<'_>]) -> Vec<u64> {
     let of = |w: &Wanted<'_>| -> Vec<u64> {
         match &w.hits {
@@ -103,7 +103,7 @@ fn numbers(wanted: &[Wanted<'_>]) -> Vec<u64> {
     wanted.iter().flat_map(of).collect()
 }
 
-/// The wanted rows of a column that was read for `wanted`; what was read as it is needs no copy.
+/// The selected rows of a column that was read for `wanted`; if they were read as they are, no copy is made.
 fn finish(loaded: &mut Loaded, wanted: &[Wanted<'_>], size: usize, again: bool) -> Result<Elements> {
     let rows: usize = wanted.iter().map(|w| w.hits.count(w.piece)).sum();
     let as_it_is = loaded.starts.is_empty() || loaded.bytes.len() == rows * size;
@@ -115,10 +115,10 @@ fn finish(loaded: &mut Loaded, wanted: &[Wanted<'_>], size: usize, again: bool) 
     })
 }
 
-/// The elements of a piece, which of them are wanted, and where they go.
+/// The elements of a piece, which of them are needed, and where they go.
 type Job<'a> = (&'a [u8], &'a Hits, &'a mut [u8]);
 
-/// Copies the wanted rows together, on all cores.
+/// Copies the needed rows together, on all cores.
 fn pick(bytes: &[u8], starts: Vec<usize>, wanted: &[Wanted<'_>], size: usize) -> Result<Vec<u8>> {
     const BATCH: usize = 32;
     let lengths: Vec<usize> = wanted.iter().map(|w| w.hits.count(w.piece) * size).collect();

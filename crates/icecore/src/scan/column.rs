@@ -1,4 +1,4 @@
-//! A column of a table: an array, and how its elements are to be understood.
+//! A column of a table: an array and the interpretation of its elements.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use icecore_grid::{Axis, Index};
 
 use crate::read::ArrayView;
 
-/// A column and what stands for null in it.
+/// A column and its null values.
 pub struct Column {
     pub name: String,
     pub view: Arc<ArrayView>,

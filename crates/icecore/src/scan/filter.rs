@@ -1,4 +1,4 @@
-//! filter: pieces → the rows of each for which the where-clause is true, on all cores.
+//! filter: pieces → rows for which the where-clause is true, on all cores.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::table::Table;
 use super::window::Piece;
 use crate::pool::for_each;
 
-/// The rows of a piece that are wanted, counted from its first.
+/// The rows of a piece that are needed, counted from its first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Hits {
     All,
@@ -25,7 +25,7 @@ impl Hits {
         }
     }
 
-    /// Keeps the first `count` of a piece's wanted rows.
+    /// Keeps the first `count` of a piece's needed rows.
     pub fn keep(&mut self, piece: &Piece, count: usize) {
         match self {
             Self::Some(rows) => rows.truncate(count),

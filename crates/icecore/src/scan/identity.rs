@@ -1,4 +1,4 @@
-//! What a summary was made from, so that one that no longer fits is left alone.
+//! Digest of the data that a summary was computed from, to detect outdated summaries.
 
 use icecore_catalog::{Location, Place};
 use icecore_grid::Result;
@@ -6,11 +6,11 @@ use icecore_grid::Result;
 use super::column::Column;
 use crate::store::stores;
 
-/// A number for a column's content: its length, type, nulls, and where each chunk lies. The same in every version that
-/// has the same references; another as soon as any chunk is written or linked anew.
+/// A number for a column's content: its length, type, nulls, and where each chunk is. The same in every version that
+/// has the same references; another as soon as any chunk is written or linked again.
 ///
 /// # Errors
-/// What loading the references may bring.
+/// The errors of loading the references.
 pub fn digest(column: &Column) -> Result<u64> {
     let meta = column.view.meta();
     let mut hash = Fnv::default();
@@ -46,7 +46,7 @@ pub fn digest(column: &Column) -> Result<u64> {
     Ok(hash.0)
 }
 
-/// Makes sure that linked files on this machine are still what was summarised: rows are left out without a look at them.
+/// Checks that local linked files are unchanged since they were summarised, because skipped rows are not read.
 ///
 /// # Errors
 /// `source-changed`, `source-missing`, `link-not-allowed`.
@@ -58,7 +58,7 @@ pub fn check_sources(column: &Column) -> Result<()> {
     Ok(())
 }
 
-/// FNV-1a with 64 bits (G. Fowler, L. C. Noll, P. Vo). It tells versions apart; it keeps no one out.
+/// FNV-1a with 64 bits (G. Fowler, L. C. Noll, P. Vo). It distinguishes versions; it is not cryptographic.
 struct Fnv(u64);
 
 impl Default for Fnv {

@@ -1,4 +1,4 @@
-//! Columns of chosen pieces, read in one coalesced plan.
+//! Load columns of selected pieces, in one coalesced plan.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn load(
     load_over(Vec::new(), table, columns, pieces, options)
 }
 
-/// The same in the memory of what was loaded before.
+/// Loads into the memory of an earlier load.
 pub(crate) fn load_over(
     before: Vec<Loaded>,
     table: &Table,
@@ -101,7 +101,7 @@ pub(crate) fn load_rows(
     Ok((loaded.map(|(bytes, blobs)| Loaded { bytes, blobs: blobs.into_vec(), starts: Vec::new() }).collect(), report))
 }
 
-/// So many rows' bytes, with anything in them: in `room`, where it is large enough.
+/// Uninitialised bytes for `rows` rows: `room` if it is large enough.
 fn buffer(column: &Column, rows: usize, mut room: Vec<u8>) -> Result<Vec<u8>> {
     let bytes = rows.checked_mul(column.row_size()).filter(|b| *b < isize::MAX as usize).ok_or_else(too_large)?;
     if room.len() >= bytes {
@@ -120,7 +120,7 @@ fn too_large() -> Error {
         .hint("scan fewer columns, or with less memory=")
 }
 
-/// What is read of one column: pieces of one chunk in one go, so that no chunk is decoded twice.
+/// Reads of one column: pieces of one chunk are read together, so that no chunk is decoded twice.
 struct ColumnPlan {
     selections: Vec<Selection>,
     starts: Vec<usize>,

@@ -1,4 +1,4 @@
-//! How to scan, and what it took.
+//! Options and cost of a scan.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ pub struct ScanOptions {
     pub rows: Option<Vec<Range<u64>>>,
     /// Leave zones out whose summaries say that no row of them can be wanted.
     pub prune: bool,
-    /// Leave out the zones of which every row matches as well: the caller takes them from summaries.
+    /// Also leave out zones in which all rows match: the caller computes them from summaries.
     pub unsure_only: bool,
     /// At most this many rows come out.
     pub limit: Option<u64>,
-    /// Bytes of columns that are held at once, about; one chunk of each at least.
+    /// Approximate limit for columns in memory, in bytes; at least one chunk of each.
     pub memory: u64,
     pub read: ReadOptions,
 }
@@ -42,15 +42,15 @@ impl Default for ScanOptions {
     }
 }
 
-/// What a scan has done so far.
+/// Progress of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ScanReport {
     pub rows: u64,
     /// Zones of the table, where summaries could be used.
     pub zones: u64,
-    /// Zones of which no row can match.
+    /// Zones in which no row can match.
     pub zones_pruned: u64,
-    /// Zones of which every row matches, so that the where-clause's columns need not be read for it.
+    /// Zones in which all rows match, so that the where-clause's columns need not be read.
     pub zones_whole: u64,
     /// Rows that the where-clause was evaluated for.
     pub rows_tested: u64,

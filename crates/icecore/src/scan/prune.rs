@@ -1,4 +1,4 @@
-//! prune: which zones of rows can have any that are wanted, from the summaries of the where-clause's columns alone.
+//! prune: skip zones of rows that can't match, using only the summaries of the where-clause's columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub(crate) fn prune(table: &Table, options: &ScanOptions, report: &mut ScanRepor
     })
 }
 
-/// What lies in `rows` of a run. Where only a part of a zone is wanted, that part is a run of its own: the zone's summary
-/// says nothing about it alone.
+/// The part of a run in `rows`. A partial zone becomes a separate run, because the zone's summary
+/// does not apply to a part of it.
 fn overlap(run: &Run, rows: &Range<u64>) -> Vec<Run> {
     let (start, end) = (run.rows.start.max(rows.start), run.rows.end.min(rows.end));
     if start >= end {

@@ -1,4 +1,4 @@
-//! The scan itself: window after window, until the rows or the limit are used up.
+//! The scan: window after window, until the end of the table or the limit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Prunes; reads nothing but summaries.
+    /// Prunes; reads only summaries.
     ///
     /// # Errors
-    /// `internal` for a column that the table lacks, and what reading the summaries may bring.
+    /// `internal` for a column that the table lacks, and the errors of reading the summaries.
     pub fn new(table: Arc<Table>, options: ScanOptions) -> Result<Self> {
         let mut report = ScanReport { rows: table.rows(), ..ScanReport::default() };
         let mut runs = prune(&table, &options, &mut report)?;
@@ -59,7 +59,7 @@ impl Scan {
     /// The next rows that match, at least one; None at the end.
     ///
     /// # Errors
-    /// Those of a read; `corrupt` for what is no text.
+    /// The errors of a read; `corrupt` for invalid strings.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         while self.left > 0 {
             let pieces = self.windows.next();
@@ -80,12 +80,12 @@ impl Scan {
         &self.options.columns
     }
 
-    /// The rows of which every one matches by the summaries alone: whole zones, the table's last may be shorter.
+    /// Row ranges in which all rows match according to the summaries: whole zones; the table's last may be shorter.
     pub fn whole(&self) -> &[Range<u64>] {
         &self.whole
     }
 
-    /// What it took so far.
+    /// Cost so far.
     pub fn report(&self) -> ScanReport {
         self.report
     }
@@ -111,7 +111,7 @@ impl Scan {
         Ok(Batch { rows, columns })
     }
 
-    /// The pieces with wanted rows, as far as the limit allows.
+    /// The pieces with needed rows, as far as the limit allows.
     fn wanted<'a>(&mut self, pieces: &'a [Piece], hits: Vec<Hits>) -> Vec<Wanted<'a>> {
         let mut tested = hits.into_iter().enumerate();
         let mut wanted = Vec::with_capacity(pieces.len());

@@ -25,7 +25,7 @@ pub struct ColumnSummary {
     /// Rows of a zone.
     pub zone: u64,
     pub rows: u64,
-    /// What it was made from; see [`digest`].
+    /// Digest of the summarised data; see [`digest`].
     pub digest: u64,
     /// Of the column's type, native order; NaN (0 for whole numbers) where a zone has no value.
     pub min: Vec<u8>,

@@ -1,4 +1,4 @@
-//! A table: arrays of one length, with one value or several a row.
+//! A table: arrays of equal length, with one or several values per row.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::read::ReadOptions;
 pub struct Table {
     columns: Vec<Column>,
     rows: u64,
-    /// Set without a lock, which a fork could leave held.
+    /// Set without a lock, because a forked child could inherit a locked lock.
     zones: Vec<OnceBox<Option<Arc<Zones>>>>,
 }
 
@@ -66,7 +66,7 @@ impl Table {
         })
     }
 
-    /// The summary of a column, where there is one that still describes it; loaded once.
+    /// The summary of a column, if there is one that still describes it; loaded once.
     pub(crate) fn zones(&self, number: usize, options: &ReadOptions) -> Result<Option<Arc<Zones>>> {
         let Some(slot) = self.zones.get(number) else { return Ok(None) };
         if let Some(zones) = slot.get() {

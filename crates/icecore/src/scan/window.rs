@@ -1,11 +1,11 @@
-//! Runs of rows that may match → windows of pieces: what is read, tested and handed out together.
+//! Group runs of candidate rows into windows of pieces: each window is read, tested and returned together.
 
 use std::ops::Range;
 
 /// Rows that a where-clause is tested for in one go: a few dozen kilobytes of each column, which stay in the cache.
 pub(crate) const PIECE: u64 = 4096;
 
-/// Consecutive rows; `sure` when every one of them is wanted.
+/// Consecutive rows; `sure` when every one of them is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub rows: Range<u64>,
@@ -68,7 +68,7 @@ impl Windows {
         pieces
     }
 
-    /// Does `start` lie in another grain than the last row taken?
+    /// Whether `start` is in another grain than the last row.
     fn ends_at(&self, start: u64, pieces: &[Piece]) -> bool {
         pieces.last().is_none_or(|last| (last.rows.end - 1) / self.grain != start / self.grain)
     }

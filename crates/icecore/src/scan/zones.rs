@@ -1,4 +1,4 @@
-//! A column's summary as pruning uses it: the intervals of each zone, and whether it has nulls.
+//! A column's summary for pruning: the intervals of each zone, and whether it has nulls.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, read};
 /// The hidden group that summaries are in: `/__summary__/<path of the group>/r<rows of a zone>/{whole,real,moments,count}`.
 const SUMMARY_GROUP: &str = "/__summary__";
 
-/// What is known about each zone of a column.
+/// Summary of each zone of a column.
 pub(crate) struct Zones {
     /// Rows of a zone.
     pub rows: u64,
@@ -32,7 +32,7 @@ enum Values {
 }
 
 impl Zones {
-    /// What is known about rows that lie in one zone; None where they don't.
+    /// Summary of rows that are in one zone; None if they span several zones.
     pub fn zone(&self, start: u64, end: u64) -> Option<Zone> {
         let number = start / self.rows;
         let last = ((number + 1) * self.rows).min(self.length);
@@ -49,17 +49,17 @@ impl Zones {
     }
 }
 
-/// The last interval is repeated where fewer are needed; NaN stands where there are no values.
+/// The last interval is repeated if there are fewer than four; NaN means no values.
 fn distinct<T: Copy + PartialOrd>(intervals: &[(T, T)]) -> Vec<(T, T)> {
     let mut found: Vec<(T, T)> = intervals.iter().copied().filter(|(low, high)| low <= high).collect();
     found.dedup();
     found
 }
 
-/// The column's summary, where there is one and it still describes the column.
+/// The column's summary, if there is one and it still describes the column.
 ///
 /// # Errors
-/// What reading it may bring, and `source-changed` for linked files that are no longer what was summarised.
+/// The errors of a read; `source-changed` for linked files that changed since they were summarised.
 pub(crate) fn load(column: &Column, options: &ReadOptions) -> Result<Option<Zones>> {
     let Some(entry) = entry(column.view.snapshot(), column.view.path()) else { return Ok(None) };
     let length = column.view.meta().shape.first().copied().unwrap_or(0);
@@ -94,7 +94,7 @@ pub(crate) fn load(column: &Column, options: &ReadOptions) -> Result<Option<Zone
 
 fn misshapen(entry: &Entry, zones: u64) -> Error {
     let message = format!("{}: the summary does not have the shape of {zones} zones", entry.path);
-    Error::new(ErrorKind::Corrupt, message).hint("make it anew: icecore.tables.summaries.write")
+    Error::new(ErrorKind::Corrupt, message).hint("write it again: icecore.tables.summaries.write")
 }
 
 /// The intervals of each zone; the extremes in front of them are not needed here.

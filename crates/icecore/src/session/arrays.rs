@@ -1,4 +1,4 @@
-//! Arrays that were opened, up to a number; the one used longest ago makes room.
+//! Cache of opened arrays with a limited number of entries; the least recently used one is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! A selection in blocks that follow each other in C order, so that a large result can be streamed.
+//! Divide a selection into consecutive blocks in C order, so that a large result can be streamed.
 //!
 //! A block has one index on the leading axes, a run on one axis, and the others whole. Its run ends where chunks end, as far as
 //! the limit allows: a chunk that two blocks share is decoded twice.
@@ -19,7 +19,7 @@ impl Picks {
         let out = self.out_shape();
         let mut bytes = itemsize.max(1) as u64;
         let mut axis = out.len();
-        // The axis along which blocks are runs: those behind it fit in a block as a whole.
+        // The axis along which blocks are runs: those after it fit in a block as a whole.
         while axis > 0 {
             let whole = bytes.saturating_mul(out.get(axis - 1).copied().unwrap_or(1));
             if whole > limits.block {
@@ -77,7 +77,7 @@ fn run(picks: &Picks, grid: &ChunkGrid, axis: usize, bytes: u64, limits: &Limits
     best
 }
 
-/// Elements of the selection that lie in one chunk along an axis.
+/// Elements of the selection that are in one chunk along an axis.
 fn thickness(picks: &Picks, grid: &ChunkGrid, axis: usize) -> u64 {
     let chunk = match grid.axes.get(axis) {
         Some(Axis::Regular { chunk, .. }) => *chunk,

@@ -1,4 +1,4 @@
-//! The session itself: opening, versions, groups as roots, and what other stages of it need.
+//! The session: opening, versions, groups as roots, and services for the other modules.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Session {
     /// A session on an open repository; `top` is the path of the group that becomes its root.
     ///
     /// # Errors
-    /// `not-found` where there is no group at `top`.
+    /// `not-found` if the group `top` does not exist.
     pub fn new(repo: Repo, snapshot: Snapshot, top: &str, limits: Limits) -> Result<Self> {
         let tree = Tree::new(&snapshot, top)?;
         let arrays = Arrays::new(limits.arrays);
@@ -58,7 +58,7 @@ impl Session {
     /// One group of this version as the root of a session of its own.
     ///
     /// # Errors
-    /// `not-found` where there is no such group.
+    /// `not-found` if the group does not exist.
     pub fn group(&self, path: &str) -> Result<Self> {
         Self::new(self.0.repo.clone(), self.0.snapshot.clone(), &self.absolute(path), self.0.limits.clone())
     }

@@ -5,7 +5,7 @@
 
 use icecore_grid::{Error, ErrorKind, Index, Mode, Result, Selection, parse_selection};
 
-/// What is taken from one axis.
+/// The selection along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
     /// `count` elements from `start` on, `step` (at least 1) apart.

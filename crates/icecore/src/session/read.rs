@@ -1,4 +1,4 @@
-//! Elements of a selection, into memory of the caller or of their own.
+//! Read the elements of a selection into the caller's memory or new memory.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -36,7 +36,7 @@ impl Values {
         self.bytes.is_empty()
     }
 
-    /// Where variable-length elements lie.
+    /// Where variable-length elements are.
     #[must_use]
     pub fn blobs(&self) -> &[Arc<[u8]>] {
         &self.blobs
@@ -75,7 +75,7 @@ impl Session {
     /// Reads a selection into a buffer, which is resized to fit: `bytes` may be one that was used before.
     ///
     /// # Errors
-    /// `memory` where the selection does not fit into memory; what the read pipeline raises.
+    /// `memory` if the selection does not fit into memory; the errors of the read pipeline.
     pub fn read_into(
         &self,
         view: &ArrayView,

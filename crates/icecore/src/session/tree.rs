@@ -1,4 +1,4 @@
-//! The nodes of a version as a tree: who contains whom, found by path or number.
+//! The nodes of a version as a tree, found by path or number.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use icecore_catalog::{HIDDEN_GROUP, Snapshot, is_within};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
-/// Groups that icecore keeps for itself, wherever they are.
+/// Names of internal groups, at any level.
 const OWN: [&str; 3] = ["__icecore__", "__summary__", "__followed__"];
 
 /// A group or an array.

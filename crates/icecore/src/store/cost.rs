@@ -1,4 +1,4 @@
-//! What a request costs on a store, so that the coalescer knows which gaps are cheaper to read than to skip.
+//! Cost of a request to a store, so that the coalescer knows which gaps are cheaper to read than to skip.
 
 use icecore_grid::Merge;
 
@@ -39,7 +39,7 @@ impl Cost {
         self.bandwidth
     }
 
-    /// Takes in one finished request.
+    /// Adds one finished request.
     pub fn observe(&mut self, bytes: u64, seconds: f64) {
         let n = bytes as f64;
         self.weight = self.weight * FORGET + 1.0;

@@ -1,4 +1,4 @@
-//! Files that are kept open: not more than a process may well have, however many one read takes.
+//! Open file handles, limited to a part of the process's limit.
 
 use std::fs::File;
 use std::ops::Deref;
@@ -17,7 +17,7 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 pub(super) struct Handle(File);
 
 impl Handle {
-    /// Keeps a file open; closes it where there are many already.
+    /// Keeps a file open, or closes it if too many are open.
     pub fn keep(file: File) -> Option<Self> {
         let most = most();
         let is_one_more = |kept: usize| (kept < most).then_some(kept + 1);

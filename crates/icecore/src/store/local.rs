@@ -10,7 +10,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::handles::Handle;
 
-/// A file and what it was when it was opened. Where very many are open already it is opened again by each read.
+/// A file and its identity when it was opened. If too many files are open, each read opens it again.
 #[derive(Debug)]
 pub struct LocalFile {
     file: Option<Handle>,
@@ -72,7 +72,7 @@ impl LocalFile {
         now.is_ok_and(|m| m.nlink() > 0 && Stamp::of(&m) == self.stamp)
     }
 
-    /// Refuses a file that is not the one that was linked.
+    /// Rejects a file that differs from the one that was linked.
     pub fn check(&self, identity: &LinkIdentity) -> Result<()> {
         if self.stamp.size != identity.size {
             return Err(changed(
@@ -127,7 +127,7 @@ impl LocalFile {
 }
 
 fn opened(path: &Path, name: &str, linked: bool) -> Result<(File, Stamp)> {
-    // A pipe with nobody at its other end would be waited for.
+    // Opening a pipe without a writer would block.
     let file = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)

@@ -1,4 +1,4 @@
-//! Where bytes come from: local files read with `pread`, everything else through `object_store`.
+//! Byte sources: local files read with `pread`, everything else through `object_store`.
 
 mod cost;
 mod handles;

@@ -1,4 +1,4 @@
-//! Objects behind HTTP or an object store.
+//! Objects on HTTP servers and in object stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub type Parts = std::result::Result<(), Broken>;
 #[derive(Debug)]
 pub struct Broken {
     pub error: Error,
-    /// The answer broke off: what is left is worth asking for again. What was refused has been asked for often enough.
+    /// The response was truncated: request the rest. Rejected requests have already been retried.
     pub is_off: bool,
 }
 
@@ -37,8 +37,8 @@ impl From<Error> for Broken {
 pub trait RangeGet: Send + Sync {
     /// The bytes `offset..offset + length`, all of them or an error.
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>>;
-    /// The same in parts, each handed over as soon as it is there; `ends`, ascending, count from `offset`. After an error
-    /// those that were handed over are good.
+    /// Fetches in parts and passes each to the consumer when it has arrived; `ends`, ascending, count from `offset`. After an
+    /// error the passed parts are valid.
     fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Parts> {
         Box::pin(async move {
             let got = self.get(offset, ends.last().copied().unwrap_or(0)).await;
@@ -64,7 +64,7 @@ pub(super) struct RemoteObject {
     pub store: Arc<dyn ObjectStore>,
     pub path: Path,
     pub name: String,
-    /// The etag goes with each request, so that the server itself refuses when the object is another one now.
+    /// The ETag is sent with each request, so that the server rejects it if the object has changed.
     pub identity: Option<LinkIdentity>,
     pub linked: bool,
 }
@@ -124,7 +124,7 @@ impl RangeGet for RemoteObject {
         &self.name
     }
 
-    /// By a request for its first byte: many servers, and presigned URLs, refuse HEAD.
+    /// Request the first byte: many servers, and presigned URLs, reject HEAD.
     fn probe(&self) -> BoxFuture<'_, Result<Option<LinkIdentity>>> {
         Box::pin(async move {
             let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..Default::default() };
@@ -209,7 +209,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
     Error::new(kind, format!("cannot read {name}: {cause}")).hint(hint)
 }
 
-/// A server answers 416 when the range lies behind the end.
+/// A server answers 416 if the range is after the end of the object.
 fn out_of_range(error: &object_store::Error) -> bool {
     // Not the bare number: addresses and durations have digits too.
     let text = icecore_catalog::causes(error);
@@ -235,14 +235,14 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
         "endpoint_url" => "aws_endpoint",
         "anonymous" => "aws_skip_signature",
         "allow_http" => return None,       // decided above
-        "force_path_style" => return None, // path style is what object_store does unless told otherwise
+        "force_path_style" => return None, // path style is the default of object_store
         other => other,
     };
     name.parse().ok()
 }
 
-/// What all objects have in common that one client can reach, and the path of this one. The first is `scheme://host`, and on the
-/// web the query, with which a server knows who may read (presigned URLs).
+/// Splits a URL into the part shared by all objects of one client, and the path of this object. The first is `scheme://host`
+/// and for http(s) the query, which may hold access rights (presigned URLs).
 pub(super) fn split(url: &str) -> Result<(String, Path)> {
     let invalid = || {
         Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object"))

@@ -1,4 +1,4 @@
-//! Buffers that answers are received into, used again and again.
+//! Reusable buffers for responses.
 //!
 //! Fresh memory is cleared by the kernel, page by page, before it can be written: a read of 300 MB spent a sixth of its
 //! processor time on that. A buffer comes back when the last reader of the bytes in it is done.
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 
-/// Bytes that are kept for the next answers; what comes back beyond that is freed.
+/// Bytes kept for later responses; returned buffers beyond that are freed.
 const KEPT: usize = 16 << 20;
 /// Smaller ones come from the allocator as fast.
 const SMALL: usize = 64 << 10;
@@ -32,7 +32,7 @@ unsafe impl Sync for Room {}
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // SAFETY: it came from a vector of this capacity, and nobody else has it any more.
+        // SAFETY: it came from a vector of this capacity, and this is its only owner.
         let buffer = unsafe { Vec::from_raw_parts(self.start.as_ptr(), 0, self.capacity) };
         if buffer.capacity() < SMALL {
             return;
@@ -52,7 +52,7 @@ struct Part {
 
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: these bytes lie in the room, were written before they were handed out, and aren't written again.
+        // SAFETY: these bytes are in the room, were written before they were handed out, and aren't written again.
         unsafe { std::slice::from_raw_parts(self.room.start.as_ptr().add(self.range.start), self.range.len()) }
     }
 }
@@ -79,7 +79,7 @@ impl Body {
         Ok(Self { room, length, came: 0, out: 0 })
     }
 
-    /// Takes in the first of what came next, until `end` bytes are there.
+    /// Adds received bytes until `end` bytes are there.
     pub fn take_from(&mut self, coming: &mut Bytes, end: u64) {
         let end = usize::try_from(end).map_or(self.length, |end| end.min(self.length));
         let part = coming.split_to(end.saturating_sub(self.came).min(coming.len()));
@@ -95,7 +95,7 @@ impl Body {
         self.came as u64
     }
 
-    /// What has come since the last part.
+    /// The bytes received since the last part.
     pub fn part(&mut self) -> Bytes {
         let range = self.out..self.came;
         self.out = self.came;

@@ -1,4 +1,4 @@
-//! Opens the objects that a read needs and keeps them open: file handles, HTTP clients, and what their requests cost.
+//! Open objects of a read: file handles, HTTP clients, and the cost of their requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Stores {
-    /// Opens one object of a repository; a linked one only where links are allowed, and only if it is still what was linked.
+    /// Opens one object of a repository; a linked one only if links are allowed and it is unchanged.
     pub fn open(&self, repo: &Repo, snapshot: &Snapshot, object: &Object) -> Result<Source> {
         match &object.location {
             Location::Native(name) => self.open_native(repo, name),
@@ -46,7 +46,7 @@ impl Stores {
         }
     }
 
-    /// Makes the HTTP client, on a thread of its own, where reading this repository will take one: the caller has to wait for
+    /// Makes the HTTP client, on a thread of its own, where reading this repository will take one: the caller must wait for
     /// the repository's tables meanwhile.
     pub(crate) fn prepare(&self, repo: &Repo) {
         let far = |url: &str| url.starts_with("http");
@@ -68,7 +68,7 @@ impl Stores {
             }
             Native::Bucket { bucket, prefix, options } => {
                 let base = format!("s3://{bucket}");
-                // A key is no URL: nothing in it is percent-encoded.
+                // A key is not a URL: it is not percent-encoded.
                 let path = ObjectPath::parse(format!("{prefix}/{name}"))
                     .map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}/{prefix}/{name}: {e}")))?;
                 let (store, name) = (self.client(&base, &options)?, format!("{base}/{path}"));
@@ -83,7 +83,7 @@ impl Stores {
             return Err(Error::new(
                 ErrorKind::LinkNotAllowed,
                 format!(
-                    "this repository links to {url}, outside of what it may read: {}",
+                    "this repository links to {url}, which is outside the allowed prefixes: {}",
                     list(&repo.link_prefixes()?)
                 ),
             )
@@ -136,7 +136,7 @@ impl Stores {
         })
     }
 
-    /// What a request to this source costs, as far as is known.
+    /// Estimated cost of a request to this source.
     pub fn cost(&self, source: &Source) -> Cost {
         match source {
             Source::Local(_) => Cost::LOCAL,
@@ -144,7 +144,7 @@ impl Stores {
         }
     }
 
-    /// Takes in how long a request took.
+    /// Adds how long a request took.
     pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
         lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
     }
@@ -185,7 +185,7 @@ fn file_path(url: &str) -> Result<Option<PathBuf>> {
     Ok(Some(PathBuf::from(std::ffi::OsString::from_vec(bytes))))
 }
 
-/// An object of a repository that lies nowhere else than in this process.
+/// An object of a repository in this process's memory.
 struct InRepository {
     repo: Repo,
     name: String,

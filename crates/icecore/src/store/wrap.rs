@@ -20,7 +20,7 @@ pub struct Counts {
     pub peak: AtomicU64,
 }
 
-/// What is done to the bytes of a wrapped source.
+/// Fault to inject into the bytes of a wrapped source.
 #[derive(Clone, Debug, Default)]
 pub struct Fault {
     /// Wait this long before each answer.

@@ -1,7 +1,7 @@
 //! append: encoded chunks → objects of the repository and references to them.
 //!
-//! Tiny chunks go into the references themselves, small ones share an object: a store with a million small objects is slow to
-//! read and dear to list.
+//! Tiny chunks are stored in the references, small ones share an object: a store with a million small objects is slow to
+//! read and expensive to list.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ impl Packer {
         (self.bytes.len() >= PACK).then(|| std::mem::take(self))
     }
 
-    /// Leaves out what is for an array, or for those below a group.
+    /// Discards entries of an array, or of all arrays below a group.
     pub fn forget(&mut self, path: &str) {
         self.members.retain(|(target, ..)| !is_within(&target.path, path));
     }

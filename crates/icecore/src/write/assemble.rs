@@ -5,7 +5,7 @@ use icecore_grid::Result;
 
 use super::buffers::{Lent, room};
 
-/// A shard in the making. Its chunks may come out of order and lie in order; `None` is nothing but fill values.
+/// A shard in the making. Its chunks may come out of order and are in order; `None` is only fill values.
 pub(crate) struct Assembly {
     out: Lent,
     entries: Vec<Option<(u64, u64)>>,
@@ -44,7 +44,7 @@ impl Assembly {
         self.out.put(chunk.as_deref().unwrap_or_default())
     }
 
-    /// The `shard` that it was begun for, once it has all its chunks; `None` where none of them holds anything.
+    /// The finished bytes of `shard`, once it has all its chunks; `None` if all chunks are empty.
     pub fn finish(mut self, shard: &Shard) -> Result<Option<Lent>> {
         debug_assert_eq!(self.entries.len(), self.count);
         if self.entries.iter().all(Option::is_none) {

@@ -1,4 +1,4 @@
-//! Memory for encoded bytes that is used again: for fresh memory the kernel takes as long as a fast codec for the data.
+//! Reusable buffers for encoded bytes: the kernel takes as long to provide fresh memory as a fast codec to encode.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-/// Bytes that a writer holds: data that wait for their encoding, what they are encoded to, blocks that wait.
+/// Memory of a writer in bytes: queued data, encoded data, and pending blocks.
 #[derive(Default)]
 pub(crate) struct Tally {
     now: AtomicUsize,
@@ -23,7 +23,7 @@ impl Tally {
         self.now.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes held now, and the most that ever were.
+    /// Current and largest number of bytes.
     pub fn read(&self) -> (usize, usize) {
         (self.now.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
     }
@@ -37,7 +37,7 @@ pub(crate) struct Buffers {
     tally: Arc<Tally>,
 }
 
-/// A block that waits, and how many bytes of it were used: what was never touched takes no memory.
+/// A pending block and its used bytes; untouched pages take no memory.
 #[derive(Default)]
 struct Idle {
     bytes: Vec<u8>,

@@ -10,7 +10,7 @@ use super::append::Target;
 /// Bytes that are compared first.
 const HEAD: u64 = 4096;
 
-/// The arrays that are written anew over what they held.
+/// Arrays that are being overwritten.
 #[derive(Default)]
 pub(crate) struct ChunkReuse {
     arrays: RwLock<HashMap<String, Kept>>,
@@ -18,7 +18,7 @@ pub(crate) struct ChunkReuse {
 
 struct Kept {
     table: Arc<ChunkTable>,
-    /// Chunks of the grid that the table is for. Behind them, where an array was cut off and grows again, may lie references
+    /// Chunks of the grid that the table is for. After them, if an array was truncated and grows again, there may be references
     /// that no table names.
     chunks: u64,
     /// Chunks that have a new place since: the table no longer says where they are.
@@ -26,13 +26,13 @@ struct Kept {
 }
 
 impl ChunkReuse {
-    /// Compares what is written to `path` from now on with what `table` refers to, in a grid of so many `chunks`.
+    /// From now on compares chunks written to `path` with those of `table`, in a grid of `chunks`.
     pub fn watch(&self, path: &str, table: Arc<ChunkTable>, chunks: u64) {
         let kept = Kept { table, chunks, moved: HashSet::new() };
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), kept);
     }
 
-    /// Is this what is stored for the chunk already? (`None`: nothing but fill values.) What can't be read is not.
+    /// Is this what is stored for the chunk already? (`None`: only fill values.) What can't be read is not.
     pub fn holds(&self, writer: &Writer, target: &Target, encoded: Option<&[u8]>) -> bool {
         let table = {
             let arrays = self.arrays.read().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +70,7 @@ impl ChunkReuse {
         }
     }
 
-    /// Compares nothing of `path` and what lies below it any more.
+    /// Stops comparing chunks of `path` and of everything below it.
     pub fn forget(&self, path: &str) {
         let mut arrays = self.arrays.write().unwrap_or_else(PoisonError::into_inner);
         arrays.retain(|array, _| !is_within(array, path));

@@ -1,4 +1,4 @@
-//! What is to be written.
+//! Data to write.
 
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Error, ErrorKind, Region, Result};

@@ -94,7 +94,7 @@ fn elements(shape: &[u64]) -> Result<usize> {
         .ok_or_else(|| Error::new(ErrorKind::Memory, format!("a chunk of {shape:?} elements does not fit into memory")))
 }
 
-/// Encodes into `encoded`; false where there is nothing but fill values.
+/// Encodes into `encoded`; returns false if all elements are the fill value.
 fn fixed(
     meta: &ArrayMeta,
     window: &Window<'_>,

@@ -1,6 +1,6 @@
 //! gather: cut one chunk out of a box of data, C order, padded with the fill value where it hangs over the array's edge.
 
-/// Where a chunk lies in a box.
+/// Position of a chunk in a box.
 pub(crate) struct Window<'a> {
     /// Shape of the box.
     pub shape: &'a [u64],
@@ -51,7 +51,7 @@ fn strides(shape: &[u64]) -> Vec<usize> {
     strides
 }
 
-/// The element of the box with which the chunk begins, where all of it lies there in one run.
+/// The element of the box where the chunk begins, if the whole chunk is contiguous there.
 pub(crate) fn in_one_run(window: &Window<'_>) -> Option<usize> {
     let first = window.chunk.iter().position(|n| *n != 1).unwrap_or(window.chunk.len());
     let mut behind = window.chunk.iter().zip(window.shape).skip(first + 1);

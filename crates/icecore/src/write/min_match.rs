@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::buffers::Lent;
 
-/// One chunk in so many is tried, and no more than [`MOST`]: a shard takes an eighth more time at most.
+/// One chunk in this many is tested, at most [`MOST`]: that adds at most an eighth to the time of a shard.
 const EVERY: u64 = 16;
 const MOST: u64 = 4;
 
-/// What suits chunks that lie evenly among the `total` of a shard, of which `encoded` gives one: five bytes, which are read
-/// faster, unless four save more than a hundredth. Depends on the shard's data alone, so that the same data become the same bytes.
+/// Chooses five bytes, which decode faster, unless four bytes save more than 1 %; `encoded` returns the encoding of one of the
+/// `total` chunks. The choice depends only on the shard's data, so that equal data give equal bytes.
 pub(crate) fn suited(total: u64, encoded: impl Fn(u64, MinMatch) -> Result<Option<Lent>> + Sync) -> Result<MinMatch> {
     let tried = (total / EVERY).min(MOST);
     let bytes = |min_match| -> Result<usize> {

@@ -23,8 +23,8 @@ const ENOUGH: usize = 16 << 20;
 /// Options of a [`Writing`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Bytes of data that may be on their way at once; one larger box still goes through alone. What they are encoded to
-    /// takes as much again at most, and blocks that wait for their next use a third.
+    /// Largest number of queued bytes of data; a larger single box is still accepted. The encoded data take at most the same
+    /// again, and idle blocks a third of it.
     pub memory: usize,
 }
 
@@ -41,7 +41,7 @@ pub struct Written {
     pub bytes_stored: u64,
     /// Chunks that were stored.
     pub chunks: u64,
-    /// Chunks that were the same as what is stored and stay where they are.
+    /// Chunks equal to the stored ones, which keep their references.
     pub kept: u64,
 }
 
@@ -135,7 +135,7 @@ impl Shared {
         Ok(())
     }
 
-    /// A box of so many bytes is no longer on its way.
+    /// Records that a box of this many bytes has been encoded.
     fn left(&self, state: &mut State, bytes: usize) {
         state.in_flight -= bytes;
         self.memory.tally.sub(bytes);
@@ -148,7 +148,7 @@ impl Shared {
         state.turn
     }
 
-    /// Runs one of the jobs that were reserved, unless one of the same array failed before; behind it so many `bytes` are
+    /// Runs one of the jobs that were reserved, unless one of the same array failed before; after it so many `bytes` are
     /// no longer on their way.
     fn job(&self, path: &str, work: impl FnOnce() -> Result<()>, bytes: impl FnOnce() -> usize) {
         let failed = self.lock().error_of(path).is_some();
@@ -191,14 +191,14 @@ impl Writing {
     /// [`Writing::commit`] or [`Writing::forget`].
     ///
     /// # Errors
-    /// What reading the array's references may bring.
+    /// The errors of reading the array's references.
     pub fn compare(&self, path: &str, meta: &ArrayMeta) -> Result<()> {
         let table = self.shared.writer.snapshot()?.table(path)?;
         self.shared.reuse.watch(path, table, meta.grid.len()?);
         Ok(())
     }
 
-    /// Compares nothing of `path` and what lies below it any more: it is gone, or its chunks have other numbers.
+    /// Stops comparing chunks of `path` and everything below it: it was deleted, or its chunk numbers changed.
     pub fn forget(&self, path: &str) {
         self.shared.reuse.forget(path);
     }
@@ -207,7 +207,7 @@ impl Writing {
     ///
     /// # Errors
     /// `mismatch` when the data does not fit the region or the region is not made of whole chunks; also the first error of
-    /// what was queued for this array before. That of another one is told by [`Writing::flush`] and [`Writing::failed`].
+    /// data queued for this array before. Errors of other arrays are reported by [`Writing::flush`] and [`Writing::failed`].
     pub fn write(&self, path: &str, meta: &Arc<ArrayMeta>, region: Region, data: Data) -> Result<()> {
         data.check(path, meta, &region)?;
         let chunks = plan::chunks(path, meta, &region)?;
@@ -238,7 +238,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Queues `work` about so many bytes of the array at `path`; waits while too much is on its way.
+    /// Queues `work` on `bytes` bytes of the array at `path`; waits while the queue exceeds its limit.
     pub(super) fn spawn(
         &self,
         path: &str,
@@ -287,7 +287,7 @@ impl Writing {
     /// Waits until everything queued is stored, and registers it with the catalog's writer.
     ///
     /// # Errors
-    /// The first of anything queued.
+    /// The first error of the queued data.
     pub fn flush(&self) -> Result<()> {
         let mut state = self.settled();
         if let Some((_, error)) = state.errors.first() {
@@ -329,10 +329,10 @@ impl Writing {
         Ok(())
     }
 
-    /// Stores what is queued and commits it with all other changes; the new version's id.
+    /// Stores the queued data and commits it with all other changes; returns the id of the new version.
     ///
     /// # Errors
-    /// The first of anything queued; what a commit may bring.
+    /// The first error of the queue, or the errors of a commit.
     pub fn commit(&self, message: &str) -> Result<String> {
         self.commit_unless(&AtomicBool::new(false), message)
     }

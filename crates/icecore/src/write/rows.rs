@@ -1,4 +1,4 @@
-//! rows: elements for the end of a one-dimensional array, encoded chunk by chunk as they come.
+//! rows: append elements to a one-dimensional array, encoding chunk by chunk as they arrive.
 //!
 //! A box of a whole shard leaves every cache before it is encoded; a chunk of it need not.
 
@@ -20,7 +20,7 @@ use super::pipeline::{Shared, Writing};
 pub struct Rows {
     path: String,
     meta: Arc<ArrayMeta>,
-    /// Elements of a chunk, and of what is stored together: a shard, or the chunk itself.
+    /// Elements of a chunk, and of the storage unit (a shard, or the chunk itself).
     chunk: u64,
     unit: u64,
     /// The element that the first of those waiting is.
@@ -31,7 +31,7 @@ pub struct Rows {
     shard: Option<Arc<Growing>>,
 }
 
-/// A shard of which some chunks are on their way.
+/// A shard with chunks in the encoders' queue.
 struct Growing {
     target: Target,
     meta: Arc<ArrayMeta>,
@@ -81,7 +81,7 @@ impl Rows {
         if self.meta.dtype.is_vlen() { self.ends.len() } else { self.waiting.len() / self.width().max(1) }
     }
 
-    /// Where the next strings go, [`Rows::room`] at most: their ends, and their bytes; `None` where elements have one size.
+    /// Where the next strings go, [`Rows::room`] at most: their ends, and their bytes; `None` if elements have one size.
     pub fn strings(&mut self) -> Option<(&mut Vec<usize>, &mut Vec<u8>)> {
         self.meta.dtype.is_vlen().then_some((&mut self.ends, &mut self.waiting))
     }

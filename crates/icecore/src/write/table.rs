@@ -1,4 +1,4 @@
-//! table: blocks of a table's rows, column by column, for the ends of its arrays.
+//! table: append blocks of a table's rows, column by column, to its arrays.
 
 use icecore_chunk::crc32c;
 use icecore_grid::{Error, ErrorKind, Result};
@@ -26,7 +26,7 @@ impl TableRows {
         Self { columns: columns.into_iter().map(|rows| Column { rows, sum: 0 }).collect() }
     }
 
-    /// Adds a block to all columns; by column whether any of its integers is what stands for no value.
+    /// Appends a block to all columns; returns, by column, whether any of its integers is the null value.
     ///
     /// # Errors
     /// `internal` where the columns are others, or have elements of other sizes; those of [`Rows::send_full`].
@@ -58,7 +58,7 @@ impl TableRows {
         self.columns.iter_mut().map(|column| std::mem::take(&mut column.sum)).collect()
     }
 
-    /// Sends what is left; the arrays must have their new length before they are registered.
+    /// Flushes the rest; the arrays must have their new length before the chunks are registered.
     ///
     /// # Errors
     /// As [`Rows::finish`].
@@ -68,7 +68,7 @@ impl TableRows {
 }
 
 impl Column {
-    /// Whether any of the values is what stands for none.
+    /// Whether any of the values is the null value.
     fn append(&mut self, writing: &Writing, values: View<'_>) -> Result<bool> {
         let (mut at, mut blank, unsigned) = (0, false, self.rows.unsigned());
         while at < values.len() {
@@ -98,7 +98,7 @@ impl Column {
     }
 }
 
-/// The CRC-32C of strings, of which this is the next: their lengths count too.
+/// The CRC-32C of strings including their lengths, continued from `before`.
 pub(crate) fn string_sum(before: u32, text: &[u8]) -> u32 {
     crc32c(crc32c(before, &(text.len() as u64).to_le_bytes()), text)
 }

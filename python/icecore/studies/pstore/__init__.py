@@ -1,8 +1,8 @@
 """PStore (Bhattacherjee, Deshpande and Sussman 2014): compression, precision, layouts, prefetch.
 
-What the study measured on its regional climate model, measured here on the fields that are given and on a 4-D
-field that is made: of 904 MB, or of about as many bytes as the given ones where these are fewer. Tables and
-figures are numbered in the order in which they are printed.
+The study measured a regional climate model. This module measures the given fields and a generated 4-D field
+of 904 MB, or of about the size of the given fields if they are smaller. Tables and figures are numbered in
+the order in which they are printed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from icecore.studies.study import Outcome
 
 
 def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome:
-    """Measure all of it.
+    """Run all measurements.
 
     Args:
-        folder: where the figures go.
-        source: a file or folder with fields of your own for tables 1 and 2, besides the one that is made.
-        say: is told what is being done.
+        folder: directory for the figures.
+        source: a file or directory with further fields for tables 1 and 2.
+        say: called with progress messages.
     """
     os.environ["ICECORE_CACHE"] = "0"
     outcome = Outcome("pstore")
     with tempfile.TemporaryDirectory(prefix="icecore-pstore-") as temporary:
         work = Path(temporary)
-        given = field.given(source, work, say)  # first: it may be no file at all
+        given = field.given(source, work, say)  # first, because it checks the source
         steps = field.steps(given)
         made = field.pack(work, steps, say)
         plain, store = made["blosc"], work / "blosc.icecore"

@@ -1,4 +1,4 @@
-"""The fields that are measured: those of the user, and a 4-D one of at most 904 MB that is made."""
+"""Measured fields: those of the user and a generated 4-D field of at most 904 MB."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ import icecore
 from icecore import errors
 from icecore.display import text
 
-#: time, z, y, x of the made field where no other is given: 904 MB of float32
+#: time, z, y, x of the generated field without a source: 904 MB of float32
 SHAPE = (240, 35, 138, 195)
 #: its shards (60 MB) and chunks (1.3 MB); 9 does not divide 35
 SHARD, CHUNK = (16, 35, 138, 195), (16, 7, 46, 65)
 DIMS = ("time", "z", "y", "x")
-#: of the user's arrays, those with at least this many bytes; the largest of them
+#: smallest size in bytes of a measured array of the user, and largest number of them
 _LEAST, _MOST = 1 << 18, 6
 
 
 def steps(given: Sequence[icecore.Array]) -> int:
-    """Time steps of the made field: as many as come near the bytes of the fields that are given, so that
-    little data takes little time; two shards at least.
+    """Return the number of time steps of the generated field: about the size of the given fields.
+
+    So a small source is measured fast. The result is at least two shards.
     """
     if not given:
         return SHAPE[0]
@@ -33,7 +34,7 @@ def steps(given: Sequence[icecore.Array]) -> int:
 
 
 def slab(first: int) -> np.ndarray:
-    """Sixteen time steps from ``first`` on: waves, a gradient, and noise in every bit of the mantissa."""
+    """Return sixteen time steps from ``first`` on: waves, a gradient, and noise in all mantissa bits."""
     t, z, y, x = np.meshgrid(*(np.arange(n) for n in SHARD), indexing="ij", sparse=True)
     t = t + first
     waves = 8 * np.sin(x / 17 + t / 5) * np.cos(y / 13) + 3 * np.sin(t / 24 * 2 * np.pi)
@@ -42,18 +43,18 @@ def slab(first: int) -> np.ndarray:
 
 
 def blosc(itemsize: int = 4) -> dict[str, Any]:
-    """Shuffle and zstd."""
+    """Return the codecs shuffle and zstd in one Blosc codec."""
     options = {"cname": "zstd", "clevel": 3, "shuffle": "shuffle", "typesize": itemsize, "blocksize": 0}
     return {"name": "blosc", "configuration": options}
 
 
 def plain(itemsize: int = 4) -> list[dict[str, Any]]:
-    """Shuffle and zstd after the elements' bytes."""
+    """Return the codecs bytes, shuffle and zstd."""
     return [{"name": "bytes", "configuration": {"endian": "little"}}, blosc(itemsize)]
 
 
 def planes(itemsize: int = 4) -> list[dict[str, Any]]:
-    """The two top bytes together, each other byte alone."""
+    """Return byte planes: the two most significant bytes together, each other byte separately."""
     low = {
         "bytes": 1,
         "codecs": [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3, "checksum": False}}],
@@ -65,7 +66,7 @@ def planes(itemsize: int = 4) -> list[dict[str, Any]]:
 def write(
     path: Path, codec: list[dict[str, Any]], chunk: tuple[int, ...], shard: tuple[int, ...], steps: int
 ) -> icecore.Array:
-    """The made field, so many steps of it, in a repository of its own."""
+    """Write ``steps`` time steps of the generated field to a new repository."""
     with icecore.create(path).writer(message="field") as writer:
         array = writer.array("/field", "f4", (0, *SHAPE[1:]), DIMS, chunk, shard, codec)
         for first in range(0, steps, SHARD[0]):
@@ -74,33 +75,33 @@ def write(
 
 
 def opened(url: Path | str, path: str) -> icecore.Array:
-    """An array of a repository."""
+    """Open an array of a repository."""
     array = icecore.open(url)[path]
     assert isinstance(array, icecore.Array)
     return array
 
 
 def labels(fields: Sequence[icecore.Array]) -> list[str]:
-    """What the fields are called in tables and figures: by their paths where two have one name."""
+    """Return the labels of fields: their names, or their paths if two have the same name."""
     names = [array.name for array in fields]
     return [array.path if names.count(name) > 1 else name for array, name in zip(fields, names, strict=True)]
 
 
 def pack(work: Path, steps: int, say: Callable[[str], None]) -> dict[str, icecore.Array]:
-    """The made field, once as shuffle + zstd and once in planes."""
+    """Pack the generated field twice: with shuffle + zstd and in byte planes."""
     result = {}
     size = text.size(steps * math.prod(SHAPE[1:]) * 4)
     for name, codec in (("blosc", plain()), ("planes", planes())):
-        say(f"a made field of {size}: {name}")
+        say(f"generated field of {size}: {name}")
         result[name] = write(work / f"{name}.icecore", codec, CHUNK, SHARD, steps)
     return result
 
 
 def given(source: str | None, work: Path, say: Callable[[str], None]) -> list[icecore.Array]:
-    """The largest floating-point arrays of the user's file or folder, linked where that is possible.
+    """Return the largest floating-point arrays of the user's file or directory, linked if possible.
 
     Raises:
-        Error: ``not-found`` where none is large enough to say anything.
+        Error: ``not-found`` if no array is large enough to be measured.
     """
     if source is None:
         return []
@@ -117,7 +118,7 @@ def given(source: str | None, work: Path, say: Callable[[str], None]) -> list[ic
 
 
 def in_planes(source: str | None, work: Path, say: Callable[[str], None]) -> Iterator[icecore.Array]:
-    """The same arrays packed in planes."""
+    """Yield the same arrays packed in byte planes."""
     for number, array in enumerate(given(source, work / "planes", say)):
         path = work / f"planes{number}.icecore"
         values = array[...]

@@ -1,4 +1,4 @@
-"""Table 7: how fast a simulation can hand over its snapshots, and what they take."""
+"""Table 7: write speed and size of a simulation's snapshots."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import icecore
 from icecore.studies.pstore import field
 from icecore.studies.study import Outcome, Table
 
-#: at most
+#: largest number of time steps
 _STEPS = 96
 
 
 def measure(work: Path, count: int, say: Callable[[str], None]) -> Outcome:
-    """So many time steps appended one by one, committed every 16; CPU time is that of all threads."""
+    """Append time steps one by one, with a commit every 16; CPU time is the sum over all threads."""
     count = min(count, _STEPS)
     table = Table(
         f"Table 7: {count} time steps of 3.8 MB, appended one by one, a commit every 16",

@@ -1,4 +1,4 @@
-"""Tables 3 and 4, figures 6 to 8: the size of chunks, and one level of chunks against two."""
+"""Tables 3 and 4, figures 6 to 8: chunk sizes, and one level of chunks compared with two."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from icecore.studies.pstore import field
 from icecore.studies.study import Outcome, Table
 
 Query = tuple[slice | int, ...]
-#: chunks from 7 kB to 60 MB of the made field, all inside the same shards
+#: chunks of 7 kB to 60 MB of the generated field, all in shards of the same shape
 _CHUNKS = [(2, 1, 23, 39), (4, 5, 23, 39), (8, 7, 46, 39), (16, 7, 46, 65), (16, 35, 69, 65), field.SHARD]
 _QUERIES = 40
 _SHARES = (0.0001, 0.001, 0.01, 0.1)
 
 
 def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[str], None]) -> Outcome:
-    """Random slices and boxes of several layouts of the same field."""
+    """Measure random slices and boxes in several layouts of the same field."""
     sizes = Table(
         "Table 3: size of chunks, slices of one index along a random axis",
         ["chunk", "kB", "ratio", "ms a slice"],
@@ -89,7 +89,7 @@ def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[s
 
 
 def slices(shape: Sequence[int], seed: int = 1) -> Iterator[Query]:
-    """One index along a random axis, everything along another, a quarter along the rest."""
+    """Yield slices: one index along a random axis, all of another axis, a quarter of the others."""
     random = np.random.default_rng(seed)
     for _ in range(_QUERIES):
         fixed, whole = random.permutation(4)[:2]
@@ -105,7 +105,7 @@ def slices(shape: Sequence[int], seed: int = 1) -> Iterator[Query]:
 
 
 def boxes(shape: Sequence[int], share: float, seed: int = 2) -> Iterator[Query]:
-    """Boxes with this share of the field, the same share along each axis."""
+    """Yield random boxes with this share of the field, with equal shares along all axes."""
     random = np.random.default_rng(seed)
     for _ in range(_QUERIES if share < 0.05 else 8):
         query: list[slice | int] = []
@@ -117,7 +117,7 @@ def boxes(shape: Sequence[int], share: float, seed: int = 2) -> Iterator[Query]:
 
 
 def clock(array: icecore.Array, queries: Sequence[Query]) -> float:
-    """Median seconds of a query, page cache warm."""
+    """Return the median time of a query in seconds, with a warm page cache."""
     seconds = []
     for query in queries:
         began = time.perf_counter()

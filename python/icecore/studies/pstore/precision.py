@@ -1,4 +1,4 @@
-"""Table 2, figures 4 and 5: the most significant bytes alone."""
+"""Table 2, figures 4 and 5: reads with reduced precision."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _REPEATS = 3
 
 
 def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], None]) -> Outcome:
-    """All of each field with 2, 3, … of its bytes: bytes fetched, time, and the largest relative error."""
+    """Read each field with 2, 3, … of its bytes; measure fetched bytes, time and largest relative error."""
     table = Table(
-        "Table 2: part of the precision (bound: relative error that is stated; found: the largest there is)",
+        "Table 2: reduced precision (bound: guaranteed relative error; found: largest relative error)",
         ["field, bytes of each number", "bound", "found", "MB fetched", "of all", "seconds", "of all"],
     )
     shares: dict[str, tuple[list[float], list[float]]] = {}
@@ -30,11 +30,11 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         say(f"partial precision: {array.path}")
         size = array.dtype.itemsize
         kept = list(range(2, size + 1))
-        # Planned before anything is read: what a cache holds by then is not fetched.
+        # Plan before reading: afterwards cached chunks would not be counted.
         fetches = [array.plan(leading_bytes=k).bytes_fetched for k in kept]
         whole_bytes = array.plan().bytes_fetched
-        if not whole_bytes:  # as good as one value: what is stored lies in the references
-            outcome.notes.append(f"{label}: left out of table 2, as next to nothing is stored of it")
+        if not whole_bytes:  # almost constant: all chunks are inline in the manifest
+            outcome.notes.append(f"{label}: not in table 2, because its stored size is almost zero")
             continue
         exact = array[...]
         seconds = _clock(array, kept)
@@ -65,19 +65,19 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
 
 
 def _clock(array: icecore.Array, kept: Sequence[int]) -> dict[int, float]:
-    """Bytes of each number → median seconds of a read, by turns: what slows the machine slows them all."""
+    """Return bytes per number → median seconds of a read; variants alternate to share disturbances."""
     seconds: dict[int, list[float]] = {k: [] for k in kept}
     for k in [kept[-1], *list(kept) * _REPEATS]:
         began = time.perf_counter()
         array.read(leading_bytes=k)
         seconds[k].append(time.perf_counter() - began)
-    # The very first read takes memory that nobody had before.
+    # The first read allocates memory, so it is not counted.
     del seconds[kept[-1]][0]
     return {k: statistics.median(found) for k, found in seconds.items()}
 
 
 def _error(part: np.ndarray, exact: np.ndarray) -> float:
-    """The largest |part / exact - 1| of numbers that are neither 0, subnormal nor infinite."""
+    """Return the largest |part / exact - 1| of finite, normal, nonzero numbers."""
     normal = np.isfinite(exact) & (np.abs(exact) >= np.finfo(exact.dtype).tiny)
     if not normal.any():
         return 0.0

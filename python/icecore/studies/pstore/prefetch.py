@@ -1,4 +1,4 @@
-"""Table 5, figure 9: what hides behind what when the store is far away."""
+"""Table 5, figure 9: overlap of fetching and decoding with a remote store."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from icecore.studies.study import Outcome, Table
 
 _SHARES = (0.001, 0.01, 0.1)
 _QUERIES = 6
-#: seconds before each answer; connections and bytes a request of the plain client
+#: latency of each response in seconds; connections and bytes per request of the plain client
 _DELAY, _CONNECTIONS, _STEP = 0.02, 32, 2 << 20
 
 
 def measure(folder: Path, array: icecore.Array, store: Path, say: Callable[[str], None]) -> Outcome:
-    """Random boxes of the array in the repository ``store``: fetching alone, decoding alone, both at once."""
+    """Measure random boxes of the array: only fetching, only decoding, and both together."""
     table = Table(
         "Table 5: random boxes of a store with 20 ms to the first byte (fetch: a plain client, "
         f"{_CONNECTIONS} connections, as many bytes; decode: from the page cache)",
@@ -54,7 +54,7 @@ def measure(folder: Path, array: icecore.Array, store: Path, say: Callable[[str]
 
 @contextmanager
 def serving(folder: Path) -> Iterator[int]:
-    """The port of a slow store on loopback."""
+    """Run a store with latency on loopback; yield its port."""
     command = [sys.executable, "-m", "icecore.studies.pstore.server", str(folder), str(_DELAY)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -65,11 +65,11 @@ def serving(folder: Path) -> Iterator[int]:
 
 
 def _fetch(port: int, store: Path, nbytes: int) -> float:
-    """Seconds to get ``nbytes`` of the store's largest object in ranges, each dropped at once."""
+    """Return the seconds to fetch ``nbytes`` of the store's largest object in ranges, discarding the data."""
     largest = max((store / "chunks").iterdir(), key=lambda path: path.stat().st_size)
     size = largest.stat().st_size
     ranges = [(at % max(size - _STEP, 1), min(_STEP, nbytes - at)) for at in range(0, nbytes, _STEP)]
-    # none where every chunk of a small field is in the cache already
+    # empty if all chunks of a small field are cached
     count = max(min(_CONNECTIONS, len(ranges)), 1)
 
     def run(mine: list[tuple[int, int]]) -> None:

@@ -1,4 +1,4 @@
-"""Table 6, figure 10: dicing queries on one core, two, and so on."""
+"""Table 6, figure 10: queries on one core, two cores, and so on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _REPEATS = 3
 
 
 def measure(folder: Path, array: icecore.Array, store: Path, say: Callable[[str], None]) -> Outcome:
-    """Random boxes of a tenth of the field, page cache warm, in a fresh process per number of threads."""
+    """Measure random boxes of 10 % of the field, warm page cache, one process per thread count."""
     table = Table(
         "Table 6: random boxes of 10 % of the field",
         ["threads", "ms a query", "times faster than one", "GB/s"],
     )
-    # those that the process may use, where the system tells (macOS doesn't)
+    # cores that this process may use; macOS does not report them
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     counts = [n for n in (1, 2, 4, 8, 16, 32) if n <= usable]
     for threads in counts:

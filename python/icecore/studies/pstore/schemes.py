@@ -1,4 +1,4 @@
-"""Table 1, figures 1 to 3: what each scheme of compression makes of each field, and how fast."""
+"""Table 1, figures 1 to 3: ratio and speed of each compression scheme on each field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icecore.studies.study import Outcome, Table
 
 
 def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], None]) -> Outcome:
-    """Every candidate of the analyzer on a sample of each field; speeds are CPU time of one core."""
+    """Measure all candidates of the analyzer on a sample of each field; speeds are per CPU core."""
     heads = ["field, scheme", "ratio", "write MB/s", "read MB/s", "chosen for"]
     table = Table("Table 1: schemes of compression that are chosen, or that no other beats", heads)
     everything = Table("All schemes of table 1", heads)
@@ -32,7 +32,7 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
         say(f"assay: {array.path}")
         measured = icecore.assay(array).arrays[0]
         if not measured.candidates:
-            outcome.notes.append(f"{label}: left out of table 1, as it holds nothing but the fill value")
+            outcome.notes.append(f"{label}: not in table 1, because it contains only the fill value")
             continue
         shown.append(label)
         for candidate in measured.candidates:
@@ -44,7 +44,7 @@ def measure(folder: Path, fields: Sequence[icecore.Array], say: Callable[[str], 
                 if candidate.chosen_for or candidate.frontier:
                     table.rows.append(row)
                 found.setdefault(candidate.label, []).append(figure)
-        # All from the same blocks: figures of what is chosen may be of more of them.
+        # Compare on the same blocks: chosen candidates may have been measured on more blocks.
         for goal in ("archive", "speed"):
             chosen = [c.ratio for c in measured.candidates if goal in c.chosen_for]
             best[f"icecore, {goal}"].append(max(chosen, default=measured.choices[goal].ratio))

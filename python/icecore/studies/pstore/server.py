@@ -1,6 +1,6 @@
-"""``python -m icecore.studies.pstore.server FOLDER DELAY``: a store on loopback, slow to answer.
+"""``python -m icecore.studies.pstore.server FOLDER DELAY``: an HTTP store on loopback with latency.
 
-Prints its port; ends with its standard input.
+It prints its port and exits when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from pathlib import Path
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET and HEAD with ranges, as object stores answer them."""
+    """Handler of GET and HEAD with byte ranges, like an object store."""
 
     protocol_version = "HTTP/1.1"
     root = Path()
     delay = 0.0
 
     def do_HEAD(self) -> None:
-        """Size and date alone."""
+        """Send size and date."""
         self._answer(body=False)
 
     def do_GET(self) -> None:
-        """The object or a range of it."""
+        """Send an object or a range of it."""
         self._answer(body=True)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
     def _answer(self, body: bool) -> None:
         time.sleep(self.delay)
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """One that many connect to at once: who doesn't fit into the queue would try again after a second."""
+    """Server with a long queue: a client that does not fit into the queue would retry after a second."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -1,4 +1,4 @@
-//! `bitround`: floats rounded to fewer bits before compression. Decoding changes nothing.
+//! `bitround`: round floats to fewer bits before compression. Decoding is the identity.
 
 use half::f16;
 use icecore_grid::{Error, ErrorKind, Result};
@@ -29,7 +29,7 @@ impl BitRound {
         }
     }
 
-    /// Rounds in place, half to even. Infinities and NaN stay what they are.
+    /// Rounds in place, half to even. Infinities and NaN are unchanged.
     pub fn encode(&self, dtype: &DType, bytes: &mut [u8]) {
         macro_rules! round {
             ($float:ty, $bits:ty, $mantissa:literal) => {{

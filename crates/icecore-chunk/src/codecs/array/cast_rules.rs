@@ -1,4 +1,4 @@
-//! How a number becomes one of another type: rounding, and what is done about numbers that the type has no place for.
+//! Casting rules: rounding, and handling of numbers outside the range of the target type.
 //!
 //! Source of the rules: the `cast_value` codec of zarr-extensions.
 
@@ -35,7 +35,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// `None` for what is neither an integer nor a float.
+    /// `None` for types that are neither integers nor floats.
     pub fn of(dtype: &DType) -> Option<Target> {
         macro_rules! int {
             ($t:ty) => {
@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// Twice the power of two of the type's largest numbers: from here on a number is out of range however it is rounded.
+    /// Twice the power of two of the type's largest numbers: larger numbers are out of range with any rounding.
     fn beyond(self) -> f64 {
         match self {
             Target::Half => 65_536.0,
@@ -110,7 +110,7 @@ impl Target {
     }
 }
 
-/// `value` as a number of the target, or `None` where the rules have none.
+/// `value` as a number of the target, or `None` if the rules have none.
 pub(crate) fn cast(value: Real, target: Target, rounding: Rounding, beyond: OutOfRange) -> Option<Real> {
     let Target::Int { min, max } = target else { return to_float(value, target, rounding, beyond) };
     let whole = match value {
@@ -184,7 +184,7 @@ fn compare(float: f64, value: Real) -> Option<Ordering> {
     }
 }
 
-/// Which of two neighbours of the type a number between them is nearer to; an infinity stands for the number it begins at.
+/// Which of two neighbouring values of the type is nearer; infinity counts as the first number that rounds to it.
 fn side(value: Real, low: f64, high: f64, target: Target) -> Ordering {
     let finite = |x: f64| if x.is_infinite() { target.beyond().copysign(x) } else { x };
     let (low, high) = (finite(low), finite(high));

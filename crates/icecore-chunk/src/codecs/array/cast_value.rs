@@ -1,4 +1,4 @@
-//! `cast_value`: numbers kept as another type, by the rules of zarr-extensions.
+//! `cast_value`: store numbers as another type, by the rules of zarr-extensions.
 
 use icecore_grid::Result;
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value])
     Converted::new(ext, dtype, stored, fill, Box::new(conversion), rest)
 }
 
-/// One direction of `scalar_map`: values of `from` that stand for values of `to`.
+/// One direction of `scalar_map`: values of `from` are replaced by values of `to`.
 fn pairs(ext: &Extension, key: &str, from: &DType, to: &DType) -> Result<Vec<(Real, Real)>> {
     let list = match ext.get("scalar_map").map(|map| map.get(key)) {
         None | Some(None | Some(Value::Null)) => return Ok(Vec::new()),
@@ -97,7 +97,7 @@ impl Conversion for CastValue {
     }
 
     fn decode_one(&self, value: Real) -> Option<Real> {
-        // A float can't wrap, whichever way the stored integers do.
+        // Floats can't wrap, even if the stored integers do.
         let wraps = self.beyond == OutOfRange::Wrap && !self.outer.is_int();
         self.convert(value, &self.decode, self.outer, if wraps { OutOfRange::Refuse } else { self.beyond })
     }

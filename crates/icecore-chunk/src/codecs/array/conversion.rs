@@ -19,14 +19,14 @@ use crate::scratch::Scratch;
 /// Elements converted together.
 const BLOCK: usize = 256;
 
-/// What one codec does to a number; none where it has no number for it.
+/// What one codec does to a number; none if it has no number for it.
 pub(crate) trait Conversion: Debug + Send + Sync {
     /// Whether `encode` is all that its writers do; else the codec is only read.
     fn writes(&self) -> bool {
         true
     }
-    /// Whether the codec's definition asks for an encoded form of the array's fill value; else zero stands for one that
-    /// has none (NaN of integers, say), which only missing chunks of shards within the chunk would show.
+    /// Whether the codec's definition requires an encoded fill value. Otherwise zero replaces a fill value that can't be
+    /// encoded (such as NaN as an integer); only missing inner chunks of shards would show it.
     fn asks_for_fill(&self) -> bool {
         true
     }
@@ -49,7 +49,7 @@ fn each(values: &mut [Real], convert: impl Fn(Real) -> Option<Real>) -> std::res
     Ok(())
 }
 
-/// What conversions go to. What is no number gets its error, which names the type, from [`Converted::new`].
+/// Target type of a conversion. For other types, [`Converted::new`] returns an error with the type's name.
 pub(crate) fn target(dtype: &DType) -> Target {
     Target::of(dtype).unwrap_or(Target::Double)
 }
@@ -76,7 +76,7 @@ impl Converted {
         for dtype in [outer, &stored] {
             if !is_real(dtype) {
                 return Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
-                    .hint("it takes integers and floats of up to 64 bits"));
+                    .hint("it supports integers and floats of up to 64 bits"));
             }
         }
         let mut values = Vec::new();
@@ -86,8 +86,7 @@ impl Converted {
             Ok(()) => store(&stored, &values, &mut inner_fill),
             Err(_) if !conversion.asks_for_fill() => inner_fill.resize(stored.size(), 0),
             Err(_) => {
-                let text =
-                    format!("codec {}: it has no value of {} for the array's fill value", ext.name, stored.to_json());
+                let text = format!("codec {}: {} can't represent the array's fill value", ext.name, stored.to_json());
                 return Err(Error::new(ErrorKind::Format, text).hint("the codec's definition asks for one"));
             }
         }
@@ -104,7 +103,7 @@ impl Converted {
             Real::Int(k) => k.to_string(),
             Real::Float(x) => format!("{x:?}"),
         };
-        format!("element {index} of the chunk, {number}, has no value of {}", to.to_json())
+        format!("element {index} of the chunk, {number}, can't be represented as {}", to.to_json())
     }
 }
 
@@ -157,7 +156,7 @@ impl ArrayCodec for Converted {
                 load(&self.outer, block, &mut values);
                 let what = self.misfit(number * BLOCK + at, values[at], self.inner.dtype());
                 return Err(Error::new(ErrorKind::Codec, format!("{}: {what}", self.name))
-                    .hint("choose other settings of the codec, or leave it out"));
+                    .hint("change the settings of the codec, or remove it"));
             }
             store(self.inner.dtype(), &values, &mut bytes);
         }

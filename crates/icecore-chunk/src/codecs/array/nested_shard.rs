@@ -66,7 +66,7 @@ impl Tiling {
         self.chunk.iter().product::<usize>() * self.size
     }
 
-    /// The place of each row of a box in the whole, as a byte range, in the order of the box.
+    /// The byte range of each row of a box in the whole, in the order of the box.
     fn rows(&self, number: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let corner = unravel(number, &self.counts);
         let length = self.chunk.last().copied().unwrap_or(1);
@@ -137,7 +137,7 @@ impl ArrayCodec for NestedShard {
         Ok(())
     }
 
-    /// Inner chunks of nothing but the fill value are left out, as zarr-python and zarrs do.
+    /// Inner chunks of only the fill value are left out, as zarr-python and zarrs do.
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         if raw.is_empty() {
             return Ok(());

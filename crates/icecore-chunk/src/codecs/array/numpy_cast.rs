@@ -1,4 +1,4 @@
-//! `numcodecs.astype` and `numcodecs.quantize`: elements kept as another type, cast as NumPy casts.
+//! `numcodecs.astype` and `numcodecs.quantize`: store elements as another type, with NumPy's casting rules.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
@@ -80,7 +80,7 @@ pub(crate) fn other_type(ext: &Extension, key: &str, dtype: &DType) -> Error {
     .hint("the two have to be the same")
 }
 
-/// A number as NumPy's `astype` makes it one of another type. Where a float lies beyond an integer type, NumPy's result
+/// A number as NumPy's `astype` makes it one of another type. Where a float is beyond an integer type, NumPy's result
 /// depends on the machine: then there is none.
 pub(crate) fn as_type(value: Real, to: Target) -> Option<Real> {
     let (rounding, beyond) = match (value, to.is_int()) {

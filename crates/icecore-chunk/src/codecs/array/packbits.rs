@@ -23,7 +23,7 @@ impl PackBits {
     pub fn parse(ext: &Extension, dtype: &DType, rest: &[Value]) -> Result<PackBits> {
         if *dtype != DType::Bool {
             return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))
-                .hint("it takes booleans"));
+                .hint("it supports booleans"));
         }
         Ok(PackBits { inner: Chain::parse(&Value::Array(rest.to_vec()), &DType::UInt8, &[0])? })
     }

@@ -40,7 +40,7 @@ impl PackedBits {
             DType::Complex64 | DType::Complex128 => 2,
             DType::Bytes(_) | DType::Utf32(_) | DType::Raw(_) | DType::Struct(_) => {
                 return Err(Error::new(ErrorKind::Unsupported, format!("codec {NAME} of {}", dtype.to_json()))
-                    .hint("it takes booleans, integers, floats, complex numbers and times"));
+                    .hint("it supports booleans, integers, floats, complex numbers and times"));
             }
             _ => 1,
         };

@@ -123,7 +123,7 @@ fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) 
     if head.is_empty() && tail.is_empty() {
         return read_numbers(input, numbers);
     }
-    // The output lies askew: by way of an aligned buffer.
+    // The output is askew: by way of an aligned buffer.
     let (mut buffer, len) = (scratch.take(), out.len());
     let room = buffer.sized(len + align_of::<T>())?;
     // SAFETY: as above.
@@ -154,7 +154,7 @@ pub(in crate::codecs) fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]
     }
 }
 
-/// Fills `numbers` from one chunk of `input`; what is behind it.
+/// Fills `numbers` from one chunk of `input`; returns the rest of the input.
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn read_chunk<'a, T: Number>(
     input: &'a [u8],

@@ -31,7 +31,7 @@ impl<W> Node<W> {
 
 #[derive(Debug)]
 pub(super) struct Table<W> {
-    /// 2^size_log of them; the next state of each is among them, whatever the stream says.
+    /// 2^size_log entries; the next state of each is a valid index, whatever the stream contains.
     pub nodes: Vec<Node<W>>,
     pub size_log: u32,
     /// The longest offset.
@@ -39,7 +39,7 @@ pub(super) struct Table<W> {
 }
 
 impl<W: Word + Latent> Table<W> {
-    /// `None` where the weights don't fill the table: whoever parses the chunk says what is wrong with it.
+    /// `None` if the weights don't fill the table; the parser of the chunk reports the error.
     pub fn new(size_log: u32, bins: &[Bin<W>]) -> Option<Table<W>> {
         let size = 1usize << size_log;
         let weight: u64 = bins.iter().map(|bin| u64::from(bin.weight)).sum();

@@ -1,4 +1,4 @@
-//! Elements as numbers of one form, whatever their type: what codecs that convert values compute with.
+//! Elements of any numeric type as one common type, for codecs that convert values.
 
 use crate::dtype::DType;
 use crate::number::Number;

@@ -23,7 +23,7 @@ enum Length {
     Fixed(u64),
     /// The product of these axes of the decoded chunk.
     Product(Vec<usize>),
-    /// Whatever makes the number of elements equal.
+    /// The length that makes the numbers of elements equal.
     Rest,
 }
 
@@ -47,7 +47,7 @@ impl Reshape {
         if dtype.is_vlen() {
             let mut error = unsupported("codec", ext.name);
             error.message = format!("codec {} of {}", ext.name, dtype.to_json());
-            return Err(error.hint("it takes elements of fixed length"));
+            return Err(error.hint("it supports elements of fixed length"));
         }
         let form = match ext.name {
             "reshape" => {
@@ -119,7 +119,7 @@ fn product(lengths: &[u64]) -> Option<u64> {
     lengths.iter().try_fold(1u64, |n, length| n.checked_mul(*length))
 }
 
-/// The lengths as numbers; none where no number fits.
+/// The lengths as numbers; none if no number fits.
 fn resolve(lengths: &[Length], shape: &[u64]) -> Option<Vec<u64>> {
     let known = |length: &Length| match length {
         Length::Fixed(n) => Some(*n),
@@ -134,7 +134,7 @@ fn resolve(lengths: &[Length], shape: &[u64]) -> Option<Vec<u64>> {
     (product(&encoded) == Some(total)).then_some(encoded)
 }
 
-/// Whether each axis that names input dimensions covers exactly these: as many elements lie before and behind both.
+/// Whether each axis that names input dimensions covers exactly these: as many elements are before and behind both.
 fn agrees(lengths: &[Length], encoded: &[u64], shape: &[u64]) -> bool {
     lengths.iter().enumerate().all(|(axis, length)| match input_dims(length) {
         [] => true,

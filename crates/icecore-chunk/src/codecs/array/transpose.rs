@@ -1,4 +1,4 @@
-//! `transpose`: axes in another order before the bytes are laid down.
+//! `transpose`: permute the axes before serialization.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -62,7 +62,7 @@ impl Transpose {
     }
 }
 
-/// One axis of the output: its length, and how far its neighbours lie apart in the source, in elements.
+/// One axis of the output: its length, and how far its neighbours are apart in the source, in elements.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
     len: usize,

@@ -1,4 +1,4 @@
-//! Bit shuffling: the bits of the elements regrouped, all lowest bits of the first byte, then the next ones, …
+//! Bit shuffle: group the bits of the elements by position, lowest bits of the first byte first.
 //! (bitshuffle, blosc). Works on groups of 8 elements.
 
 use super::shuffle::{shuffle, unshuffle};

@@ -1,11 +1,11 @@
-//! Eight rows of bits to one plane of bytes, 32 columns at a time, in registers throughout.
+//! Convert eight rows of bits to one plane of bytes, 32 columns at a time, in registers.
 
 use std::arch::x86_64::*;
 
 /// Columns that are done at a time.
 const WIDE: usize = 32;
 
-/// Exchanges bits of `$b` with those of `$a` that lie `$apart` higher.
+/// Exchanges bits of `$b` with those of `$a` that are `$apart` higher.
 macro_rules! exchange {
     ($apart:literal, $mask:literal, $($a:ident $b:ident),*) => {$(
         let t = _mm256_and_si256(_mm256_xor_si256(_mm256_srli_epi64::<$apart>($a), $b), _mm256_set1_epi8($mask));

@@ -1,4 +1,4 @@
-//! `blosc` (version 1): decoded here block by block, so that only the blocks that are wanted are touched and the
+//! `blosc` (version 1): decoded here block by block, so that only the blocks that are needed are touched and the
 //! unshuffled bytes land in the output at once; encoded by c-blosc.
 
 use std::ffi::CString;
@@ -187,7 +187,7 @@ fn decode(frame: &Frame, input: &[u8], out: &mut [u8], wanted: Range<usize>, scr
         }
         let bytes = shuffled.sized(part.len())?;
         unpack_block(frame, &mut rest, bytes, scratch)?;
-        // Only the elements that are wanted are put in order.
+        // Only the elements that are needed are put in order.
         let inside = wanted.start.saturating_sub(start)..wanted.end.min(end) - start;
         unfilter(frame, bytes, part, inside, &mut tmp)?;
     }
@@ -231,7 +231,7 @@ fn unfilter(frame: &Frame, bytes: &[u8], out: &mut [u8], wanted: Range<usize>, t
         unshuffle(size, bytes, out, wanted);
         return Ok(());
     }
-    // c-blosc leaves blocks alone whose number of elements is no multiple of 8.
+    // c-blosc does not shuffle blocks whose number of elements is not a multiple of 8.
     let count = bytes.len() / size;
     let body = if count.is_multiple_of(8) { count * size } else { 0 };
     out[body..].copy_from_slice(&bytes[body..]);

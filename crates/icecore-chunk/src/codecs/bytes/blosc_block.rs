@@ -1,4 +1,4 @@
-//! How large blosc's blocks are.
+//! Block sizes of blosc.
 
 /// What c-blosc 1 begins with: its idea of a core's first cache.
 const CACHE: usize = 32 << 10;
@@ -7,7 +7,7 @@ const SPLIT: usize = 128;
 /// The least and the most of a block that is split by its elements' bytes.
 const SPLIT_BLOCKS: (usize, usize) = (64 << 10, 1 << 20);
 
-/// What c-blosc is told of its compressor.
+/// Parameters of c-blosc's compressor.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks<'a> {
     pub compressor: &'a str,
@@ -20,8 +20,8 @@ pub(super) struct Blocks<'a> {
 impl Blocks<'_> {
     /// The size to ask for, so that the bits of (nearly) all of `len` bytes are shuffled.
     ///
-    /// c-blosc leaves a block alone whose number of elements is no multiple of 8. That is the last one of most chunks, and all of
-    /// a chunk of one block. Blocks a little shorter leave but a few elements behind the last one.
+    /// c-blosc does not shuffle a block whose number of elements is not a multiple of 8: usually the last block, or the only block
+    /// of a chunk. Slightly shorter blocks leave only a few elements in the last one.
     pub fn for_bits(self, len: usize) -> usize {
         let usual = self.usual(len);
         let eight = 8 * self.typesize;

@@ -109,7 +109,7 @@ impl Frame {
         wanted.start / block..wanted.end.div_ceil(block).min(self.blocks())
     }
 
-    /// Where block `index` lies in the decoded bytes.
+    /// Where block `index` is in the decoded bytes.
     pub fn part(&self, index: usize) -> Range<usize> {
         let start = index * self.block;
         start..(start + self.block).min(self.len)

@@ -68,7 +68,7 @@ fn copy_match(out: &mut [u8], done: usize, length: usize, distance: usize) -> Re
         let byte = out[from];
         out[done..done + length].fill(byte);
     } else {
-        // The match overlaps what it writes: byte after byte, so that it repeats.
+        // The match overlaps its output: copy byte by byte, so that the pattern repeats.
         for k in 0..length {
             out[done + k] = out[from + k];
         }

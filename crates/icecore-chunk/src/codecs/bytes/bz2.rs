@@ -1,4 +1,4 @@
-//! `bz2`: bzip2 streams, one or several. For reading old archives; packs never choose it.
+//! `bz2`: one or several bzip2 streams. For reading old archives; `pack` never chooses it.
 
 use std::io::Read;
 use std::ops::Range;

@@ -7,12 +7,12 @@ use icecore_grid::Result;
 use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_str};
 
-/// The CRC-32C of what came `before` it and `data`.
+/// The CRC-32C of `data`, continued from `before`.
 pub fn crc32c(before: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(before, data)
 }
 
-/// The CRC-32 (of zip and gzip) of what came `before` it and `data`.
+/// The CRC-32 (of zip and gzip) of `data`, continued from `before`.
 pub fn crc32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and length come from a slice.
     unsafe { libdeflate_sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
@@ -36,7 +36,7 @@ pub(crate) struct Checksum {
 }
 
 impl Checksum {
-    /// `None` for a codec that is no checksum.
+    /// `None` for a codec that is not a checksum.
     pub fn parse(ext: &Extension) -> Result<Option<Checksum>> {
         let (kind, default) = match ext.name {
             "crc32c" | "numcodecs.crc32c" => (Kind::Crc32c, false),
@@ -54,7 +54,7 @@ impl Checksum {
         Ok(Some(Checksum { kind, at_start }))
     }
 
-    /// Verifies the sum and returns where the data lie.
+    /// Verifies the sum and returns where the data are.
     pub fn verify(&self, stored: &[u8]) -> Result<Range<usize>> {
         let Some(len) = stored.len().checked_sub(4) else {
             return Err(corrupt(self.name(), format!("{} stored bytes, shorter than the checksum", stored.len())));
@@ -68,12 +68,12 @@ impl Checksum {
         Ok(data)
     }
 
-    /// Does the sum lie behind the data?
+    /// Whether the checksum is after the data.
     pub fn is_behind(&self) -> bool {
         !self.at_start
     }
 
-    /// Puts the sum of what `out` holds from `start` on behind it.
+    /// Puts the sum of what `out` holds from `start` on after it.
     pub fn close(&self, out: &mut Vec<u8>, start: usize) {
         let sum = self.sum(&out[start..]).to_le_bytes();
         out.extend(sum);

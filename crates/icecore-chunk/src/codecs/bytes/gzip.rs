@@ -1,4 +1,4 @@
-//! `gzip`: RFC 1952, one member or several after another.
+//! `gzip`: RFC 1952, one or several members.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl BytesCodec for Gzip {
     }
 }
 
-/// Decodes every member; `None` where `out` is too short for them.
+/// Decodes every member; `None` if `out` is too short for them.
 fn members(mut input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<Option<usize>> {
     let mut written = 0;
     loop {

@@ -58,7 +58,7 @@ impl H5BitShuffle {
         Ok(H5BitShuffle { itemsize, block, inner })
     }
 
-    /// Lengths in bytes: of what is shuffled, and of one block.
+    /// Lengths in bytes: of the shuffled data, and of one block.
     fn parts(&self, len: usize, block: usize) -> (usize, usize) {
         let group = 8 * self.itemsize;
         (len / group * group, block.saturating_mul(self.itemsize))
@@ -119,7 +119,7 @@ impl H5BitShuffle {
         Ok(data)
     }
 
-    /// The decoded length, the block length in elements and the blocks, with a header read where there is one.
+    /// The decoded length, the block length in elements and the blocks, with a header read if there is one.
     fn header<'a>(&self, input: &'a [u8]) -> Result<(u64, usize, &'a [u8])> {
         if self.inner == Inner::None {
             return Ok((input.len() as u64, self.block, input));

@@ -11,7 +11,7 @@ use crate::errors::{bad_config, corrupt, overstated, wrong_length};
 use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
-/// The block length of the HDF5 plugin where none is asked for.
+/// The HDF5 plugin's default block length.
 const DEFAULT_BLOCK: usize = 1 << 30;
 
 #[derive(Debug)]

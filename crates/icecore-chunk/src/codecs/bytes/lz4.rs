@@ -97,7 +97,7 @@ impl Lz4 {
     }
 }
 
-/// The length that the header states, and the block behind it.
+/// The length that the header states, and the block after it.
 fn split(input: &[u8]) -> Result<(usize, &[u8])> {
     match input.split_first_chunk::<4>() {
         Some((head, block)) => Ok((u32::from_le_bytes(*head) as usize, block)),

@@ -65,7 +65,7 @@ fn decode(input: &[u8], out: &mut [u8]) -> std::result::Result<usize, InflateErr
         if distance >= length {
             out.copy_within(from..from + length, done);
         } else {
-            // The match overlaps what it writes: byte after byte, so that it repeats.
+            // The match overlaps its output: copy byte by byte, so that the pattern repeats.
             for k in 0..length {
                 out[done + k] = out[from + k];
             }

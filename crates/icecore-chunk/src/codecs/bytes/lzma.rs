@@ -54,8 +54,8 @@ impl Lzma {
         }
     }
 
-    /// The preset's, with a dictionary no longer than the input: tables for one of 8 MiB, of which a chunk uses little, cost up to
-    /// a third of the time, and memory of whoever reads it. The bytes are the same.
+    /// Options of the preset, with a dictionary not longer than the input. Tables for 8 MiB would cost up to a third of the time
+    /// and memory of each reader. The output is the same.
     fn options(&self, len: usize) -> std::result::Result<LzmaOptions, liblzma::stream::Error> {
         let mut options = LzmaOptions::new_preset(self.preset)?;
         let preset = 1 << [18, 20, 21, 22, 22, 23, 23, 24, 25, 26][self.preset as usize];

@@ -1,4 +1,4 @@
-//! Decoders that take a chunk as a whole and only say that the output is too short (`None`), not by how much.
+//! Decoders that process a chunk as a whole and report a too short output (`None`) without the needed length.
 
 use icecore_grid::Result;
 

@@ -1,4 +1,4 @@
-//! `shuffle`: the bytes of the elements regrouped, all first bytes, then all second bytes, … (HDF5, numcodecs, blosc).
+//! `shuffle`: group the bytes of the elements by position, first bytes first (HDF5, numcodecs, blosc).
 
 use std::ops::Range;
 
@@ -62,7 +62,7 @@ impl BytesCodec for Shuffle {
     }
 }
 
-/// Elements handled together, so that what is read and written stays in the first-level cache.
+/// Elements processed together, so that input and output stay in the first-level cache.
 const TILE: usize = 512;
 
 /// Regroups bytes; those beyond the last whole element stay at the end. `src` and `dst` are of one length.
@@ -149,7 +149,7 @@ fn unshuffle_simd(_: usize, _: usize, _: &[u8], _: &mut [u8], lo: usize, _: usiz
 mod tests {
     use super::*;
 
-    /// Every path must give what the definition gives, for any part that is wanted.
+    /// Every path must give what the definition gives, for any part that is needed.
     #[test]
     fn all_paths_agree() {
         for size in [1, 2, 3, 4, 7, 8, 12, 16] {

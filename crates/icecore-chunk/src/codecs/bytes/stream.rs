@@ -1,4 +1,4 @@
-//! Decoders that are read from like a file: until the output is full, and to the end of the stream.
+//! Decoders with a streaming interface: read until the output is full and the stream ends.
 
 use std::io::Read;
 

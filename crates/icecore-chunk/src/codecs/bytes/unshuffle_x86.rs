@@ -13,7 +13,7 @@ macro_rules! unshuffle_with {
             pub unsafe fn unshuffle2(src: *const u8, dst: *mut u8, count: usize, lo: usize, hi: usize) -> usize {
                 let mut at = lo;
                 while at + $lanes <= hi {
-                    // SAFETY: `at + lanes` elements lie within both, as the caller promises.
+                    // SAFETY: `at + lanes` elements are within both, as the caller promises.
                     unsafe {
                         let [a, b] = planes::<2>(src, count, at);
                         super::$store(dst.add(2 * at), &[$lo8(a, b), $hi8(a, b)]);

@@ -1,4 +1,4 @@
-//! `zstd`: one frame or several. Stops early when only the beginning of a chunk is wanted.
+//! `zstd`: one or several frames. Stops early when only the beginning of a chunk is needed.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl BytesCodec for Zstd {
     }
 
     fn uses_min_match(&self) -> bool {
-        // Other levels were chosen for what they do.
+        // Other levels were chosen explicitly; leave them unchanged.
         matches!(self.level, 0 | 3)
     }
 

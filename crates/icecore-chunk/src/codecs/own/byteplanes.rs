@@ -1,4 +1,4 @@
-//! `icecore.byteplanes`: numbers split into planes of bytes, most significant first, so that the first planes alone give
+//! `icecore.byteplanes`: numbers split into byte planes, most significant first. The first planes give
 //! every number with a known relative error. After PStore's bytewise compression.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(crate) struct BytePlanes {
     numbers: usize,
     float: Option<Float>,
     midpoint: bool,
-    /// What is kept whole of a float; `None` where nothing can be left out.
+    /// Elements that are stored exactly for a float type; `None` if the type has no planes to omit.
     rule: Option<Rule>,
 }
 
@@ -88,7 +88,7 @@ impl BytePlanes {
         shape.iter().copied().chain(parts).collect()
     }
 
-    /// The first `count` planes of `stored`, which may end behind them; all planes must be all that is stored.
+    /// The first `count` planes of `stored`, which may end after them; all planes must be all that is stored.
     fn parts<'a>(&self, head: &Head, stored: &'a [u8], count: usize) -> Result<Vec<(&'a [u8], bool)>> {
         if count == self.planes.len() && head.end(count) != stored.len() as u64 {
             let what = format!("{} bytes, the table of planes says {}", stored.len(), head.end(count));

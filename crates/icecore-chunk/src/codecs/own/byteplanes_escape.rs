@@ -1,10 +1,10 @@
-//! Numbers that would not survive the loss of their low planes are kept whole beside the planes.
+//! Escapes: numbers that can't lose their low planes are also stored completely beside the planes.
 //!
 //! A number whose exponent is all zeros or all ones (zero, subnormal, infinity, NaN) is read with zeros for what is missing.
-//! That is right for zeros, infinities and nearly every NaN. The others, subnormals above all, stand in this list: position
-//! and bits. So do the numbers of the array's fill value, which is looked for with `==`: in a chunk that has more of them than
-//! of other numbers with the same first plane, it stands in front of the list and for all that it doesn't name with that
-//! plane, and the others are listed. Whatever number of planes is read, they all come back bit for bit.
+//! That is right for zeros, infinities and nearly every NaN. This list stores the others, mainly subnormals: position
+//! and bits. It also keeps the fill value exact, because users compare with `==`. If most numbers with the fill value's first
+//! plane are the fill value, it precedes the list and applies to all unlisted numbers with that
+//! plane; the other numbers are listed. So all these values are exact, whatever number of planes is read.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl Rule {
         Ok(Rule { unit, pattern, low, fills, chain: Chain::parse(&codecs, &DType::UInt8, &[0])? })
     }
 
-    /// The list of a chunk, encoded, and whether the fill value stands in front; nothing where no number needs it.
+    /// The list of a chunk, encoded, and whether the fill value stands in front; nothing if no number needs it.
     pub fn encode(&self, numbers: &[u8], scratch: &mut Scratch) -> Result<(Vec<u8>, bool)> {
         let [mut same, mut near] = [0usize; 2];
         self.visit(numbers, |_, bits| {
@@ -74,7 +74,7 @@ impl Rule {
         Ok((out, stands.is_some()))
     }
 
-    /// Shows all numbers that may have to be listed, by position, and few others.
+    /// Shows all numbers that may must be listed, by position, and few others.
     fn visit(&self, numbers: &[u8], mut see: impl FnMut(u64, u64)) {
         for (nth, block) in numbers.chunks(BLOCK * self.unit).enumerate() {
             let alike = |fill: &u64| any_alike(self.unit, *fill, self.low, block);

@@ -1,9 +1,9 @@
-//! What the low bytes of a floating-point number are worth.
+//! Error bounds of a floating-point number without its low bytes.
 
 use crate::codecs::plane_split::Pattern;
 use crate::dtype::DType;
 
-/// IEEE 754's binary formats, by where the exponent lies.
+/// IEEE 754's binary formats, by where the exponent is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Float {
     /// The bits of the exponent.
@@ -13,7 +13,7 @@ pub(crate) struct Float {
 }
 
 impl Float {
-    /// The format of an element's numbers; `None` where they are no floats.
+    /// The floating-point format of an element; `None` for other types.
     pub fn of(dtype: &DType) -> Option<Float> {
         match dtype {
             DType::Float16 => Some(Float { exponent: 0x7c00, mantissa: 10 }),
@@ -34,7 +34,7 @@ impl Float {
         if missing == 0 { 0.0 } else { 2f64.powi(exponent) }
     }
 
-    /// What fills the lowest `missing` bits; `None` where zeros stay.
+    /// What fills the lowest `missing` bits; `None` if zeros stay.
     pub fn pattern(&self, missing: u32, midpoint: bool) -> Option<Pattern> {
         (missing > 0 && midpoint).then(|| Pattern { exponent: self.exponent, low: 1 << (missing - 1) })
     }

@@ -1,4 +1,4 @@
-//! The table in front of the planes: what each of them takes, and a checksum for each, so that a part read alone is checked too.
+//! The table before the planes: the length and checksum of each plane, so that a partial read is verified too.
 
 use icecore_grid::Result;
 
@@ -24,7 +24,7 @@ impl Entry {
         self.offset + self.length
     }
 
-    /// The bytes of this part, with the right checksum. `stored` starts where the chunk starts and may end behind this part.
+    /// The bytes of this part, with the right checksum. `stored` starts where the chunk starts and may end after this part.
     pub fn part<'a>(&self, stored: &'a [u8]) -> Result<&'a [u8]> {
         let range = usize::try_from(self.offset).ok().zip(usize::try_from(self.end()).ok());
         let part = range.and_then(|(start, end)| stored.get(start..end)).ok_or_else(|| {

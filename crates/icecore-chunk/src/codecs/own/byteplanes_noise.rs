@@ -1,4 +1,4 @@
-//! Which planes are worth a codec: PStore's test by the frequencies of bytes.
+//! Decide which planes are worth compressing: PStore's test of byte frequencies.
 
 /// Bytes looked at, in pieces spread over the plane: enough for the frequencies of 256 values, also where they change.
 const PIECES: usize = 16;
@@ -10,7 +10,7 @@ const NOISE: f64 = 7.93;
 /// Steps are looked at too because a counter's low bytes are all equally frequent, yet no noise.
 pub(crate) fn is_noise(plane: &[u8], width: usize) -> bool {
     if plane.len() < PIECES * PIECE {
-        return false; // too few to tell; encoding them costs nothing
+        return false; // too few for a decision; encoding them costs little
     }
     let stride = plane.len() / PIECES / width * width;
     let pieces = || (0..PIECES).map(move |nth| &plane[nth * stride..nth * stride + PIECE]);

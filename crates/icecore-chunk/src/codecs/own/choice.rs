@@ -1,4 +1,4 @@
-//! `icecore.choice`: several codec lists, one byte per chunk says which of them it took.
+//! `icecore.choice`: several codec lists; one byte per chunk stores which of them encoded it.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, only_keys};
 use crate::scratch::Scratch;
 
-/// As many as one byte can tell apart.
+/// Largest number of lists, because the index is one byte.
 const MAX_LISTS: usize = 256;
 
 /// The list in the metadata only ever grows at its end, so that chunks written before keep their meaning.
@@ -62,7 +62,7 @@ impl ArrayCodec for Choice {
         let (mut failed, mut any): (Option<Error>, _) = (None, false);
         let mut packed = scratch.spare();
         for (which, chain) in (0u8..=255).zip(&self.chains) {
-            // What comes first lies where it stays: there is often nothing else.
+            // What comes first is where it stays: there is often nothing else.
             let next = if any { &mut packed } else { &mut *out };
             next.truncate(if any { 0 } else { start });
             next.push(which);

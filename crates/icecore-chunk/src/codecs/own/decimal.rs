@@ -1,4 +1,4 @@
-//! `icecore.decimal`: floats that are k·10⁻ᵈ, kept as the integers k.
+//! `icecore.decimal`: store floats that are k·10⁻ᵈ as integers k.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(crate) struct Decimal {
     scale: i64,
     /// float64, else float32.
     double: bool,
-    /// Element values (float64 bits, or float32 bits) that stand for themselves: the i-th is the smallest integer + i.
+    /// Element values (bits of float64 or float32) stored as escapes: the i-th is encoded as the smallest integer + i.
     escapes: Vec<u64>,
     inner: Chain,
 }
@@ -38,7 +38,7 @@ impl Decimal {
             DType::Float32 => false,
             other => {
                 return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, other.to_json()))
-                    .hint("it takes float64 and float32"));
+                    .hint("it supports float64 and float32"));
             }
         };
         only_keys(ext, &["scale", "dtype", "escapes"])?;
@@ -72,7 +72,7 @@ impl Decimal {
             -self.scale
         );
         Error::new(ErrorKind::Codec, what)
-            .hint("choose another scale or a larger integer type, name the value in `escapes`, or leave the codec out")
+            .hint("choose another scale or a larger integer type, add the value to `escapes`, or remove the codec")
     }
 }
 
@@ -227,7 +227,7 @@ macro_rules! integer {
 
 integer!(i8 i16 i32 i64);
 
-/// Elements handled together: escapes are looked for once in each block.
+/// Elements handled together: escapes are searched once in each block.
 const BLOCK: usize = 256;
 
 fn to_floats<F: Float, I: Integer>(codec: &Decimal, integers: &[u8], out: &mut [u8]) {

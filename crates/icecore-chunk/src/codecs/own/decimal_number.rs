@@ -1,4 +1,4 @@
-//! Numbers that are k·10⁻ᵈ, and their k.
+//! Conversion between numbers k·10⁻ᵈ and integers k.
 
 /// Powers of ten that a float64 holds exactly.
 const POWERS: [f64; 23] = [
@@ -50,7 +50,7 @@ impl Decimals {
         self.near(v)?.into_iter().find(|k| self.value(*k).to_bits() == v.to_bits())
     }
 
-    /// The integer nearest to v·10ᵈ, the smallest one where there is none; found without the library's rounding, which is a
+    /// The integer nearest to v·10ᵈ, the smallest one if there is none; found without the library's rounding, which is a
     /// call.
     #[inline(always)]
     pub fn nearest(self, v: f64) -> i64 {

@@ -1,4 +1,4 @@
-//! `icecore.fpc`: XOR with a neighbour, the number of leading zero bytes of it in a few bits, the other bytes as they are
+//! `icecore.fpc`: XOR with a neighbour; the number of leading zero bytes in a few bits, then the other bytes
 //! (sFPC with the neighbour in space, tFPC with the one in time, of PStore).
 
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl Fpc {
             || matches!(dtype, DType::UInt32 | DType::UInt64 | DType::DateTime64 { .. } | DType::TimeDelta64 { .. });
         if !number {
             return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))
-                .hint("it takes numbers of 4 and 8 bytes"));
+                .hint("it supports numbers of 4 and 8 bytes"));
         }
         match config_i64_or(ext, "axis", -1)? {
             axis @ -64..=63 => Ok(Fpc { axis, double }),
@@ -40,7 +40,7 @@ impl Fpc {
         }
     }
 
-    /// How far back in memory the neighbour lies, and the length of the runs in which there are neighbours.
+    /// How far back in memory the neighbour is, and the length of the runs in which there are neighbours.
     fn apart(&self, shape: &[u64]) -> Result<(usize, usize)> {
         if shape.is_empty() {
             return Ok((1, 1));

@@ -1,4 +1,4 @@
-//! `icecore.root_basket`: a basket of a ROOT `TTree`, its key included, as it lies in the file. Decodes only.
+//! `icecore.root_basket`: a basket of a ROOT `TTree`, its key included, as it is in the file. Decodes only.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const MAX_ELEMENT: i64 = 1 << 24;
 enum Mode {
     /// Values of fixed size.
     Values,
-    /// The elements of all entries, one behind the other.
+    /// The elements of all entries, one after the other.
     Content,
     /// How many elements each entry has.
     Counts,
@@ -48,7 +48,7 @@ impl RootBasket {
         };
         let unsuited = || {
             Error::new(ErrorKind::Dtype, format!("{NAME} of {}", dtype.to_json()))
-                .hint("it takes booleans, integers and reals; counts are uint32")
+                .hint("it supports booleans, integers and floats; counts are uint32")
         };
         let root = root_type(dtype).ok_or_else(unsuited)?;
         if mode == Mode::Counts && root != RootType::UInt32 {

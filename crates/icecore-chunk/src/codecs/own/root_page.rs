@@ -1,4 +1,4 @@
-//! `icecore.root_page`: a page of a column of a ROOT `RNTuple`, as it lies in the file. Decodes only.
+//! `icecore.root_page`: a page of a column of a ROOT `RNTuple`, as it is in the file. Decodes only.
 
 use std::ops::Range;
 

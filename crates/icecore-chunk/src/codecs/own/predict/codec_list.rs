@@ -1,4 +1,4 @@
-//! The codecs that residuals are stored with.
+//! The codecs of the residuals.
 
 use icecore_grid::Result;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Differences alone, straight from the elements to folded residuals: those of `Source`.
+//! Compute folded differences directly from the elements: the predictors of `Source`.
 //!
 //! Everything happens while a band of rows is in the first cache, in memory that is used again.
 
@@ -22,7 +22,7 @@ const MOST: usize = 4;
 /// the elements between partners.
 pub(super) struct DifferenceKernel {
     pub row: Extent,
-    /// Rows that lie one after the other, with a step from one to another; all of them where there is none.
+    /// Rows that are one after the other, with a step from one to another; all of them if there is none.
     pub plane: Extent,
     others: Vec<Extent>,
     pub sortable: bool,
@@ -36,7 +36,7 @@ pub(super) struct Extent {
 }
 
 impl DifferenceKernel {
-    /// `None` where the recipe asks for more than differences.
+    /// `None` if the recipe asks for more than differences.
     pub fn new(recipe: Recipe, shape: &[u64], float: bool) -> Option<DifferenceKernel> {
         let Plan::Steps(Kind::Difference, mut steps) = recipe.plan else { return None };
         if recipe.space != Space::Bits {
@@ -61,7 +61,7 @@ impl DifferenceKernel {
         fits.then_some(DifferenceKernel { row, plane, others, sortable: float, predictor })
     }
 
-    /// A chunk's first bytes: with the first list of codecs, around a mask (as it is written) where there is one.
+    /// A chunk's first bytes: with the first list of codecs, around a mask (as it is written) if there is one.
     pub fn header(&self, mask: Option<&[u8]>) -> Result<Vec<u8>> {
         let values = if self.sortable { Values::<u8>::Sortable } else { Values::Raw };
         let mut header = vec![0];
@@ -76,7 +76,7 @@ impl DifferenceKernel {
         rows.div_ceil(bands) * self.row.block
     }
 
-    /// One band in `every` of a chunk of `len` elements: where its plane begins, and where in it the band lies.
+    /// One band in `every` of a chunk of `len` elements: where its plane begins, and where in it the band is.
     pub fn bands(&self, len: usize, every: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (block, band) = (self.plane.block, self.band());
         let planes = (0..len).step_by(block);

@@ -1,4 +1,4 @@
-//! Differences with what lies some steps back along axes: Lorenzo's predictor is one such step along each axis.
+//! Differences with elements some steps back along axes; Lorenzo's predictor is one step along each axis.
 
 use crate::codecs::word::Word;
 
@@ -9,7 +9,7 @@ pub(super) struct Step {
     pub lag: u64,
 }
 
-/// What is taken away from an element.
+/// The subtracted prediction of an element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Difference,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 /// More than any use; subsets of them are enumerated.
 pub(super) const MAX_STEPS: usize = 8;
 
-/// The elements of one run through an axis, with all axes behind it, and how far apart the partners lie in it.
+/// The elements of one run through an axis, with all axes after it, and how far apart the partners are in it.
 pub(super) fn extent(shape: &[u64], step: Step) -> (usize, usize) {
     let inner = shape[step.axis + 1..].iter().product::<u64>() as usize;
     let block = shape[step.axis] as usize * inner;

@@ -1,4 +1,4 @@
-//! Elements to the shortest of what the configured modes and lists of codecs make of them.
+//! Encode with all configured modes and codec lists, and keep the shortest result.
 
 use icecore_grid::Result;
 
@@ -21,7 +21,7 @@ const REPEATS: f64 = 1.25;
 /// Recipes of a search that go on to the lists behind the first.
 const FINALISTS: usize = 2;
 
-/// Appends to `out` the shortest of what all `modes` and `lists` make of a chunk.
+/// Appends the shortest encoding of a chunk over all `modes` and `lists` to `out`.
 pub(super) fn encode<W: Word>(
     raw: &[u8],
     shape: &[u64],

@@ -1,4 +1,4 @@
-//! Differences alone, encoded without copies: what is written while data come in.
+//! Fast encoder for differences without copies, used while data arrive.
 
 use icecore_grid::Result;
 
@@ -22,8 +22,8 @@ const PIECES: usize = 4;
 /// Where hardly anything is left, a part says little, and encoding with each takes little time.
 const HARDLY: f64 = 1.0 / 32.0;
 
-/// Appends to `out` the chunk as the shortest of `modes` makes it, around a very frequent value (if `mask` allows that) or
-/// not; false where they ask for more than differences, or there are several lists.
+/// Appends the shortest encoding of a chunk over `modes` to `out`, with or without a mask for a frequent value (`mask`).
+/// Returns false if the modes need more than differences or there are several lists.
 pub(super) fn encode<W: Word>(
     raw: &[u8],
     shape: &[u64],
@@ -130,8 +130,8 @@ impl<W: Word> Quick<'_, W> {
         Ok((best, least))
     }
 
-    /// Some residuals from all over the chunk, nearly as they would be, at the beginning of `folded`: their number, and the
-    /// residuals that each of them stands for.
+    /// Residuals of samples from the whole chunk, approximately, at the beginning of `folded`. Returns their number, and how many
+    /// residuals each sample represents.
     fn sample(&mut self, (plan, mask): Recipe<'_, W>) -> Result<(usize, f64)> {
         let len = size_of_val(self.words);
         let every = (plan.bands(self.words.len(), 1).count() / FEWEST).clamp(1, SPARSEST) | 1;

@@ -8,7 +8,7 @@ const AXES: usize = 3;
 /// Elements that the fit looks at.
 const SAMPLE: usize = 40_000;
 
-/// The stencil over the last three of `axes` that fits the chunk best; `None` where the chunk is too small.
+/// The stencil over the last three of `axes` that fits the chunk best; `None` if the chunk is too small.
 pub(super) fn fit<W: Word>(raw: &[W], shape: &[u64], axes: &[usize]) -> Option<Stencil> {
     let used = &axes[axes.len().saturating_sub(AXES)..];
     let backs = neighbours(used, shape)?;

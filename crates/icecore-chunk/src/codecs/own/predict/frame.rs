@@ -1,4 +1,4 @@
-//! The bytes of a chunk: a header that says what was done, then the residuals as a list of codecs stored them.
+//! Format of a chunk: a header with the predictor, then the residuals encoded with a codec list.
 
 use icecore_grid::Result;
 
@@ -18,7 +18,7 @@ use crate::scratch::Scratch;
 const MASKED: u8 = 1;
 const EXCEPTIONS: u8 = 2;
 
-/// What was predicted from what.
+/// Description of the prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Predictor {
     None,
@@ -103,7 +103,8 @@ impl Predictor {
         for _ in 0..count {
             let (axis, lag) = (side.number()?, side.number()?);
             let axis = usize::try_from(axis).ok().filter(|axis| *axis < shape.len() && lag > 0);
-            let axis = axis.ok_or_else(|| corrupt(NAME, format!("a step along an axis that {shape:?} has not")))?;
+            let axis =
+                axis.ok_or_else(|| corrupt(NAME, format!("a step along an axis outside the shape {shape:?}")))?;
             steps.push(Step { axis, lag });
         }
         Ok(Predictor::Steps(kind, steps))
@@ -139,7 +140,7 @@ impl Predictor {
     }
 }
 
-/// A number of things of which there can be at most `max`.
+/// Reads a count of at most `max`.
 fn count(side: &mut Side, max: usize) -> Result<usize> {
     let count = side.number()?;
     let sane = usize::try_from(count).ok().filter(|count| *count <= max);
@@ -168,7 +169,7 @@ pub(super) fn decode<W: Word>(
     let mask = if flags & MASKED != 0 { Some(Mask::<W>::read(&mut side, count)?) } else { None };
     let values = Values::<W>::read(&mut side, count)?;
     if predictor.sums_floats() && values != Values::Raw {
-        return Err(corrupt(NAME, "a predictor of floats with values that are none"));
+        return Err(corrupt(NAME, "a floating-point predictor with values of another type"));
     }
     let exceptions = if flags & EXCEPTIONS != 0 { read_exceptions::<W>(&mut side, count)? } else { Vec::new() };
     let form = predictor.form(&values);

@@ -1,4 +1,4 @@
-//! Floats that are whole multiples of one number, 2⁻ᵉ or 10⁻ᵈ, as the integers that they are multiples with.
+//! Floats that are integer multiples of 2⁻ᵉ or 10⁻ᵈ, represented by these integers.
 
 use crate::codecs::own::decimal_number::Decimals;
 use crate::codecs::word::Word;
@@ -24,7 +24,7 @@ fn power_of_two(e: i32) -> f64 {
     f64::from_bits(((e + 1023) as u64) << 52)
 }
 
-/// The integers of a chunk, and where there are none.
+/// The integers of a chunk, and if there are none.
 pub(super) struct OnLattice<W> {
     pub lattice: Lattice,
     pub words: Vec<W>,
@@ -78,7 +78,7 @@ impl Lattice {
         }
     }
 
-    /// All elements that are no holes; `None` where too many are off the lattice.
+    /// Converts all elements that are not masked; `None` if too many are not multiples.
     fn take<W: Word>(self, raw: &[W], hole: &[bool]) -> Option<OnLattice<W>> {
         let mut words = Vec::with_capacity(raw.len());
         let mut exceptions = Vec::new();
@@ -96,7 +96,7 @@ impl Lattice {
     }
 }
 
-/// The lattices of powers of two and of ten that nearly all elements lie on, if there are.
+/// The lattices of powers of two and of ten that nearly all elements are on, if there are any.
 pub(super) fn find<W: Word>(raw: &[W], hole: &[bool]) -> Vec<OnLattice<W>> {
     let dyadic = exponent(raw, hole).and_then(|e| Lattice::Dyadic(e).take(raw, hole));
     let decimal = decimals(raw, hole).and_then(|lattice| lattice.take(raw, hole));
@@ -109,7 +109,7 @@ fn exponent<W: Word>(raw: &[W], hole: &[bool]) -> Option<i32> {
     let mut total = 0;
     for (bits, _) in raw.iter().zip(hole).filter(|(_, hole)| !**hole) {
         let value = bits.to_f64();
-        // Zeros lie on every lattice.
+        // Zeros are on every lattice.
         if value == 0.0 || !value.is_finite() {
             continue;
         }

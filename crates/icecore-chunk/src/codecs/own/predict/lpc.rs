@@ -37,7 +37,7 @@ impl Weights {
         ((a + e) + (c + g)) + ((b + f) + (d + h))
     }
 
-    /// Calls `visit` with each element and its prediction (in sortable bits); what it returns takes the element's place.
+    /// Calls `visit` with each element and its prediction (as sortable bits); its result replaces the element.
     /// Samples before a row's first are zeros.
     fn walk<W: Word>(&self, values: &mut [W], shape: &[u64], mut visit: impl FnMut(W, W, usize) -> W) {
         let columns = shape.last().map_or(1, |n| *n as usize).max(1);
@@ -70,12 +70,12 @@ pub(super) fn inverse<W: Word>(weights: &Weights, words: &mut [W], shape: &[u64]
     weights.walk(words, shape, |w, prediction, _| prediction.add(unfold(w)).bits());
 }
 
-/// The weights of the samples 1, 2, … back by Burg's method: the errors of predicting forwards and backwards together are
-/// least, which stays stable where spectra span many decades. `None` where samples are no numbers or all zero.
+/// Weights of the samples 1, 2, … back by Burg's method, which minimizes the sum of forward and backward prediction errors
+/// and is stable for spectra over many decades. `None` if samples are not finite or all zero.
 pub(super) fn burg<W: Word>(raw: &[W], taps: usize) -> Option<Vec<f64>> {
     let samples: Vec<f64> = raw.iter().map(|w| w.to_f64()).collect();
     let largest = samples.iter().fold(0.0f64, |most, v| most.max(v.abs()));
-    // Also false where one of them is NaN.
+    // Also false if one of them is NaN.
     if samples.len() <= 2 * taps || !samples.iter().all(|v| v.is_finite()) || largest == 0.0 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! One value that is very frequent (land, fill, zero), kept apart as runs so that predictions go around it.
+//! Mask: one very frequent value (land, fill, zero), stored as runs and skipped by predictions.
 
 use icecore_grid::Result;
 
@@ -6,7 +6,7 @@ use super::side_data::{NAME, Side, put_list};
 use crate::codecs::word::Word;
 use crate::errors::corrupt;
 
-/// Where the value lies: lengths of runs, other elements first, then by turns.
+/// Where the value is: lengths of runs, other elements first, then by turns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mask<W> {
     value: W,
@@ -81,7 +81,7 @@ impl Runs<'_> {
 }
 
 impl<W: Word> Mask<W> {
-    /// The mask of the most frequent value; `None` where no value is frequent, or nothing else is there.
+    /// The mask of the most frequent value; `None` if no value is frequent, or nothing else is there.
     pub fn find(words: &[W]) -> Option<Mask<W>> {
         let step = (words.len() / SAMPLE).max(1);
         let mut sample: Vec<W> = words.iter().copied().step_by(step).collect();

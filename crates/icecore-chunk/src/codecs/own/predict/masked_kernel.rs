@@ -106,7 +106,7 @@ fn skip<W: Word>(
         } else {
             (later..end).for_each(|k| rows[k] = rows[k - row.apart]);
         }
-        // A row is no longer than its partner is far away.
+        // A row is not longer than the distance to its partner.
         let (before, sums) = sums.split_at_mut(apart + at);
         for k in 0..end - at {
             let sum = if apart == 0 { rows[at + k] } else { rows[at + k].add(before[at + k]) };

@@ -1,4 +1,4 @@
-//! `icecore.predict`: elements predicted from their neighbours; what is stored is where they differ.
+//! `icecore.predict`: predict elements from their neighbours and store the residuals.
 
 mod codec_list;
 mod difference_kernel;
@@ -57,7 +57,7 @@ impl Predict {
         let unsigned = matches!(dtype, DType::UInt8 | DType::UInt16 | DType::UInt32 | DType::UInt64);
         if !(float || signed || unsigned || times) {
             return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))
-                .hint("it takes real numbers and times"));
+                .hint("it supports real numbers and times"));
         }
         let modes = parse_modes(ext, float)?;
         let mask = config_bool_or(ext, "mask", true)?;

@@ -30,7 +30,7 @@ pub(super) enum Mode {
 pub(super) struct Recipe {
     pub space: Space,
     pub plan: Plan,
-    /// A very frequent value is kept apart, where there is one.
+    /// A very frequent value is kept apart, if there is one.
     pub mask: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn parse_modes(ext: &Extension, float: bool) -> Result<Vec<Mode>> {
 fn parse_mode(value: &Value, float: bool) -> Result<Mode> {
     // A name, or an object that has one under `mode`.
     let name = value.as_str().or_else(|| value.get("mode").and_then(Value::as_str));
-    let name = name.ok_or_else(|| Error::new(ErrorKind::Format, format!("icecore.predict: {value} is no mode")))?;
+    let name = name.ok_or_else(|| Error::new(ErrorKind::Format, format!("icecore.predict: unknown mode {value}")))?;
     let ext = Extension { name: "icecore.predict", configuration: value.as_object(), must_understand: true };
     only_keys(&ext, settings(name))?;
     let mode = match name {
@@ -135,7 +135,7 @@ pub(super) fn lorenzo(axes: &[usize]) -> Plan {
 }
 
 impl Mode {
-    /// The recipe for a chunk of `shape`; `None` where it has no such axis. `Auto` is not one recipe but many.
+    /// The recipe for a chunk of `shape`; `None` if it has no such axis. `Auto` is not one recipe but many.
     pub fn recipe(&self, shape: &[u64], mask: bool) -> Option<Recipe> {
         let chosen = |axes: &Option<Vec<usize>>| {
             let axes = axes.clone().unwrap_or_else(|| long_axes(shape));

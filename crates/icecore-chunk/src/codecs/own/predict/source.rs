@@ -37,7 +37,7 @@ impl<'a, W: Word> Source<'a, W> {
         Source { raw, shape, float, mask, hole, none, last: None, mapped: Vec::new() }
     }
 
-    /// What a recipe makes of the chunk: nothing where it does not suit it, several where values have several lattices.
+    /// What a recipe makes of the chunk: nothing if it does not suit it, several where values have several lattices.
     pub fn coded(&mut self, recipe: &Recipe) -> Result<Vec<Coded<W>>> {
         let masked = recipe.mask && self.mask.is_some();
         if self.last != Some((recipe.space, masked)) {

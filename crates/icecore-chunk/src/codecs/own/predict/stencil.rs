@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::differences::MAX_STEPS;
 use crate::codecs::word::Word;
 
-/// One neighbour: how far back it lies along each axis (negative is ahead, on an earlier row), and its weight.
+/// One neighbour: how far back it is along each axis (negative is ahead, on an earlier row), and its weight.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     pub back: Vec<i64>,
@@ -14,7 +14,7 @@ pub(super) struct Term {
 }
 
 /// Where all terms' neighbours exist they are used; elsewhere Lorenzo's stencil over `axes`, without the axes along which
-/// nothing lies behind. Without terms it is used everywhere.
+/// nothing is behind. Without terms it is used everywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stencil {
     pub axes: Vec<usize>,
@@ -76,7 +76,7 @@ impl Stencil {
             lo = reach(&last).min(columns);
             hi = columns.saturating_sub(reach(&|t| -last(t))).max(lo);
         }
-        // Column 0 has nothing behind it in the row.
+        // Column 0 has nothing after it in the row.
         let mut cuts = [0, 1.min(columns), lo, hi, columns];
         cuts.sort_unstable();
         let ranges = cuts.windows(2).map(|cut| cut[0]..cut[1]).filter(|range| !range.is_empty());
@@ -124,7 +124,7 @@ pub(super) fn rounded<W: Word>(prediction: f64) -> W {
     W::from_f64(if prediction.is_finite() { prediction } else { 0.0 }).sortable()
 }
 
-/// The elements from `first` to the end, each `sums` plus what lies just before it in the row.
+/// Elements from `first` to the end: each is `sums` plus the previous element in the row.
 #[inline(always)]
 fn along_row<W: Word>(
     values: &mut [W],

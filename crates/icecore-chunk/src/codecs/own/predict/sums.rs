@@ -68,7 +68,7 @@ fn sums<W: Word, const XOR: bool>(words: &mut [W], shape: &[u64], steps: &[Step]
             1 if block >= NEAR && !again => (scan, row) = (true, block),
             apart if inner < NEAR || again => others.push((block, apart)),
             apart => {
-                // Nothing is done within a row then: it is what lies behind the innermost step.
+                // No sum within a row: the row follows the innermost step.
                 row = row.min(inner);
                 levels.push(Level { block, apart, within: 0, slab: 0 });
             }

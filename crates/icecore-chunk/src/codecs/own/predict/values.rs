@@ -1,4 +1,4 @@
-//! The integers that predictions are made in: the sortable bits themselves, a lattice's, or ranks.
+//! Integers for predictions: sortable bits, multiples of a lattice, or ranks.
 
 use icecore_grid::Result;
 
@@ -39,7 +39,7 @@ pub(super) enum Space {
 /// Ranks pay only where values come again and again.
 const LEAST_REPEATS: usize = 4;
 
-/// The chunk in all the ways that `space` allows (none where it does not suit the elements); holes may be anything.
+/// The chunk in all the ways that `space` allows (none if it does not suit the elements); holes may be anything.
 pub(super) fn map<W: Word>(space: Space, raw: &[W], hole: &[bool], float: bool) -> Vec<Mapped<W>> {
     let plain = |values, words| vec![Mapped { values, words, exceptions: Vec::new() }];
     match space {
@@ -71,7 +71,7 @@ fn rank<W: Word>(raw: &[W], hole: &[bool], float: bool) -> Option<(Vec<W>, Vec<W
 }
 
 impl<W: Word> Values<W> {
-    /// The number that says which, then what it needs.
+    /// Serialized form: the number of the variant, then its parameters.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Values::Raw => out.push(0),
@@ -148,7 +148,7 @@ pub(super) fn read_exceptions<W: Word>(side: &mut Side, count: usize) -> Result<
     let place = |(distance, bits): (u64, u64)| {
         at = at.saturating_add(distance);
         let place = usize::try_from(at).ok().filter(|at| *at < count);
-        let place = place.ok_or_else(|| corrupt(NAME, format!("an exception behind the {count} elements")))?;
+        let place = place.ok_or_else(|| corrupt(NAME, format!("an exception after the last of {count} elements")))?;
         Ok((place, W::from_u64(bits)))
     };
     distances.into_iter().zip(bits).map(place).collect()
