@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 def ls(
     repo: RepoArgument,
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="Only what is below it.")] = "/",
+    find: Annotated[
+        str | None, typer.Option("--find", help="Channels of a frame file whose names match: 'H1:*STRAIN*'.")
+    ] = None,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
     """List groups and arrays.
 
-    A tree with the type, shape and dimensions of each array.
+    A tree with the type, shape and dimensions of each array. Of a gravitational-wave frame file it lists the
+    channels, with rate, type, unit and span.
     """
+    if _is_frame_file(repo):
+        _list_channels(repo, find, json)
+        return
     from icecore.display import tree
     from icecore.display.text import shape_label
     from icecore.repository.array import Array
@@ -37,6 +44,32 @@ def ls(
     else:
         plain = tree.text(opened._visible(), item.path, item.path if path != "/" else repo, limit=None)
     emit([_row(node) for node in below], json, plain)
+
+
+def _is_frame_file(path: str) -> bool:
+    from icecore.sources.files.signatures import GWF
+
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(GWF)) == GWF
+    except OSError:
+        return False
+
+
+def _list_channels(path: str, find: str | None, json: bool) -> None:
+    from icecore.display import text
+    from icecore.sources.gwf.listing import list_channels
+
+    file, channels = list_channels(path, find)
+    rows = [
+        (row.channel, f"{row.rate:g} Hz", row.dtype, row.unit, f"{row.start:.10g}..{row.stop:.10g}")
+        for row in channels
+    ]
+    plain = text.table(["channel", "rate", "dtype", "unit", "GPS"], rows, (1,)) if rows else "no channels"
+    events = [f"{count} {name}" for name, count in file.events]
+    plain += f"\nevents: {', '.join(events)}" if events else ""
+    plain += "".join(f"\n{kind}: {channel or path}: {said}" for kind, channel, _, said in file.problems)
+    emit([row.as_dict() for row in channels], json, plain)
 
 
 def _row(node: Node) -> dict[str, Any]:

@@ -251,6 +251,33 @@ class Array:
         """
         return provider("to_xarray")(self, **options)
 
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Spans [start, stop) in GPS nanoseconds that have samples, of an array with a time axis.
+
+        Raises:
+            Error: ``unsupported`` for an array without one.
+        """
+        return provider("segments")(self)
+
+    def between(self, start: Any, stop: Any, gaps: str = "raise") -> np.ndarray:
+        """Read a stretch of time: GPS seconds, or UTC as a datetime or ISO text; ``stop`` is not included.
+
+        Args:
+            start: of the stretch.
+            stop: its end.
+            gaps: where samples are missing, also at both ends: ``raise``, ``pad`` (with the fill value, NaN
+                of floats) or ``ignore`` (the samples that exist, one behind the other).
+
+        Returns:
+            Samples, shape ``(n,)``.
+
+        Raises:
+            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
+                without a time axis; ``invalid``.
+        """
+        return provider("between")(self, start, stop, gaps)
+
     def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """What reading ``sel`` would do: requests, bytes, chunks, error.
 

@@ -14,6 +14,8 @@ from icecore import errors
 
 #: method → module and name of what does the work
 PROVIDERS = {
+    "between": ("icecore.timeseries.stretch", "between"),
+    "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),
     "to_dask": ("icecore.integrations.dask", "to_dask"),

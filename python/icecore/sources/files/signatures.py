@@ -16,3 +16,7 @@ def arrays_in(start: bytes) -> str:
     if start.startswith(NETCDF3):
         return "netCDF-3"
     return "NumPy's .npy" if start.startswith(NPY) else ""
+
+
+#: gravitational-wave frame files
+GWF = b"IGWD\0"

@@ -1,5 +1,5 @@
-//! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.predict`,
-//! `icecore.root_basket`, `icecore.root_page`.
+//! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.gwf_vect`,
+//! `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
 
 pub(super) mod byteplanes;
 mod byteplanes_escape;
@@ -10,6 +10,7 @@ pub(super) mod choice;
 pub(super) mod decimal;
 mod decimal_number;
 pub(super) mod fpc;
+pub(super) mod gwf_vect;
 pub(super) mod predict;
 pub(super) mod root_basket;
 pub(super) mod root_page;
