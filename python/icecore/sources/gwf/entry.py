@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
+from icecore.repository.time_axis import KEY
 from icecore.repository.zarr_dtypes import data_type, fill_json
 from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.gwf.scan import FrameFile
 from icecore.sources.gwf.timeline import Timeline
 from icecore.sources.mapping.array_map import ArrayEntry, Links, Region
-from icecore.repository.time_axis import KEY
 
 CODECS = [{"name": "icecore.gwf_vect"}]
 
