@@ -102,6 +102,21 @@ def test_a_damaged_file_is_named_and_the_others_link(tmp_path: Path) -> None:
     np.testing.assert_array_equal(icecore.open(tmp_path / "r.icecore")[PATH][:], strain(T0))
 
 
+def test_later_files_are_appended_behind_a_gap(tmp_path: Path) -> None:
+    repo = tmp_path / "r.icecore"
+    icecore.link(frames(tmp_path, [T0, T0 + 1]), repo)
+    icecore.link(frames(tmp_path, [T0 + 2]), repo, concat="time", append=True)
+    icecore.link(frames(tmp_path, [T0 + 5, T0 + 6]), repo, concat="time", append=True)
+    array = icecore.open(repo)[PATH]
+    expected = strain(T0, 7)
+    expected[3 * 64 : 5 * 64] = np.nan
+    np.testing.assert_array_equal(array[:], expected)
+    seconds = [(start // 10**9 - T0, stop // 10**9 - T0) for start, stop in array.segments]
+    assert seconds == [(0, 3), (5, 7)]
+    with pytest.raises(errors.Error, match="begins at"):
+        icecore.link(frames(tmp_path, [T0 + 4]), repo, concat="time", append=True)
+
+
 @pytest.mark.parametrize("form", ["lal.cache", "virgo.ffl"])
 def test_lists_of_files(tmp_path: Path, form: str) -> None:
     files = frames(tmp_path, [T0, T0 + 1])
@@ -122,15 +137,15 @@ def test_pack_keeps_the_samples_and_the_axis(tmp_path: Path) -> None:
 
 def test_the_command_line_lists_links_and_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(file) for file in frames(tmp_path, [T0, T0 + 1])]
-    assert cli.main(["ls", files[0], "--find", "H1:*STRAIN*", "--json"]) == 0
+    assert cli.run(["ls", files[0], "--find", "H1:*STRAIN*", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)[0]
     assert (row["channel"], row["rate"], row["dtype"], row["start"]) == (NAME, 64.0, "float32", T0)
     repo = str(tmp_path / "r.icecore")
-    assert cli.main(["link", *files, "--into", repo]) == 0
+    assert cli.run(["link", *files, "--into", repo]) == 0
     capsys.readouterr()
-    assert cli.main(["read", repo, PATH, f"time={T0 + 1}..{T0 + 1.5}", "--json"]) == 0
+    assert cli.run(["read", repo, PATH, f"time={T0 + 1}..{T0 + 1.5}", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["data"] == strain(T0 + 1)[:32].tolist()
-    assert cli.main(["read", repo, PATH, f"time={T0}..{T0 + 3}"]) != 0
+    assert cli.run(["read", repo, PATH, f"time={T0}..{T0 + 3}"]) != 0
     assert "no samples at GPS" in capsys.readouterr().err
 
 

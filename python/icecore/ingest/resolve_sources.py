@@ -220,7 +220,7 @@ def _each(named: Iterable[str | Source]) -> Iterator[str | Failure | Source]:
 
 
 def _indexed(
-    files: list[str], progress: Callable[[str, int, int], None] | None
+    files: list[str], progress: Callable[[str, int, int], None] | None, **options: Any
 ) -> Iterator[ArrayMap | errors.Error]:
     if progress is None or len(files) < _MANY:
         yield from open_sources(files, **options)

@@ -1,4 +1,4 @@
-"""Uniform time axis of an array: GPS start as integer nanoseconds, step as a fraction, segments with samples."""
+"""Uniform time axis of an array: GPS start in integer nanoseconds, step as a fraction, segments."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def open(source: str) -> ArrayMap:
 def open_many(
     paths: Sequence[str], name: str, progress: Callable[[str, int, int], None] | None = None
 ) -> ArrayMap:
-    """Index frame files and join each channel's vectors in time; files that can't be read are in ``failed``."""
+    """Index frame files and join each channel's vectors in time; damaged files are in ``failed``."""
     indexed = scan(paths, 0, progress)
     result = joined([file for file in indexed if isinstance(file, FrameFile)], name)
     result.failed += [error for error in indexed if isinstance(error, errors.Error)]
@@ -99,7 +99,7 @@ def _unusable(piece: Piece) -> str:
 def _report(result: ArrayMap, place: str, files: Sequence[FrameFile], line: Timeline, changed: bool) -> None:
     if changed:
         rate = float(1 / line.step)
-        said = f"{line.dtype} at {rate:g} Hz from GPS {line.t0 / _NS:.9g}: the channel's type or sampling changed"
+        said = f"{line.dtype} at {rate:g} Hz from GPS {line.t0 / _NS:.9g}: the type or sampling changed"
         result.dropped.append(Note(place, "changed", said))
     missing = len(files) - len({placed.file.path for placed in line.pieces})
     if missing:

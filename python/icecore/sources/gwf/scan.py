@@ -69,16 +69,17 @@ def scan(
     Args:
         paths: of local files.
         frames: frames of a file in which each channel is looked up; 0 takes all.
-        progress: called with (file, files indexed, files in all).
+        progress: called with (file, bytes of the files indexed, bytes of all).
 
     Returns:
         For each file what it holds, or the error that its reading raised.
     """
     found: list[FrameFile | errors.Error] = []
+    sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths] if progress else []
     for low in range(0, len(paths), _BATCH):
         found += _batch(paths[low : low + _BATCH], frames)
         if progress is not None:
-            progress(paths[min(low + _BATCH, len(paths)) - 1], len(found), len(paths))
+            progress(paths[min(low + _BATCH, len(paths)) - 1], sum(sizes[: len(found)]), sum(sizes))
     return found
 
 
