@@ -278,6 +278,23 @@ class Array:
         """
         return provider("between")(self, start, stop, gaps)
 
+    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
+        """Reduce a stretch of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+
+        Args:
+            start: GPS seconds or UTC; the array's start if omitted.
+            stop: not included; the array's end if omitted.
+            points: windows at most; a window is one sample where the stretch has no more.
+
+        Returns:
+            An :class:`icecore.timeseries.trend.Trend`.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
+                ``invalid``.
+        """
+        return provider("trend")(self, start, stop, points)
+
     def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """What reading ``sel`` would do: requests, bytes, chunks, error.
 

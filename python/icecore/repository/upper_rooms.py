@@ -20,6 +20,7 @@ PROVIDERS = {
     "table": ("icecore.tables.query.table", "Table"),
     "to_dask": ("icecore.integrations.dask", "to_dask"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
+    "trend": ("icecore.timeseries.trend", "trend"),
     "writer": ("icecore.writing.writer", "Writer"),
 }
 
