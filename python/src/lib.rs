@@ -5,6 +5,7 @@ mod assay;
 mod codecs;
 mod error;
 mod group;
+mod gwf;
 mod index;
 mod inflate;
 mod interrupt;
@@ -34,6 +35,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
     memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
+    gwf::register(module)?;
     restore::register(module)?;
     root::register(module)?;
     rows::register(module)?;

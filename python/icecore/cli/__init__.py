@@ -28,6 +28,7 @@ VERBS = (
     "restore",
     "explain",
     "plot",
+    "trend",
     "log",
     "diff",
     "tag",

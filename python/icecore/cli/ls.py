@@ -21,6 +21,9 @@ _NOTES = 10
 def ls(
     repo: RepoArgument,
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="List only this group.")] = "/",
+    find: Annotated[
+        str | None, typer.Option("--find", help="Channels of a frame file whose names match: 'H1:*STRAIN*'.")
+    ] = None,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -29,6 +32,9 @@ def ls(
     Prints a tree with the dtype, shape and dimensions of each array of a repository or source file
     (`file.root:Events` for one tree of it); for a frame file the channels with rate, dtype, unit and span.
     """
+    if _is_frame_file(repo):
+        _list_channels(repo, find, json)
+        return
     from icecore.display import tree
     from icecore.display.text import shape_label
     from icecore.repository.array import Array
@@ -77,6 +83,32 @@ def _source_nodes(name: str, path: str) -> tuple[list[Node], list[str]]:
     notes = [f"{each.path}: {each.message}" for each in found.dropped]
     notes += [str(error) for error in found.failed]
     return sorted((n for n in nodes if n.path.startswith(prefix)), key=lambda node: node.path), notes
+
+
+def _is_frame_file(path: str) -> bool:
+    from icecore.sources.files.signatures import GWF
+
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(GWF)) == GWF
+    except OSError:
+        return False
+
+
+def _list_channels(path: str, find: str | None, json: bool) -> None:
+    from icecore.display import text
+    from icecore.sources.gwf.listing import list_channels
+
+    file, channels = list_channels(path, find)
+    rows = [
+        (row.channel, f"{row.rate:g} Hz", row.dtype, row.unit, f"{row.start:.10g}..{row.stop:.10g}")
+        for row in channels
+    ]
+    plain = text.table(["channel", "rate", "dtype", "unit", "GPS"], rows, (1,)) if rows else "no channels"
+    events = [f"{count} {name}" for name, count in file.events]
+    plain += f"\nevents: {', '.join(events)}" if events else ""
+    plain += "".join(f"\n{kind}: {channel or path}: {said}" for kind, channel, _, said in file.problems)
+    emit([row.as_dict() for row in channels], json, plain)
 
 
 def _row(node: Node) -> dict[str, Any]:

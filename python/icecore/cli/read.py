@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,7 +64,7 @@ def read(
     from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
-    index = parse(sel, array.dims)
+    index = _stretch(array, sel) or parse(sel, array.dims)
     precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
     bound = array.bound(**precision)
     if output is None or (json and output == "-"):
@@ -93,6 +94,16 @@ def read(
     if not output.lower().endswith(_WITH_ATTRIBUTES):
         warn_packed(array.path, array)
     _say(bound)
+
+
+def _stretch(array: Array, sel: str | None) -> Any:
+    """The selection ``time=START..STOP``, GPS seconds or UTC; None for one of another form."""
+    found = re.fullmatch(r"\s*time\s*=\s*(\S+?)\.\.(\S+)\s*", sel or "")
+    if found is None:
+        return None
+    from icecore.timeseries.stretch import complete
+
+    return (slice(*complete(array, found[1], found[2])),)
 
 
 def _say(bound: float) -> None:

@@ -13,6 +13,7 @@ from icecore.analyzer.sample import Kind
 from icecore.codecs import spec
 from icecore.display.progress import Progress
 from icecore.ingest import replace
+from icecore.ingest.continue_in_time import grown_node
 from icecore.ingest.entry_attributes import ours
 from icecore.ingest.placement import Step
 from icecore.ingest.repository_source import held_of
@@ -144,8 +145,7 @@ def _behind(read: Reader, ahead: tuple[int, ...]) -> Reader:
 def grown(step: Step) -> Node:
     """The stored array's node with the shape it will have."""
     assert step.old is not None
-    document = {**step.old.document, "shape": list(step.shape)}
-    return Node(step.path, True, json.dumps(document, allow_nan=False))
+    return grown_node(step.old, step.shape, step.entry)
 
 
 def own_layout(step: Step) -> layout.Layout:

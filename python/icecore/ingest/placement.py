@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.ingest.continue_in_time import continued, on_time_axes
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
 from icecore.repository.nodes import Node
+from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
 
@@ -103,7 +105,7 @@ def assemble(
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
-    if concat is None:
+    if concat is None or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in sources:
             root = address.absolute(group) if group is not None else source.group
             _place(result, source.name, source.arrays, root, nodes, existing, None)
@@ -197,6 +199,11 @@ def _place(
             result.skipped.append((path, entry, "it exists already"))
         elif existing.replace:
             result.steps.append(Step(path, source, entry, replaced=node))
+        elif existing.append and KEY in entry.attrs:
+            try:
+                result.steps.append(Step(path, source, continued(entry, node, source), old=node))
+            except errors.Error as error:
+                result.failures.append(Failure.of(source, error))
         elif existing.append and concat is not None:
             _extend(result, source, path, entry, node, concat)
         else:

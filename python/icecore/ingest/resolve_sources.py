@@ -18,6 +18,7 @@ from icecore.repository import address
 from icecore.sources import expand, listed, memory
 from icecore.sources.failure import Failure
 from icecore.sources.files.identity import is_remote
+from icecore.sources.files.signatures import GWF
 from icecore.sources.index_pool import open_sources
 from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.memory import kind_of
@@ -126,6 +127,7 @@ def gather(
                 found += expand(name)
         except errors.Error as error:
             found.append(Failure.of(name, error))
+    found = _frames_joined(found, progress)
     files = [item for item in found if isinstance(item, str)]
     indexed = _indexed(files, progress, keep_going=True, **(options or {}))
     good: list[Source] = []
@@ -139,6 +141,38 @@ def gather(
             good.append(source)
     described = {os.path.abspath(t.place) for source in good for t in source.arrays.tables.values()}
     return Sources(good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described])
+
+
+def _frames_joined(
+    found: list[Source | Failure | str], progress: Callable[[str, int, int], None] | None
+) -> list[Source | Failure | str]:
+    """The same with all frame files as one source: each channel is one array through all of them."""
+    frames = list(dict.fromkeys(item for item in found if isinstance(item, str) and _is_frames(item)))
+    if not frames:
+        return found
+    from icecore.sources.gwf import open_many
+
+    first, rest = found.index(frames[0]), set(frames)
+    name = frames[0] if len(frames) == 1 else f"{frames[0]} and {len(frames) - 1} more"
+    joined = Source(name, open_many(frames, name, progress), "/")
+    kept = [
+        (i, item)
+        for i, item in enumerate(found)
+        if i == first or not (isinstance(item, str) and item in rest)
+    ]
+    return [joined if i == first else item for i, item in kept]
+
+
+def _is_frames(path: str) -> bool:
+    if is_remote(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(GWF)) == GWF
+    except FileNotFoundError:
+        return path.endswith(".gwf")  # a list of files names one that is gone
+    except OSError:
+        return False
 
 
 def _named(sources: Any, in_memory: bool) -> list[str | Source]:

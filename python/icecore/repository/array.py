@@ -290,6 +290,50 @@ class Array:
         """
         return provider("to_xarray")(self, **options)
 
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Spans [start, stop) in GPS nanoseconds that have samples, of an array with a time axis.
+
+        Raises:
+            Error: ``unsupported`` for an array without one.
+        """
+        return provider("segments")(self)
+
+    def between(self, start: Any, stop: Any, gaps: str = "raise") -> np.ndarray:
+        """Read a stretch of time: GPS seconds, or UTC as a datetime or ISO text; ``stop`` is not included.
+
+        Args:
+            start: of the stretch.
+            stop: its end.
+            gaps: where samples are missing, also at both ends: ``raise``, ``pad`` (with the fill value, NaN
+                of floats) or ``ignore`` (the samples that exist, one behind the other).
+
+        Returns:
+            Samples, shape ``(n,)``.
+
+        Raises:
+            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
+                without a time axis; ``invalid``.
+        """
+        return provider("between")(self, start, stop, gaps)
+
+    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
+        """Reduce a stretch of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+
+        Args:
+            start: GPS seconds or UTC; the array's start if omitted.
+            stop: not included; the array's end if omitted.
+            points: windows at most; a window is one sample where the stretch has no more.
+
+        Returns:
+            An :class:`icecore.timeseries.trend.Trend`.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
+                ``invalid``.
+        """
+        return provider("trend")(self, start, stop, points)
+
     def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """Return the plan of a read: requests, bytes, chunks, error bound.
 

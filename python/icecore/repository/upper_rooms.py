@@ -13,10 +13,13 @@ from icecore import errors
 
 #: method → (module, function or class) that implements it
 PROVIDERS = {
+    "between": ("icecore.timeseries.stretch", "between"),
+    "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),
     "to_dask": ("icecore.integrations.dask", "to_dask"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
+    "trend": ("icecore.timeseries.trend", "trend"),
     "writer": ("icecore.writing.writer", "Writer"),
 }
 

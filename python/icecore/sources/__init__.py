@@ -29,7 +29,7 @@ from icecore.sources.files import tree_address as trees
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.files.open_files import keep_open
-from icecore.sources.files.signatures import HDF4, HDF5, NETCDF3, NPY, ROOT
+from icecore.sources.files.signatures import GWF, HDF4, HDF5, NETCDF3, NPY, ROOT
 from icecore.sources.files.zip_directory import ZARR, zarr_folder
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note
 
@@ -49,6 +49,8 @@ __all__ = [
     "open_source",
 ]
 
+#: suffixes of lists of frame files: LAL caches and FFL
+LISTS = (".cache", ".lcf", ".ffl")
 _DIRECTORY, _EMPTY = 1 << 16, 32
 #: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
 _FEW = 500
@@ -124,6 +126,10 @@ def _is_references(source: ByteSource, start: bytes) -> bool:
     return start.lstrip().startswith(b"{") and _REFERENCES.search(start) is not None
 
 
+def _is_frames(source: ByteSource, start: bytes) -> bool:
+    return start.startswith(GWF) and not is_remote(source.identity.url)
+
+
 def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
     return lambda _source, start: start.startswith(signatures)
 
@@ -133,6 +139,7 @@ FORMATS = [
     Format("NumPy .npy", _starts(NPY), "icecore.sources.numpy.npy"),
     Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr.store"),
     Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
+    Format("gravitational-wave frames (GWF)", _is_frames, "icecore.sources.gwf"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     Format("ROOT", _starts(ROOT), "icecore.sources.root"),
     # Behind those: its signature may lie anywhere behind a user block.
@@ -232,6 +239,10 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         return [path for name in names for path in expand(name)]
     if os.path.isdir(source):
         return [source] if _folder_format(source) else _from_folder(source)
+    if source.lower().endswith(LISTS) and os.path.isfile(source):
+        from icecore.sources.gwf.lists import listed_frames
+
+        return listed_frames(source)
     if os.path.exists(source):
         return [source]
     pattern, tree = trees.split(source)

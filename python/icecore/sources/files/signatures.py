@@ -19,3 +19,7 @@ def arrays_in(start: bytes) -> str:
     if start.startswith(ROOT):
         return "ROOT"
     return "NumPy's .npy" if start.startswith(NPY) else ""
+
+
+#: gravitational-wave frame files
+GWF = b"IGWD\0"

@@ -59,3 +59,8 @@ fn decode(input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<Option<
     let decoded = scratch.inflater()?.inflate(Framing::Zlib, input, out);
     length("zlib", decoded.map(|(_, written)| written))
 }
+
+/// One stream that fills `out` exactly.
+pub(in crate::codecs) fn inflate_whole(input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+    exactly("zlib", out.len(), decode(input, out, scratch)?)
+}

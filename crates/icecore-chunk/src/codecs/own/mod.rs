@@ -1,4 +1,5 @@
-//! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.offset`,
+//! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.gwf_vect`,
+//! `icecore.offset`,
 //! `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
 
 pub(super) mod byteplanes;
@@ -10,6 +11,7 @@ pub(super) mod choice;
 pub(super) mod decimal;
 mod decimal_number;
 pub(super) mod fpc;
+pub(super) mod gwf_vect;
 pub(super) mod offset;
 pub(super) mod predict;
 pub(super) mod root_basket;

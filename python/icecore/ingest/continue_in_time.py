@@ -1,0 +1,76 @@
+"""Append to arrays with a time axis: the new part begins where its GPS time says, gaps included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.nodes import Node
+from icecore.repository.time_axis import KEY, NS, TimeAxis
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
+
+
+def on_time_axes(arrays: ArrayMap) -> bool:
+    """Whether each array of a source has a time axis."""
+    return bool(arrays.arrays) and all(KEY in entry.attrs for entry in arrays.arrays.values())
+
+
+def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
+    """``entry`` as the part behind the stored array ``node``: it begins with the gap between them.
+
+    Raises:
+        Error: ``mismatch`` where it begins before the stored array ends, or has another type or rate;
+            ``unsupported`` where its vectors do not fit the stored chunks.
+    """
+    old, new = TimeAxis.of(node.attrs), TimeAxis.of(entry.attrs)
+    if old is None or new is None:
+        raise errors.make("mismatch", f"{node.path} has no time axis, as the channel in {source} has")
+    if (old.step, node.document["data_type"]) != (new.step, entry.data_type):
+        found = f"{node.dtype_label} at {old.rate:g} Hz, {entry.dtype} at {new.rate:g} Hz in {source}"
+        raise errors.make("mismatch", f"{node.path} has {found}", "link it into another group")
+    gap = old.index(new.t0) - node.shape[0]
+    if gap < 0 or abs(old.time(gap + node.shape[0]) - new.t0) > 1:
+        ends = f"ends at GPS {old.time(node.shape[0]) / NS:.9f}, {source} begins at {new.t0 / NS:.9f}"
+        raise errors.make(
+            "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
+        )
+    stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
+    if not gap or not isinstance(entry.chunks, tuple):
+        return entry
+    if stored != list(entry.chunks) or gap % entry.chunks[0] or entry.links is None:
+        message = f"{node.path}: a gap of {gap} samples does not fit chunks of {stored}"
+        raise errors.make("unsupported", message, "link all files again with --replace")
+    skipped = np.uint64(gap // entry.chunks[0])
+    links = replace(entry.links, chunks=entry.links.chunks + skipped)
+    return replace(entry, shape=(entry.shape[0] + gap,), links=links, read=None)
+
+
+def grown_attributes(attributes: Mapping[str, Any], entry: ArrayEntry) -> dict[str, Any]:
+    """The stored attributes with the segments of the appended part."""
+    if KEY not in attributes or KEY not in entry.attrs:
+        return dict(attributes)
+    segments = [*attributes[KEY]["segments"]]
+    for start, stop in entry.attrs[KEY]["segments"]:
+        if segments and segments[-1][1] == start:
+            segments[-1] = [segments[-1][0], stop]
+        else:
+            segments.append([start, stop])
+    invalid = _joined(attributes.get("data_valid"), entry.attrs.get("data_valid"))
+    more = {"data_valid": invalid} if invalid else {}
+    return {**attributes, **more, KEY: {**attributes[KEY], "segments": segments}}
+
+
+def _joined(one: Sequence[Any] | None, two: Sequence[Any] | None) -> list[Any]:
+    return [*(one or ()), *(two or ())]
+
+
+def grown_node(node: Node, shape: Sequence[int], entry: ArrayEntry) -> Node:
+    """The stored array's node with the shape and the segments that it will have."""
+    attributes = grown_attributes(node.document.get("attributes", {}), entry)
+    document = {**node.document, "shape": list(shape), "attributes": attributes}
+    return Node(node.path, True, json.dumps(document, allow_nan=False))

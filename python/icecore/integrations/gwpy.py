@@ -1,0 +1,46 @@
+"""Stretches of time as gwpy's TimeSeries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.repository.time_axis import NS
+from icecore.timeseries.stretch import axis_of, between, indexes
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+
+
+def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") -> Any:
+    """Read a stretch of an array as ``gwpy.timeseries.TimeSeries``, with t0, dt, unit and channel.
+
+    Args:
+        array: with a time axis.
+        start: GPS seconds or UTC; the array's start if omitted.
+        end: not included; the array's end if omitted.
+        gaps: as in ``Array.between``.
+
+    Raises:
+        Error: ``unsupported`` without gwpy or without a time axis; those of ``Array.between``.
+    """
+    try:
+        from gwpy.timeseries import TimeSeries
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+    if gaps == "ignore":
+        message = "gaps='ignore' gives samples without one time axis"
+        raise errors.make("invalid", message, "gaps='pad', or read each of array.segments")
+    axis = axis_of(array)
+    start = axis.time(0) / NS if start is None else start
+    end = axis.time(array.shape[0]) / NS if end is None else end
+    first, _ = indexes(axis, start, end)
+    attrs = array.attrs
+    return TimeSeries(
+        between(array, start, end, gaps),
+        t0=axis.time(first) / NS,
+        dt=float(axis.step),
+        unit=attrs.get("units") or "",
+        channel=attrs.get("channel"),
+        name=attrs.get("channel"),
+    )

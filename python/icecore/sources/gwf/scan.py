@@ -1,0 +1,120 @@
+"""Index frame files on all cores: channels, and where their vectors lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from icecore import errors
+from icecore.sources.files.identity import Identity, identity
+
+#: files that are indexed between two reports of progress
+_BATCH = 64
+_EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A channel's data in one frame: times in GPS nanoseconds, ``step`` in seconds, bytes in the file."""
+
+    start: int
+    step: float
+    unit: str
+    series: int
+    dtype: str
+    count: int
+    dims: int
+    offset: int
+    length: int
+    compress: int
+    invalid: int
+    slope: float
+    bias: float
+    masked: bool
+
+
+@dataclass
+class FrameFile:
+    """What one file holds."""
+
+    path: str
+    identity: Identity
+    version: int
+    from_toc: bool
+    frames: list[tuple[int, int]]
+    channels: list[tuple[str, str, list[Piece]]]
+    events: list[tuple[str, int]] = field(default_factory=list)
+    problems: list[tuple[str, str, int, str]] = field(default_factory=list)
+
+
+def exact_step(step: float) -> Fraction:
+    """Seconds between samples as a fraction: ``1/rate`` where the rate is a whole number."""
+    rate = 1 / step
+    whole = round(rate)
+    if whole and abs(rate - whole) < _EXACT * rate:
+        return Fraction(1, whole)
+    return Fraction(step)
+
+
+def scan(
+    paths: Sequence[str],
+    frames: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[FrameFile | errors.Error]:
+    """Index files, in order.
+
+    Args:
+        paths: of local files.
+        frames: frames of a file in which each channel is looked up; 0 takes all.
+        progress: called with (file, bytes of the files indexed, bytes of all).
+
+    Returns:
+        For each file what it holds, or the error that its reading raised.
+    """
+    found: list[FrameFile | errors.Error] = []
+    sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths] if progress else []
+    for low in range(0, len(paths), _BATCH):
+        found += _batch(paths[low : low + _BATCH], frames)
+        if progress is not None:
+            progress(paths[min(low + _BATCH, len(paths)) - 1], sum(sizes[: len(found)]), sum(sizes))
+    return found
+
+
+def _batch(paths: Sequence[str], frames: int) -> list[FrameFile | errors.Error]:
+    from icecore import _icecore
+
+    before = [_identity(path) for path in paths]
+    indexed = _icecore.gwf_index(list(paths), frames, os.cpu_count() or 1)
+    return [_file(*each) for each in zip(paths, before, indexed, strict=True)]
+
+
+def _identity(path: str) -> Identity | errors.Error:
+    try:
+        return identity(path)
+    except errors.Error as error:
+        return error
+
+
+def _file(path: str, known: Identity | errors.Error, indexed: Any) -> FrameFile | errors.Error:
+    if isinstance(known, errors.Error):
+        return known
+    if isinstance(indexed, tuple):
+        kind, message, hint = indexed
+        return errors.make(kind, message if path in message else f"{path}: {message}", hint)
+    channels = [
+        (name, kind, [Piece(*what, *place) for what, place in pieces])
+        for name, kind, pieces in indexed["channels"]
+    ]
+    return FrameFile(
+        path,
+        known,
+        indexed["version"],
+        indexed["from_toc"],
+        indexed["frames"],
+        channels,
+        indexed["events"],
+        indexed["problems"],
+    )

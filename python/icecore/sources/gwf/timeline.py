@@ -1,0 +1,108 @@
+"""Pieces of one channel from many files → arrays on a uniform time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from icecore.sources.gwf.scan import FrameFile, Piece, exact_step
+
+_NS = 1_000_000_000
+#: distance from a whole sample (in samples) up to which rounding to nanoseconds is the reason
+_ROUNDED = 0.01
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A piece, its file, and the index of its first sample in the array."""
+
+    index: int
+    file: FrameFile
+    piece: Piece
+
+
+@dataclass
+class Timeline:
+    """Samples of one channel with one dtype and step: ``t0`` in GPS nanoseconds, ``step`` in seconds."""
+
+    t0: int
+    step: Fraction
+    dtype: str
+    pieces: list[Placed] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def stop(self) -> int:
+        """Samples of the whole array, gaps included."""
+        return self.pieces[-1].index + self.pieces[-1].piece.count if self.pieces else 0
+
+    def time(self, index: int) -> int:
+        """GPS nanoseconds of a sample."""
+        return self.t0 + round(index * self.step * _NS)
+
+    def position(self, start: int) -> int | None:
+        """The index of the sample at ``start`` (ns); None between two samples."""
+        exact = Fraction(start - self.t0, _NS) / self.step
+        index = round(exact)
+        near = abs(exact - index) <= _ROUNDED or abs(self.time(index) - start) <= 1
+        return index if near else None
+
+    def segments(self) -> list[list[int]]:
+        """The spans [start, stop] in GPS nanoseconds that have samples."""
+        runs: list[list[int]] = []
+        for placed in self.pieces:
+            low, high = placed.index, placed.index + placed.piece.count
+            if runs and runs[-1][1] == low:
+                runs[-1][1] = high
+            else:
+                runs.append([low, high])
+        return [[self.time(low), self.time(high)] for low, high in runs]
+
+    def chunks(self) -> tuple[tuple[int, ...] | list[list[int]], list[int]]:
+        """The chunk grid, and the chunk of each piece: regular where all pieces fit one, else with a chunk
+        for each gap.
+        """
+        length = self.pieces[0].piece.count
+        if all(p.piece.count == length and p.index % length == 0 for p in self.pieces):
+            return (length,), [p.index // length for p in self.pieces]
+        lengths: list[int] = []
+        numbers = []
+        at = 0
+        for placed in self.pieces:
+            if placed.index > at:
+                lengths.append(placed.index - at)
+            numbers.append(len(lengths))
+            lengths.append(placed.piece.count)
+            at = placed.index + placed.piece.count
+        return [lengths], numbers
+
+
+def timelines(pieces: Sequence[tuple[FrameFile, Piece]]) -> list[Timeline]:
+    """Lines of one channel, by start. A piece of another dtype or step, or one that falls between the samples
+    of its line, begins a new line; of pieces that overlap the first is kept.
+    """
+    lines: list[Timeline] = []
+    for file, piece in sorted(pieces, key=lambda item: item[1].start):
+        step = exact_step(piece.step)
+        line = _line(lines, piece, step)
+        if line is None:
+            line = Timeline(piece.start, step, piece.dtype)
+            lines.append(line)
+        index = line.position(piece.start)
+        assert index is not None
+        if line.pieces and index < line.stop:
+            shared = min(line.stop - index, piece.count)
+            lost = piece.count - shared
+            said = f"{file.path}: {shared} samples from GPS {piece.start / _NS:.9f} are there already"
+            line.notes.append(f"{said}; the file's {lost} others are left out" if lost else said)
+        else:
+            line.pieces.append(Placed(index, file, piece))
+    return lines
+
+
+def _line(lines: list[Timeline], piece: Piece, step: Fraction) -> Timeline | None:
+    for line in reversed(lines):
+        if (line.dtype, line.step) == (piece.dtype, step) and line.position(piece.start) is not None:
+            return line
+    return None

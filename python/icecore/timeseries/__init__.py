@@ -1,0 +1,1 @@
+"""Time on the axis: GPS and UTC, stretches, gaps, trends."""

@@ -1,0 +1,113 @@
+//! Gravitational-wave frame files: what each holds and where, of many files on all cores.
+
+use std::fs::File;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use icecore::grid::{Error, ErrorKind, Result};
+use icecore_gwf::{Channel, FrameFile, Piece, Problem};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::error::OrRaise;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(gwf_index, module)?)?;
+    module.add_function(wrap_pyfunction!(gwf_verify, module)?)
+}
+
+/// Indexes files (paths), in order: a dictionary for each, or (kind, message, hint) where it can't be read. `frames` limits
+/// the frames of a file in which each channel is looked up; 0 takes all.
+#[pyfunction]
+fn gwf_index<'py>(py: Python<'py>, paths: Vec<String>, frames: usize, threads: usize) -> PyResult<Bound<'py, PyList>> {
+    let limit = if frames == 0 { usize::MAX } else { frames };
+    let found = py.detach(|| index_all(&paths, limit, threads));
+    let list = PyList::empty(py);
+    for file in &found {
+        match file {
+            Ok(file) => list.append(as_dict(py, file)?)?,
+            Err(error) => list.append((error.kind.code(), &error.message, &error.hint))?,
+        }
+    }
+    Ok(list)
+}
+
+/// The damage that a file's checksums show: (kind, channel, offset, message) for each.
+#[pyfunction]
+fn gwf_verify(py: Python<'_>, path: &str) -> PyResult<Vec<(&'static str, String, u64, String)>> {
+    let found = py.detach(|| icecore_gwf::verify(&open(path)?)).or_raise()?;
+    Ok(found.into_iter().map(|p| (p.kind.code(), p.channel, p.offset, p.message)).collect())
+}
+
+fn open(path: &str) -> Result<File> {
+    File::open(path).map_err(|e| {
+        let kind = match e.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::SourceMissing,
+            std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, format!("{path}: {e}"))
+    })
+}
+
+fn index_all(paths: &[String], limit: usize, threads: usize) -> Vec<Result<FrameFile>> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(paths.len()));
+    let work = || {
+        while let Some((i, path)) = {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            paths.get(i).map(|path| (i, path))
+        } {
+            let file = open(path).and_then(|file| icecore_gwf::index(&file, limit));
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, file));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, 32).min(paths.len().max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_unstable_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, file)| file).collect()
+}
+
+fn as_dict<'py>(py: Python<'py>, file: &FrameFile) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("version", file.format.version)?;
+    dict.set_item("from_toc", file.from_toc)?;
+    let frames: Vec<(i64, i64)> = file.frames.iter().map(|f| (f.start_ns, f.duration_ns)).collect();
+    dict.set_item("frames", frames)?;
+    dict.set_item("events", &file.events)?;
+    let problems: Vec<_> = file.problems.iter().map(problem).collect();
+    dict.set_item("problems", problems)?;
+    let channels = PyList::empty(py);
+    for channel in &file.channels {
+        channels.append(channel_tuple(py, channel)?)?;
+    }
+    dict.set_item("channels", channels)?;
+    Ok(dict)
+}
+
+fn problem(p: &Problem) -> (&'static str, &str, u64, &str) {
+    (p.kind.code(), &p.channel, p.offset, &p.message)
+}
+
+fn channel_tuple<'py>(py: Python<'py>, channel: &Channel) -> PyResult<Bound<'py, PyTuple>> {
+    let pieces = channel.pieces.iter().map(|p| piece(py, p)).collect::<PyResult<Vec<_>>>()?;
+    let kind = match channel.kind {
+        icecore_gwf::Kind::Adc => "adc",
+        icecore_gwf::Kind::Proc => "proc",
+        icecore_gwf::Kind::Sim => "sim",
+    };
+    (&channel.name, kind, pieces).into_pyobject(py)
+}
+
+/// (start, step, unit, series, dtype, elements, dimensions), (offset, length, compression, validity, slope, bias, has mask).
+fn piece<'py>(py: Python<'py>, p: &Piece) -> PyResult<Bound<'py, PyTuple>> {
+    let v = &p.vect;
+    let what = (p.start_ns, p.dt, &p.unit, p.series, v.dtype.name(), v.n_data, v.shape.len());
+    let place = (v.offset, v.len, v.compress, p.data_valid, p.slope, p.bias, p.aux.is_some());
+    (what, place).into_pyobject(py)
+}
