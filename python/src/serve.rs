@@ -16,7 +16,7 @@ use crate::interrupt;
 /// Serves repositories and directories of them (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
 /// requests are answered.
 #[pyfunction]
-#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None))]
+#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false))]
 #[allow(clippy::too_many_arguments)]
 fn serve(
     py: Python<'_>,
@@ -29,6 +29,7 @@ fn serve(
     compress_values: bool,
     requests: Option<usize>,
     seconds: Option<u64>,
+    writable: bool,
 ) -> PyResult<()> {
     let address: IpAddr = if host == "localhost" { "127.0.0.1" } else { host }.parse().map_err(|_| {
         let error = Error::new(ErrorKind::Invalid, format!("the host {host:?} is not an IP address"));
@@ -44,7 +45,7 @@ fn serve(
         ..defaults
     };
     let served = served.into_iter().map(with).collect();
-    let config = Config { served, address: SocketAddr::new(address, port), limits, compress_values };
+    let config = Config { served, address: SocketAddr::new(address, port), limits, compress_values, writable };
     let server = py.detach(|| Server::bind(config)).or_raise()?;
     let bound = server.address().or_raise()?;
     if let Some(ready) = ready {

@@ -83,12 +83,14 @@ pub struct Config {
     pub limits: Limits,
     /// Compress binary values for clients that accept it; metadata is always compressed for them.
     pub compress_values: bool,
+    /// Whether requests may make, change and remove domains.
+    pub writable: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5101);
-        Self { served: Vec::new(), address, limits: Limits::default(), compress_values: false }
+        Self { served: Vec::new(), address, limits: Limits::default(), compress_values: false, writable: false }
     }
 }
 

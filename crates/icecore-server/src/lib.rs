@@ -5,12 +5,14 @@
 
 mod app;
 mod buffers;
+mod caller;
 mod config;
 mod domains;
 mod error;
 mod etag;
 mod hdf;
 mod health;
+mod live;
 mod metrics;
 mod params;
 mod serve;

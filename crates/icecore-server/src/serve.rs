@@ -74,7 +74,9 @@ impl Server {
             // Dropped, and so noticed.
             drop(begin_end);
         };
+        let lives = App::clone(&app);
         let served = runtime.block_on(async {
+            tokio::spawn(tend(App::clone(&app)));
             let server = axum::serve(listener, router(app)).with_graceful_shutdown(end);
             let late = async {
                 let _ = ended.await;
@@ -86,7 +88,18 @@ impl Server {
             }
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
+        lives.lives.end();
         served.map_err(|e| Error::new(ErrorKind::Io, format!("the server failed: {e}")))
+    }
+}
+
+/// Commits changes that were left alone.
+async fn tend(app: App) {
+    const LOOK: Duration = Duration::from_millis(500);
+    while app.config.writable {
+        tokio::time::sleep(LOOK).await;
+        let shared = App::clone(&app);
+        let _tended = tokio::task::spawn_blocking(move || shared.lives.tend()).await;
     }
 }
 
@@ -114,7 +127,13 @@ fn router(app: App) -> Router {
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
     let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)));
     let cors =
-        CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::HEAD, Method::POST]);
+        CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::DELETE,
+    ]);
     let exposed = [HeaderName::from_static("etag"), HeaderName::from_static("content-range")];
     Router::new()
         .route("/health", get(health::health))

@@ -30,10 +30,13 @@ def serve(
     compress: Annotated[
         bool, typer.Option("--compress", help="Compress binary values for clients that accept it.")
     ] = False,
+    writable: Annotated[
+        bool, typer.Option("--writable", help="Let clients create, change and remove domains.")
+    ] = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Serve repositories read-only: HDF REST (h5pyd, h5web) at /, Zarr v3 at /zarr/REPO, until Ctrl-C.
+    """Serve repositories: HDF REST (h5pyd, h5web) at /, Zarr v3 at /zarr/REPO, until Ctrl-C.
 
     A domain is /REPO, /REPO@VERSION or /REPO/GROUP. /health reads a chunk, /metrics is for Prometheus.
     """
@@ -53,6 +56,7 @@ def serve(
             compress_values=compress,
             requests=requests,
             seconds=seconds,
+            writable=writable,
         )
     except KeyboardInterrupt:
         talk("stopped")

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use super::attributes::{Attribute, attributes, own};
 use super::layout;
 use super::types::H5Type;
-use crate::domains::Domain;
+use super::types_parse::parse;
+use crate::domains::{Domain, Object};
 
 /// A dataset.
 pub(super) struct Dataset {
@@ -19,6 +20,7 @@ pub(super) struct Dataset {
     pub h5: H5Type,
     pub big: bool,
     document: Map<String, Value>,
+    object: Option<Arc<Object>>,
 }
 
 impl Dataset {
@@ -28,7 +30,26 @@ impl Dataset {
         let stored = document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default();
         let h5 = H5Type::of(&view.meta().dtype, &stored, &own(&document));
         let big = layout::is_big(view.meta());
-        Ok(Self { view, h5, big, document })
+        Ok(Self { view, h5, big, document, object: None })
+    }
+
+    /// The dataset of an object that says what it is.
+    pub fn of(domain: &Domain, object: &Arc<Object>) -> Result<Self> {
+        let path = object.path.as_deref().unwrap_or_default();
+        let node = Node { path: path.to_owned(), is_array: true, children: Vec::new() };
+        let mut dataset = Self::open(domain, &node)?;
+        if let Some(kind) = object.metadata.get("type").filter(|_| object.marked) {
+            let parsed = parse(kind)?;
+            (dataset.h5, dataset.big) = (parsed.h5, parsed.big);
+        }
+        dataset.object = Some(Arc::clone(object));
+        Ok(dataset)
+    }
+
+    /// Whether it has no elements, not even none.
+    pub fn is_null(&self) -> bool {
+        let shape = self.object.as_ref().and_then(|object| object.metadata.get("shape"));
+        shape.and_then(|shape| shape.get("class")).and_then(Value::as_str) == Some("H5S_NULL")
     }
 
     pub fn kind(&self) -> Value {
