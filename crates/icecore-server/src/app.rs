@@ -15,9 +15,9 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure};
-use crate::metrics::Metrics;
 use crate::hdf::{self, permission};
 use crate::live::Lives;
+use crate::metrics::Metrics;
 use crate::params::Params;
 
 pub(crate) struct Shared {
@@ -94,7 +94,8 @@ impl Shared {
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
         let name = params.domain();
         let is_live = self.config.writable && is_head(name);
-        let domain = if is_live { self.lives.live(&self.domains, name)?.current()? } else { self.domains.open(name)? };
+        let domain =
+            if is_live { self.lives.live(&self.domains, name)?.current()? } else { self.domains.open(name)? };
         self.permitted(&domain, params, "read")?;
         Ok(domain)
     }
@@ -109,15 +110,6 @@ impl Shared {
         }
         let (app, params) = (Arc::clone(self), params.clone());
         self.blocking(move || app.opened(&params)).await
-    }
-
-    /// An open domain.
-    pub async fn open(self: &Arc<Self>, name: &str) -> Answer<Arc<Domain>> {
-        if let Some(domain) = self.domains.known(name) {
-            return Ok(domain);
-        }
-        let (app, name) = (Arc::clone(self), name.to_owned());
-        self.blocking(move || Ok(app.domains.open(&name)?)).await
     }
 }
 

@@ -17,8 +17,10 @@ mod metrics;
 mod params;
 mod serve;
 mod stream;
+mod users;
 mod zarr;
 
 pub use config::{Config, Limits, Served};
 pub use domains::NAME_RULE;
 pub use serve::{Server, until};
+pub use users::Users;

@@ -38,11 +38,6 @@ impl Params {
         &self.caller
     }
 
-    /// The same request for another domain.
-    pub fn of_domain(&self, name: &str) -> Self {
-        Self { domain: Some(name.to_owned()), ..self.clone() }
-    }
-
     /// A parameter; `name` in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

@@ -18,6 +18,7 @@ use crate::app::{App, Shared, observed};
 use crate::config::Config;
 use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
+use crate::users::identified;
 use crate::{hdf, health, zarr};
 
 /// How long answers in flight may take after the end was asked for.
@@ -126,8 +127,7 @@ fn router(app: App) -> Router {
     let predicate = DefaultPredicate::new();
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
     let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)));
-    let cors =
-        CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([
+    let cors = CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([
         Method::GET,
         Method::HEAD,
         Method::POST,
@@ -143,6 +143,7 @@ fn router(app: App) -> Router {
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(limits.body))
         .layer(compression)
+        .layer(middleware::from_fn_with_state(App::clone(&app), identified))
         .layer(middleware::from_fn_with_state(App::clone(&app), observed))
         .layer(cors.expose_headers(exposed))
         .with_state(app)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from icecore import errors
 from icecore.cli.console import AllowLinks, StorageOption, examples, settings, talk
 
 
 def serve(
     repos: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="REPO…", help="Repositories, or directories of them; NAME=PATH to choose a name."
         ),
-    ],
+    ] = None,
     host: Annotated[str, typer.Option("--host", help="The IP address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")
@@ -33,6 +36,18 @@ def serve(
     writable: Annotated[
         bool, typer.Option("--writable", help="Let clients create, change and remove domains.")
     ] = False,
+    users: Annotated[
+        Path | None,
+        typer.Option("--users", help="A file of users; without it everybody may use the service."),
+    ] = None,
+    add_user: Annotated[
+        str | None,
+        typer.Option(
+            "--add-user",
+            metavar="NAME",
+            help="Add a user to --users, with a password from the input, and end.",
+        ),
+    ] = None,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
@@ -42,12 +57,16 @@ def serve(
     """
     from icecore import _icecore
 
+    if add_user is not None:
+        append_user(users, add_user)
+        return
+
     def ready(address: str, bound: int) -> None:
         talk(f"serving at http://{address}:{bound} (Ctrl-C ends it)")
 
     try:
         _icecore.serve(
-            repos,
+            repos or [],
             host=host,
             port=port,
             ready=ready,
@@ -57,9 +76,26 @@ def serve(
             requests=requests,
             seconds=seconds,
             writable=writable,
+            users=users,
         )
     except KeyboardInterrupt:
         talk("stopped")
+
+
+def append_user(users: Path | None, name: str) -> None:
+    """Append a user to a file that only its owner reads; a user of that name is replaced."""
+    from icecore import _icecore
+
+    if users is None:
+        raise errors.make("invalid", "--add-user needs --users FILE", "name the file of users")
+    password = (
+        typer.prompt(f"Password of {name}", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    )
+    line = _icecore.user_line(name, password.rstrip("\n"))
+    lines = users.read_text().splitlines() if users.exists() else []
+    kept = [each for each in lines if not each.startswith(f"{name}:") or each.startswith(f"{name}:token:")]
+    users.touch(mode=0o600)
+    users.write_text("\n".join([*kept, line, ""]))
 
 
 def register(app: typer.Typer) -> None:

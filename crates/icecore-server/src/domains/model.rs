@@ -128,10 +128,6 @@ impl Model {
         self.objects.values()
     }
 
-    pub fn len(&self) -> usize {
-        self.objects.len()
-    }
-
     pub fn count(&self, collection: Collection) -> usize {
         self.objects().filter(|object| object.collection == collection).count()
     }
@@ -155,28 +151,5 @@ impl Model {
     /// Nodes that store objects.
     pub fn paths(&self) -> HashSet<&str> {
         self.objects().filter_map(|object| object.path.as_deref()).collect()
-    }
-
-    /// The object that a path leads to by hard and soft links.
-    pub fn find(&self, path: &str) -> Option<&Arc<Object>> {
-        let mut hops = 0;
-        self.walk(&self.root, path, &mut hops)
-    }
-
-    fn walk(&self, from: &str, path: &str, hops: &mut usize) -> Option<&Arc<Object>> {
-        *hops += 1;
-        if *hops > 64 {
-            return None;
-        }
-        let mut at = if path.starts_with('/') { self.get(&self.root)? } else { self.get(from)? };
-        for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
-            let link = at.links.get(part)?;
-            at = match link.get("id").and_then(Value::as_str) {
-                Some(id) => self.get(id)?,
-                None if link.get("file").is_some() => return None,
-                None => self.walk(&at.id.clone(), link.get("h5path")?.as_str()?, hops)?,
-            };
-        }
-        Some(at)
     }
 }

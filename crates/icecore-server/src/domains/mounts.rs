@@ -92,14 +92,21 @@ impl Mounts {
         let rest = mount.and_then(|mount| address.parts.get(mount.parts.len()..)).unwrap_or_default();
         let (Some(Mount { what: What::Directory(root, served), .. }), Some((last, above))) = (mount, rest.split_last())
         else {
-            return Err(Error::new(ErrorKind::Permission, format!("/{} is not in a served directory", address.parts.join("/")))
-                .hint("domains are made in directories that are served"));
+            return Err(Error::new(
+                ErrorKind::Permission,
+                format!("/{} is not in a served directory", address.parts.join("/")),
+            )
+            .hint("domains are made in directories that are served"));
         };
         if rest.iter().any(|part| part.starts_with('.')) || address.version.is_some() {
             return Err(Error::new(ErrorKind::Invalid, format!("the name /{}", address.parts.join("/")))
                 .hint("names do not begin with '.' and have no '@'"));
         }
-        let folder = Address { parts: address.parts.iter().take(address.parts.len() - 1).cloned().collect(), version: None, group: Vec::new() };
+        let folder = Address {
+            parts: address.parts.iter().take(address.parts.len() - 1).cloned().collect(),
+            version: None,
+            group: Vec::new(),
+        };
         match self.find(&folder)? {
             Found::Folder(_) => {}
             Found::Repository { name, .. } => {

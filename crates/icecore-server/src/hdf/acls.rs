@@ -57,7 +57,10 @@ pub(super) async fn one(State(app): State<App>, Path(user): Path<String>, params
         let lists = lists(&shared, &params)?;
         let list = lists.get(&user).ok_or_else(|| {
             let users: Vec<&str> = lists.keys().map(String::as_str).collect();
-            Failure::missing(format!("there is no ACL for {user:?}"), format!("there are ACLs for: {}", users.join(", ")))
+            Failure::missing(
+                format!("there is no ACL for {user:?}"),
+                format!("there are ACLs for: {}", users.join(", ")),
+            )
         })?;
         Ok(reply::plain(json!({"acl": acl(&user, list), "hrefs": []}).to_string()))
     })

@@ -62,7 +62,8 @@ fn lengths(value: &Value, name: &str) -> Result<Vec<u64>> {
             .collect(),
         _ => None,
     };
-    list.filter(|list: &Vec<u64>| list.len() <= 32).ok_or_else(|| bad(format!("{name} {value}"), "a list of lengths, 0 or more, for at most 32 axes"))
+    list.filter(|list: &Vec<u64>| list.len() <= 32)
+        .ok_or_else(|| bad(format!("{name} {value}"), "a list of lengths, 0 or more, for at most 32 axes"))
 }
 
 /// A dataspace as a request gives it: a list of lengths, a name of a class, or an object.
@@ -75,7 +76,9 @@ pub(crate) fn shape(body: &Map<String, Value>) -> Result<Value> {
         Some(Value::Object(object)) => match object.get("class").and_then(Value::as_str) {
             Some("H5S_NULL") => return Ok(json!({"class": "H5S_NULL"})),
             Some("H5S_SCALAR") => return Ok(json!({"class": "H5S_SCALAR"})),
-            _ => (object.get("dims").cloned().unwrap_or_default(), object.get("maxdims").or_else(|| body.get("maxdims"))),
+            _ => {
+                (object.get("dims").cloned().unwrap_or_default(), object.get("maxdims").or_else(|| body.get("maxdims")))
+            }
         },
         Some(Value::String(class)) if class == "H5S_NULL" => return Ok(json!({"class": "H5S_NULL"})),
         Some(Value::String(class)) if class == "H5S_SCALAR" => return Ok(json!({"class": "H5S_SCALAR"})),
@@ -88,9 +91,13 @@ pub(crate) fn shape(body: &Map<String, Value>) -> Result<Value> {
     let mut shape = json!({"class": "H5S_SIMPLE", "dims": dims});
     if let Some(limits) = limits.filter(|limits| !limits.is_null()) {
         let limits = lengths(limits, "maxdims")?;
-        let fits = limits.len() == dims.len() && dims.iter().zip(&limits).all(|(len, limit)| *limit == 0 || limit >= len);
+        let fits =
+            limits.len() == dims.len() && dims.iter().zip(&limits).all(|(len, limit)| *limit == 0 || limit >= len);
         if !fits {
-            return Err(bad(format!("maxdims {limits:?} of the shape {dims:?}"), "one limit an axis, at least its length; 0: none"));
+            return Err(bad(
+                format!("maxdims {limits:?} of the shape {dims:?}"),
+                "one limit an axis, at least its length; 0: none",
+            ));
         }
         shape["maxdims"] = json!(limits);
     }
@@ -100,17 +107,23 @@ pub(crate) fn shape(body: &Map<String, Value>) -> Result<Value> {
 /// The layout with the lengths of chunks.
 fn layout(given: Option<&Value>, dims: &[u64], shape: &Value, size: u64) -> Result<Value> {
     let class = given.and_then(|layout| layout.get("class")).and_then(Value::as_str).unwrap_or("H5D_CHUNKED");
-    let is_fixed = shape.get("maxdims").and_then(Value::as_array).is_none_or(|limits| {
-        limits.iter().zip(dims).all(|(limit, len)| limit.as_u64() == Some(*len))
-    });
+    let is_fixed = shape
+        .get("maxdims")
+        .and_then(Value::as_array)
+        .is_none_or(|limits| limits.iter().zip(dims).all(|(limit, len)| limit.as_u64() == Some(*len)));
     match class {
         "H5D_CHUNKED" => {}
         "H5D_CONTIGUOUS" | "H5D_COMPACT" if is_fixed => return Ok(json!({"class": class})),
         "H5D_CONTIGUOUS" | "H5D_COMPACT" => {
-            return Err(bad(format!("a dataset of layout {class} cannot grow"), "leave out maxdims, or use H5D_CHUNKED"));
+            return Err(bad(
+                format!("a dataset of layout {class} cannot grow"),
+                "leave out maxdims, or use H5D_CHUNKED",
+            ));
         }
         other => {
-            return Err(Error::new(ErrorKind::Unsupported, format!("the layout {other}")).hint("H5D_CHUNKED or H5D_CONTIGUOUS"));
+            return Err(
+                Error::new(ErrorKind::Unsupported, format!("the layout {other}")).hint("H5D_CHUNKED or H5D_CONTIGUOUS")
+            );
         }
     }
     let chunks = match given.and_then(|layout| layout.get("dims")) {
@@ -119,7 +132,10 @@ fn layout(given: Option<&Value>, dims: &[u64], shape: &Value, size: u64) -> Resu
     };
     let bytes = chunks.iter().try_fold(size, |all, n| all.checked_mul(*n)).unwrap_or(u64::MAX);
     if chunks.len() != dims.len() || chunks.contains(&0) || bytes > LARGEST {
-        return Err(bad(format!("chunks {chunks:?} of the shape {dims:?}"), "one length an axis, 1 or more; at most 1 GiB a chunk"));
+        return Err(bad(
+            format!("chunks {chunks:?} of the shape {dims:?}"),
+            "one length an axis, 1 or more; at most 1 GiB a chunk",
+        ));
     }
     for ((chunk, len), limit) in chunks.iter().zip(dims).zip(limits(shape, dims)) {
         if limit != 0 && *chunk > limit.max(*len).max(1) {
@@ -164,14 +180,22 @@ fn filter(given: &Value) -> Result<Value> {
         "blosclz" | "blosc" => Some(("H5Z_FILTER_BLOSC", 32001, "blosclz")),
         _ => None,
     };
-    let by_id = |id: u64| ["gzip", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset", "lzf", "lz4", "bitshuffle", "zstd", "blosc"]
-        .iter().filter_map(|name| by_name(name)).find(|(_, number, _)| *number == id);
+    let by_id = |id: u64| {
+        ["gzip", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset", "lzf", "lz4", "bitshuffle", "zstd", "blosc"]
+            .iter()
+            .filter_map(|name| by_name(name))
+            .find(|(_, number, _)| *number == id)
+    };
     let text = |name: &str| given.get(name).and_then(Value::as_str);
-    let found = given.as_str().and_then(by_name)
+    let found = given
+        .as_str()
+        .and_then(by_name)
         .or_else(|| text("class").and_then(by_name))
         .or_else(|| text("name").and_then(by_name))
         .or_else(|| given.get("id").or(Some(given)).and_then(Value::as_u64).and_then(by_id));
-    let (class, id, name) = found.ok_or_else(|| bad(format!("unknown filter {given}"), "for example {\"class\": \"H5Z_FILTER_DEFLATE\", \"level\": 4}"))?;
+    let (class, id, name) = found.ok_or_else(|| {
+        bad(format!("unknown filter {given}"), "for example {\"class\": \"H5Z_FILTER_DEFLATE\", \"level\": 4}")
+    })?;
     let mut out = match given {
         Value::Object(object) => object.clone(),
         _ => Map::new(),
@@ -210,7 +234,8 @@ pub(crate) fn document(metadata: &Map<String, Value>, attributes: Value) -> Resu
         .and_then(|layout| layout.get("dims"))
         .and_then(Value::as_array)
         .map(|dims| dims.iter().filter_map(Value::as_u64).collect());
-    let chunks = chunks.filter(|chunks| chunks.len() == lengths.len()).unwrap_or_else(|| guess(&lengths, h5.size() as u64));
+    let chunks =
+        chunks.filter(|chunks| chunks.len() == lengths.len()).unwrap_or_else(|| guess(&lengths, h5.size() as u64));
     let fill = fill(&properties, &h5)?.map(|bytes| incoming::elements(&bytes, &h5, false)).transpose()?;
     let first = match h5 {
         H5Type::Text => json!({"name": "vlen-utf8"}),
@@ -255,7 +280,8 @@ fn fill_value(fill: Option<incoming::Elements>, h5: &H5Type) -> Value {
 
 /// A float's bits in native order, as `0x…`.
 fn hex(bytes: &[u8], size: usize) -> String {
-    let ordered: Vec<u8> = if cfg!(target_endian = "big") { bytes.to_vec() } else { bytes.iter().rev().copied().collect() };
+    let ordered: Vec<u8> =
+        if cfg!(target_endian = "big") { bytes.to_vec() } else { bytes.iter().rev().copied().collect() };
     let digits: String = ordered.iter().take(size).map(|byte| format!("{byte:02x}")).collect();
     format!("0x{digits}")
 }
@@ -280,7 +306,8 @@ mod tests {
         .unwrap();
         assert_eq!(meta.fill, (-7_i32).to_ne_bytes());
         assert_eq!(metadata["creationProperties"]["filters"][0]["id"], 1);
-        let (_, meta) = made(json!({"type": "H5T_IEEE_F32BE", "shape": [4], "creationProperties": {"fillValue": 1.5}})).unwrap();
+        let (_, meta) =
+            made(json!({"type": "H5T_IEEE_F32BE", "shape": [4], "creationProperties": {"fillValue": 1.5}})).unwrap();
         assert_eq!(meta.fill, 1.5_f32.to_ne_bytes());
         let text = json!({"class": "H5T_STRING", "length": "H5T_VARIABLE"});
         assert!(made(json!({"type": text, "shape": "H5S_NULL"})).unwrap().1.dtype.is_vlen());

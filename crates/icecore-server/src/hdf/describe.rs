@@ -122,4 +122,3 @@ fn links(domain: &Domain, node: &Node) -> Value {
     };
     members.map(link).collect::<Map<_, _>>().into()
 }
-

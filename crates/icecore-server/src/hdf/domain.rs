@@ -10,9 +10,9 @@ use icecore::grid::ErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::describe::{described, model, root};
+use super::folder_record::Record;
 use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
-use super::folder_record::Record;
 use crate::domains::{Address, Collection, Domain, Include};
 use crate::error::Answer;
 use crate::etag;

@@ -18,9 +18,13 @@ use crate::params::Params;
 /// An attribute as it is kept: `{type, shape, value, created}`.
 fn attribute(state: &State, given: &Value) -> Answer<Value> {
     let Some(body) = given.as_object() else {
-        return Err(Failure::invalid("an attribute is not a JSON object", "send {\"type\": …, \"shape\": …, \"value\": …}"));
+        return Err(Failure::invalid(
+            "an attribute is not a JSON object",
+            "send {\"type\": …, \"shape\": …, \"value\": …}",
+        ));
     };
-    let kind = body.get("type").ok_or_else(|| Failure::invalid("the attribute has no type", "for example H5T_STD_I32LE"))?;
+    let kind =
+        body.get("type").ok_or_else(|| Failure::invalid("the attribute has no type", "for example H5T_STD_I32LE"))?;
     let kind = resolved(state, kind)?;
     let parsed = types_parse::parse(&kind)?;
     let shape = creation::shape(body)?;
@@ -58,7 +62,8 @@ fn nothing(h5: &H5Type, dims: &[u64]) -> Value {
 }
 
 fn decoded(text: &str, parsed: &types_parse::Parsed, dims: &[u64]) -> Answer<Value> {
-    let bytes = unbase64(text).ok_or_else(|| Failure::invalid("the value is not base64", "send the elements' bytes as base64"))?;
+    let bytes = unbase64(text)
+        .ok_or_else(|| Failure::invalid("the value is not base64", "send the elements' bytes as base64"))?;
     if parsed.big {
         return Err(Error::new(ErrorKind::Unsupported, "big-endian values as base64").hint("send them as JSON").into());
     }
@@ -137,7 +142,9 @@ pub(super) async fn put_all(
 
 fn remove(state: &mut State, kind: Collection, id: &str, name: &str) -> Answer<()> {
     let removed = state.object(kind, id)?.attributes.shift_remove(name);
-    removed.map(|_| ()).ok_or_else(|| Failure::missing(format!("the object has no attribute {name:?}"), "GET its attributes"))
+    removed
+        .map(|_| ())
+        .ok_or_else(|| Failure::missing(format!("the object has no attribute {name:?}"), "GET its attributes"))
 }
 
 pub(super) async fn delete(
@@ -159,7 +166,8 @@ pub(super) async fn delete_all(
     let kind = collection(&kind)?;
     edited(app, params, "update", move |state, params| {
         let names = params.get("attr_names").filter(|names| !names.is_empty());
-        let names = names.ok_or_else(|| Failure::invalid("there are no attr_names", "?attr_names=A/B names the attributes"))?;
+        let names =
+            names.ok_or_else(|| Failure::invalid("there are no attr_names", "?attr_names=A/B names the attributes"))?;
         let separator = params.get("separator").filter(|separator| !separator.is_empty()).unwrap_or("/");
         names.split(separator).try_for_each(|name| remove(state, kind, &id, name))
     })

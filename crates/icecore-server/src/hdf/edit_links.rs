@@ -31,12 +31,7 @@ pub(super) fn link(given: &Value) -> Answer<Value> {
 }
 
 /// Links of one group, or of several: `{"links": {…}}`, `{"grp_ids": {ID: {"links": {…}}}}`.
-pub(super) async fn put_all(
-    Extract(app): Extract<App>,
-    Path(id): Path<String>,
-    params: Params,
-    body: Bytes,
-) -> Answer {
+pub(super) async fn put_all(Extract(app): Extract<App>, Path(id): Path<String>, params: Params, body: Bytes) -> Answer {
     edited(app, params, "create", move |state, _| {
         let body = reply::object_body(&body)?;
         let object = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
@@ -45,7 +40,8 @@ pub(super) async fn put_all(
             Some(groups) => groups,
             None => {
                 let links = object(body.get("links"));
-                let links = links.ok_or_else(|| Failure::invalid("there are no links", "send {\"links\": {TITLE: {…}}}"))?;
+                let links =
+                    links.ok_or_else(|| Failure::invalid("there are no links", "send {\"links\": {TITLE: {…}}}"))?;
                 Map::from_iter([(id.clone(), json!({"links": links}))])
             }
         };

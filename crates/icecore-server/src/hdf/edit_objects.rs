@@ -64,7 +64,8 @@ fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
     let metadata = match kind {
         Collection::Groups => properties(&body),
         Collection::Datatypes => {
-            let kind = body.get("type").ok_or_else(|| Failure::invalid("there is no type", "give the type to commit"))?;
+            let kind =
+                body.get("type").ok_or_else(|| Failure::invalid("there is no type", "give the type to commit"))?;
             let kind = resolved(state, kind)?;
             types_parse::parse(&kind)?;
             let mut metadata = properties(&body);
@@ -72,7 +73,8 @@ fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
             metadata
         }
         Collection::Datasets => {
-            let kind = body.get("type").ok_or_else(|| Failure::invalid("there is no type", "for example H5T_STD_I32LE"))?;
+            let kind =
+                body.get("type").ok_or_else(|| Failure::invalid("there is no type", "for example H5T_STD_I32LE"))?;
             creation::metadata(&body, &resolved(state, kind)?)?
         }
     };
@@ -99,7 +101,8 @@ fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
         initial(state, &id, value)?;
     }
     let object = state.model.object(kind, &id)?;
-    let mut out = object.json(&state.model.root, "", crate::domains::Include { attributes: false, links: false, path: false });
+    let mut out =
+        object.json(&state.model.root, "", crate::domains::Include { attributes: false, links: false, path: false });
     out.shift_remove("domain");
     out.insert("hrefs".to_owned(), json!([]));
     Ok(out.into())
@@ -127,12 +130,22 @@ pub(super) fn resolved(state: &State, kind: &Value) -> Answer<Value> {
 fn initial(state: &mut State, id: &str, value: &Value) -> Answer<()> {
     let object = state.model.object(Collection::Datasets, id)?;
     let parsed = types_parse::parse(object.metadata.get("type").unwrap_or(&Value::Null))?;
-    let dims: Vec<u64> = object.metadata.get("shape").and_then(|shape| shape.get("dims")).and_then(Value::as_array)
-        .into_iter().flatten().filter_map(Value::as_u64).collect();
+    let dims: Vec<u64> = object
+        .metadata
+        .get("shape")
+        .and_then(|shape| shape.get("dims"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .collect();
     let mut bytes = Vec::new();
     let count = incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?;
     if count != dims.iter().product::<u64>() {
-        return Err(Failure::invalid(format!("the value has {count} elements, the shape is {dims:?}"), "send all elements"));
+        return Err(Failure::invalid(
+            format!("the value has {count} elements, the shape is {dims:?}"),
+            "send all elements",
+        ));
     }
     let elements = incoming::elements(&bytes, &parsed.h5, parsed.big)?;
     let path = state.placed_path(id)?;
@@ -140,12 +153,7 @@ fn initial(state: &mut State, id: &str, value: &Value) -> Answer<()> {
 }
 
 /// Deletes an object and the links to it.
-pub(super) async fn delete(
-    Extract(app): Extract<App>,
-    Path(id): Path<String>,
-    uri: Uri,
-    params: Params,
-) -> Answer {
+pub(super) async fn delete(Extract(app): Extract<App>, Path(id): Path<String>, uri: Uri, params: Params) -> Answer {
     let kind = kind_of(&uri)?;
     edited(app, params, "delete", move |state, _| {
         state.model.object(kind, &id)?;

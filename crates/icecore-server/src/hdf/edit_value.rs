@@ -75,7 +75,8 @@ struct Target {
 impl Target {
     fn new(state: &mut State, id: &str) -> Answer<Self> {
         let object = state.model.object(Collection::Datasets, id)?;
-        let is_null = object.metadata.get("shape").and_then(|s| s.get("class")).and_then(Value::as_str) == Some("H5S_NULL");
+        let is_null =
+            object.metadata.get("shape").and_then(|s| s.get("class")).and_then(Value::as_str) == Some("H5S_NULL");
         if is_null {
             return Err(Failure::invalid("the dataset has no elements (H5S_NULL)", "write to a dataset with a shape"));
         }
@@ -99,7 +100,10 @@ impl Target {
         };
         let Some(names) = fields.filter(|names| !names.is_empty()) else { return Ok((self.h5.clone(), Vec::new())) };
         let H5Type::Compound(all) = inner else {
-            return Err(Failure::invalid(format!("fields={names}: the elements are not records"), "leave out `fields`"));
+            return Err(Failure::invalid(
+                format!("fields={names}: the elements are not records"),
+                "leave out `fields`",
+            ));
         };
         let mut numbers = Vec::new();
         for name in names.split(':') {
@@ -118,9 +122,10 @@ impl Target {
         if let Some(bytes) = &sent.bytes {
             return Ok(incoming::elements(bytes, h5, self.big)?);
         }
-        let value = sent.json.get("value").ok_or_else(|| {
-            Failure::invalid("there is no value", "send {\"value\": …}, value_base64, or bytes")
-        })?;
+        let value = sent
+            .json
+            .get("value")
+            .ok_or_else(|| Failure::invalid("there is no value", "send {\"value\": …}, value_base64, or bytes"))?;
         let mut bytes = Vec::new();
         let depth = if value.is_array() { depth(value, h5) } else { 0 };
         incoming::from_json(value, depth, h5, self.big, &mut bytes)?;
@@ -154,7 +159,8 @@ fn depth(value: &Value, h5: &H5Type) -> usize {
 }
 
 fn write(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> Answer<()> {
-    let (h5, numbers) = target.sent_type(params.get("fields").or_else(|| sent.json.get("fields").and_then(Value::as_str)))?;
+    let (h5, numbers) =
+        target.sent_type(params.get("fields").or_else(|| sent.json.get("fields").and_then(Value::as_str)))?;
     let elements = target.elements(sent, &h5)?;
     let places = places(state, target, sent, params, elements.len())?;
     let wanted = match &places {
@@ -169,7 +175,8 @@ fn write(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> An
             return Err(Error::new(ErrorKind::Mismatch, message).hint("send as many elements as are selected").into());
         }
     };
-    let elements = if numbers.is_empty() { elements } else { with_fields(state, target, &places, elements, &h5, &numbers)? };
+    let elements =
+        if numbers.is_empty() { elements } else { with_fields(state, target, &places, elements, &h5, &numbers)? };
     Ok(state.write(&target.path, &places, &elements)?)
 }
 
@@ -241,11 +248,14 @@ fn with_fields(
     match (old, new) {
         (Elements::Fixed { mut bytes, size }, Elements::Fixed { bytes: from, size: part }) => {
             let H5Type::Compound(all) = &target.h5 else { return Err(lost()) };
-            let offsets: Vec<usize> = all.iter().scan(0, |at, (_, field)| Some(std::mem::replace(at, *at + field.size()))).collect();
+            let offsets: Vec<usize> =
+                all.iter().scan(0, |at, (_, field)| Some(std::mem::replace(at, *at + field.size()))).collect();
             for (record, piece) in bytes.chunks_exact_mut(size.max(1)).zip(from.chunks_exact(part.max(1))) {
                 let mut at = 0;
                 for number in numbers {
-                    let (Some(offset), Some((_, field))) = (offsets.get(*number), all.get(*number)) else { return Err(lost()) };
+                    let (Some(offset), Some((_, field))) = (offsets.get(*number), all.get(*number)) else {
+                        return Err(lost());
+                    };
                     let to = record.get_mut(*offset..offset + field.size()).ok_or_else(lost)?;
                     to.copy_from_slice(piece.get(at..at + field.size()).ok_or_else(lost)?);
                     at += field.size();
@@ -315,7 +325,8 @@ fn updated(state: &mut State, target: &Target, sent: &Sent, clause: &str, params
     }
     let places = Places::Points(indices.iter().flatten().copied().collect());
     let values = sent.json.get("value").and_then(Value::as_object).unwrap_or(&sent.json);
-    let names: Vec<&str> = values.keys().map(String::as_str).filter(|name| all.iter().any(|(each, _)| each == name)).collect();
+    let names: Vec<&str> =
+        values.keys().map(String::as_str).filter(|name| all.iter().any(|(each, _)| each == name)).collect();
     if names.is_empty() {
         return Err(Failure::invalid("the body names no field", "send {FIELD: VALUE, …}"));
     }

@@ -51,7 +51,11 @@ impl Record {
 pub(super) fn check(path: &Path, caller: &Caller, action: &str, name: &str) -> Answer<()> {
     let record = Record::load(path);
     let is_open = record.owner.is_empty() && caller.name != crate::caller::DEFAULT;
-    if is_open || allows(&record.owner, &record.acls, caller, action) { Ok(()) } else { Err(refused(caller, action, name)) }
+    if is_open || allows(&record.owner, &record.acls, caller, action) {
+        Ok(())
+    } else {
+        Err(refused(caller, action, name))
+    }
 }
 
 /// The same for the folder above.

@@ -13,7 +13,10 @@ use super::types::H5Type;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Elements {
     /// Of one size, native byte order.
-    Fixed { bytes: Vec<u8>, size: usize },
+    Fixed {
+        bytes: Vec<u8>,
+        size: usize,
+    },
     Variable(Vec<Vec<u8>>),
 }
 
@@ -116,7 +119,10 @@ fn utf32(text: &[u8], count: usize) -> Result<Vec<u8>> {
 /// Reverses the bytes of every number of an element of fixed length.
 pub(crate) fn swap(element: &mut [u8], h5: &H5Type) {
     match h5 {
-        H5Type::Integer { size, .. } | H5Type::Enum { size, .. } | H5Type::Float { size } | H5Type::Complex { size } => {
+        H5Type::Integer { size, .. }
+        | H5Type::Enum { size, .. }
+        | H5Type::Float { size }
+        | H5Type::Complex { size } => {
             element.chunks_exact_mut((*size).max(1)).for_each(<[u8]>::reverse);
         }
         H5Type::Compound(fields) => {
@@ -167,7 +173,9 @@ fn unfit(value: &Value, h5: &H5Type) -> Error {
 fn one(value: &Value, h5: &H5Type, big: bool, out: &mut Vec<u8>) -> Result<()> {
     let unfit = || unfit(value, h5);
     match h5 {
-        H5Type::Integer { size, signed } => number(integer(value).ok_or_else(unfit)?, *size, *signed, big, out).ok_or_else(unfit)?,
+        H5Type::Integer { size, signed } => {
+            number(integer(value).ok_or_else(unfit)?, *size, *signed, big, out).ok_or_else(unfit)?
+        }
         H5Type::Enum { size, signed, members } => {
             let named = value.as_str().and_then(|name| members.get(name)).map(|n| i128::from(*n));
             number(named.or_else(|| integer(value)).ok_or_else(unfit)?, *size, *signed, big, out).ok_or_else(unfit)?;
@@ -324,11 +332,16 @@ mod tests {
         let Elements::Variable(found) = elements(&bytes, &parsed.h5, true).unwrap() else { unreachable!() };
         assert_eq!(found, [&bytes[..8], &bytes[8..]]);
         assert_eq!(elements(&bytes[..5], &parsed.h5, true).unwrap_err().kind, ErrorKind::Invalid);
-        assert!(from_json(&json!([300]), 1, &H5Type::Integer { size: 1, signed: false }, false, &mut Vec::new()).is_err());
+        assert!(
+            from_json(&json!([300]), 1, &H5Type::Integer { size: 1, signed: false }, false, &mut Vec::new()).is_err()
+        );
     }
 
     #[test]
     fn bare_words_are_quoted_outside_of_strings() {
-        assert_eq!(quoted(r#"{"a":[NaN,-Infinity],"b":"NaN \" NaN"}"#), r#"{"a":["NaN","-Infinity"],"b":"NaN \" NaN"}"#);
+        assert_eq!(
+            quoted(r#"{"a":[NaN,-Infinity],"b":"NaN \" NaN"}"#),
+            r#"{"a":["NaN","-Infinity"],"b":"NaN \" NaN"}"#
+        );
     }
 }

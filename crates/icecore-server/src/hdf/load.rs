@@ -23,12 +23,16 @@ pub(crate) fn model(domain: &Domain) -> Answer<Model> {
         };
         objects.push((number, object, marker));
     }
-    let implied: Vec<(String, String, String, f64)> = objects.iter().filter_map(|(number, object, marker)| {
-        let path = object.path.as_deref()?;
-        let (parent, name) = path.rsplit_once('/')?;
-        let parent = if parent.is_empty() { "/" } else { parent };
-        (marker.is_none() && *number > 0).then(|| (parent.to_owned(), name.to_owned(), object.id.clone(), object.created))
-    }).collect();
+    let implied: Vec<(String, String, String, f64)> = objects
+        .iter()
+        .filter_map(|(number, object, marker)| {
+            let path = object.path.as_deref()?;
+            let (parent, name) = path.rsplit_once('/')?;
+            let parent = if parent.is_empty() { "/" } else { parent };
+            (marker.is_none() && *number > 0)
+                .then(|| (parent.to_owned(), name.to_owned(), object.id.clone(), object.created))
+        })
+        .collect();
     let Some((_, root, marker)) = objects.first().cloned() else {
         return Err(icecore::grid::Error::new(icecore::grid::ErrorKind::Format, "the domain has no root group").into());
     };
@@ -78,7 +82,12 @@ fn unmarked(domain: &Domain, number: usize) -> Answer<Object> {
 }
 
 /// A node that says what it is.
-fn marked(domain: &Domain, number: usize, document: &Map<String, Value>, marker: &Map<String, Value>) -> Answer<Object> {
+fn marked(
+    domain: &Domain,
+    number: usize,
+    document: &Map<String, Value>,
+    marker: &Map<String, Value>,
+) -> Answer<Object> {
     let node = node(domain, number)?;
     let id = marker.get("id").and_then(Value::as_str).unwrap_or(domain.ids.get(number)).to_owned();
     let time = |name: &str| marker.get(name).and_then(Value::as_f64).unwrap_or(domain.time);

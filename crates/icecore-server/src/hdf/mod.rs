@@ -47,13 +47,12 @@ use crate::error::{Answer, Failure};
 pub(crate) use describe::model as known_model;
 pub(crate) use load::model as loader;
 pub(crate) use reply::plain;
+pub(crate) use text::unbase64;
 
 /// All routes.
 pub(crate) fn routes() -> Router<App> {
-    let attributes = get(attribute::list)
-        .post(attribute::named)
-        .put(edit_attributes::put_all)
-        .delete(edit_attributes::delete_all);
+    let attributes =
+        get(attribute::list).post(attribute::named).put(edit_attributes::put_all).delete(edit_attributes::delete_all);
     let attribute = get(attribute::one).put(edit_attributes::put).delete(edit_attributes::delete);
     let links = get(links::list).post(links::named).put(edit_links::put_all).delete(edit_links::delete_all);
     let link = get(links::one).put(edit_links::put).delete(edit_links::delete);

@@ -131,7 +131,8 @@ pub(super) fn places(
         matching(&filter, &columns, &values, &mut rows)?;
         found.extend(rows.iter().map(|row| place(&part, u64::from(*row))));
     }
-    found.truncate(limit.filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
+    found
+        .truncate(limit.filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
     Ok(found)
 }
 

@@ -168,7 +168,8 @@ pub(crate) fn json(bytes: &[u8], h5: &H5Type, dims: &[u64]) -> Result<serde_json
         sent(&mut rest, h5, NotFinite::Words, &mut out)?;
         nest.close(&mut out);
     }
-    serde_json::from_str(&incoming::quoted(&out)).map_err(|e| Error::new(ErrorKind::Internal, format!("elements as JSON: {e}")))
+    serde_json::from_str(&incoming::quoted(&out))
+        .map_err(|e| Error::new(ErrorKind::Internal, format!("elements as JSON: {e}")))
 }
 
 /// UTF-8 where it is, Latin-1 where it is not.

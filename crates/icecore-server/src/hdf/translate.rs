@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::attributes::{Attribute, attributes, own};
 use super::layout;
 use super::types::H5Type;
-use super::types_parse::parse;
+use super::types_parse::{self, parse};
 use crate::domains::{Domain, Object};
 
 /// A dataset.
@@ -40,16 +40,15 @@ impl Dataset {
         let mut dataset = Self::open(domain, &node)?;
         if let Some(kind) = object.metadata.get("type").filter(|_| object.marked) {
             let parsed = parse(kind)?;
-            (dataset.h5, dataset.big) = (parsed.h5, parsed.big);
+            // Arrays that were there before HDF5 clients wrote to them may store texts in other forms.
+            let dtype = &dataset.view.meta().dtype;
+            let is_alike = parsed.h5.size() == dtype.size() && types_parse::has_variable(&parsed.h5) == dtype.is_vlen();
+            if is_alike && !matches!(dataset.h5, H5Type::Utf32(_)) {
+                (dataset.h5, dataset.big) = (parsed.h5, parsed.big);
+            }
         }
         dataset.object = Some(Arc::clone(object));
         Ok(dataset)
-    }
-
-    /// Whether it has no elements, not even none.
-    pub fn is_null(&self) -> bool {
-        let shape = self.object.as_ref().and_then(|object| object.metadata.get("shape"));
-        shape.and_then(|shape| shape.get("class")).and_then(Value::as_str) == Some("H5S_NULL")
     }
 
     pub fn kind(&self) -> Value {

@@ -71,7 +71,8 @@ fn any(kind: &Value, orders: &mut Vec<bool>, depth: usize) -> Result<H5Type> {
     if let Some(name) = kind.as_str() {
         return number(name, orders);
     }
-    let object = kind.as_object().ok_or_else(|| bad(kind, "a name such as H5T_STD_I32LE, or an object with a class"))?;
+    let object =
+        kind.as_object().ok_or_else(|| bad(kind, "a name such as H5T_STD_I32LE, or an object with a class"))?;
     let class = object.get("class").and_then(Value::as_str).unwrap_or_default();
     let base = || object.get("base").ok_or_else(|| bad(format!("{class} without base"), "give its base type"));
     Ok(match class {
@@ -87,7 +88,9 @@ fn any(kind: &Value, orders: &mut Vec<bool>, depth: usize) -> Result<H5Type> {
             H5Type::Float { size } => H5Type::Complex { size },
             _ => return Err(bad("complex of no float", "its base is a float")),
         },
-        other => return Err(bad(format!("unknown class {other:?}"), "for example H5T_INTEGER with base H5T_STD_I32LE")),
+        other => {
+            return Err(bad(format!("unknown class {other:?}"), "for example H5T_INTEGER with base H5T_STD_I32LE"));
+        }
     })
 }
 
@@ -108,7 +111,9 @@ fn number(name: &str, orders: &mut Vec<bool>) -> Result<H5Type> {
         orders.push(big);
     }
     match (body.chars().next(), bits) {
-        (Some(sign @ ('I' | 'U' | 'B')), 8 | 16 | 32 | 64) => Ok(H5Type::Integer { size: bits / 8, signed: sign == 'I' }),
+        (Some(sign @ ('I' | 'U' | 'B')), 8 | 16 | 32 | 64) => {
+            Ok(H5Type::Integer { size: bits / 8, signed: sign == 'I' })
+        }
         (Some('F'), 16 | 32 | 64) => Ok(H5Type::Float { size: bits / 8 }),
         _ => Err(unknown()),
     }
@@ -141,7 +146,9 @@ fn dims(object: &Map<String, Value>) -> Result<Vec<u64>> {
 }
 
 fn enumeration(object: &Map<String, Value>, base: H5Type) -> Result<H5Type> {
-    let H5Type::Integer { size, signed } = base else { return Err(bad("enum of no integer", "its base is an integer")) };
+    let H5Type::Integer { size, signed } = base else {
+        return Err(bad("enum of no integer", "its base is an integer"));
+    };
     let mut members = BTreeMap::new();
     for (name, value) in object.get("mapping").and_then(Value::as_object).into_iter().flatten() {
         members.insert(name.clone(), value.as_i64().unwrap_or_default());
@@ -150,7 +157,8 @@ fn enumeration(object: &Map<String, Value>, base: H5Type) -> Result<H5Type> {
         let name = member.get("name").and_then(Value::as_str).unwrap_or_default();
         members.insert(name.to_owned(), member.get("value").and_then(Value::as_i64).unwrap_or_default());
     }
-    let is_bool = size == 1 && members.len() == 2 && members.get("FALSE") == Some(&0) && members.get("TRUE") == Some(&1);
+    let is_bool =
+        size == 1 && members.len() == 2 && members.get("FALSE") == Some(&0) && members.get("TRUE") == Some(&1);
     Ok(if is_bool { H5Type::Bool } else { H5Type::Enum { size, signed, members } })
 }
 
@@ -215,7 +223,8 @@ pub(crate) fn spelled(kind: &Value) -> Value {
 }
 
 fn spelled_object(object: &Map<String, Value>) -> Map<String, Value> {
-    let is_number = matches!(object.get("class").and_then(Value::as_str), Some("H5T_INTEGER" | "H5T_FLOAT" | "H5T_REFERENCE"));
+    let is_number =
+        matches!(object.get("class").and_then(Value::as_str), Some("H5T_INTEGER" | "H5T_FLOAT" | "H5T_REFERENCE"));
     let mut out = Map::new();
     for (key, value) in object {
         let made = match (key.as_str(), value) {
@@ -223,7 +232,8 @@ fn spelled_object(object: &Map<String, Value>) -> Map<String, Value> {
             ("type", value) => spelled(value),
             ("fields", Value::Array(fields)) => fields.iter().map(spelled).collect(),
             ("members", Value::Array(members)) => {
-                let pair = |member: &Value| Some((member.get("name")?.as_str()?.to_owned(), member.get("value")?.clone()));
+                let pair =
+                    |member: &Value| Some((member.get("name")?.as_str()?.to_owned(), member.get("value")?.clone()));
                 out.insert("mapping".to_owned(), members.iter().filter_map(pair).collect::<Map<_, _>>().into());
                 continue;
             }

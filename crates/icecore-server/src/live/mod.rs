@@ -157,7 +157,10 @@ impl Lives {
             return Ok(Arc::clone(live));
         }
         let Found::Repository { name: served, storage, group } = domains.find(&address)? else {
-            return Err(Failure::missing(format!("{name} is a folder, not a domain"), "GET /domains lists its members"));
+            return Err(Failure::missing(
+                format!("{name} is a folder, not a domain"),
+                "GET /domains lists its members",
+            ));
         };
         if group != "/" {
             return Err(Error::new(ErrorKind::ReadOnly, format!("{name} is a group of {served}"))

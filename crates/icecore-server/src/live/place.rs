@@ -33,7 +33,10 @@ impl State {
         let unplaced = format!("{UNPLACED}/{id}");
         // Of a group that is linked from within itself no path leads down from the root.
         for (group, title) in self.model.parents(id) {
-            if group == id || !is_name(&title) || self.model.get(&group).is_none_or(|g| g.path.is_none() && !self.reaches(&group)) {
+            if group == id
+                || !is_name(&title)
+                || self.model.get(&group).is_none_or(|g| g.path.is_none() && !self.reaches(&group))
+            {
                 continue;
             }
             let above = self.place(&group)?;
@@ -69,7 +72,8 @@ impl State {
 
     /// Removes an object without links from a path that another one needs.
     fn vacate(&mut self, path: &str) -> Answer<()> {
-        let there = self.model.objects().find(|object| object.path.as_deref() == Some(path)).map(|object| object.id.clone());
+        let there =
+            self.model.objects().find(|object| object.path.as_deref() == Some(path)).map(|object| object.id.clone());
         if let Some(id) = there.filter(|id| self.unlinked.contains_key(id)) {
             self.drop_object(&id)?;
         }
@@ -79,7 +83,8 @@ impl State {
     /// Removes objects that have had no link for a while.
     pub(super) fn sweep(&mut self, is_end: bool) -> Answer<()> {
         loop {
-            let due = self.unlinked.iter().find(|(_, since)| is_end || since.elapsed() >= GRACE).map(|(id, _)| id.clone());
+            let due =
+                self.unlinked.iter().find(|(_, since)| is_end || since.elapsed() >= GRACE).map(|(id, _)| id.clone());
             let Some(id) = due else { return Ok(()) };
             self.unlinked.remove(&id);
             if !self.model.is_linked(&id) && self.model.get(&id).is_some() {
@@ -107,7 +112,8 @@ impl State {
 
     fn remove_node(&mut self, path: &str) -> Result<()> {
         let below = format!("{path}/");
-        let is_needed = self.model.objects().any(|object| object.path.as_deref().is_some_and(|p| p.starts_with(&below)));
+        let is_needed =
+            self.model.objects().any(|object| object.path.as_deref().is_some_and(|p| p.starts_with(&below)));
         let writer = std::sync::Arc::clone(self.writing()?.writer());
         self.has_written = true;
         self.stale = true;
@@ -124,6 +130,10 @@ impl State {
 
 /// Whether a title is a name of a Zarr node.
 fn is_name(title: &str) -> bool {
-    !title.is_empty() && !title.starts_with("__") && !title.chars().all(|c| c == '.') && !title.contains(['\0', '\\', '/'])
-        && title != "zarr.json" && title.len() < 200
+    !title.is_empty()
+        && !title.starts_with("__")
+        && !title.chars().all(|c| c == '.')
+        && !title.contains(['\0', '\\', '/'])
+        && title != "zarr.json"
+        && title.len() < 200
 }

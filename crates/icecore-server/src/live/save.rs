@@ -106,7 +106,9 @@ impl State {
         let mut kept = Map::new();
         for (name, attribute) in &object.attributes {
             let mut attribute = attribute.clone();
-            if name != "icecore" && let Some(value) = attribute.as_object_mut().and_then(|a| a.shift_remove("value")) {
+            if name != "icecore"
+                && let Some(value) = attribute.as_object_mut().and_then(|a| a.shift_remove("value"))
+            {
                 values.insert(name.clone(), value);
             }
             kept.insert(name.clone(), attribute);
@@ -131,7 +133,8 @@ impl State {
 
     /// Stores a dataset's array, without elements.
     pub(super) fn add_array(&mut self, id: &str, path: &str) -> Answer<()> {
-        let object = self.model.get(id).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id} is gone")))?;
+        let object =
+            self.model.get(id).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id} is gone")))?;
         let attributes = self.attributes(&object, false);
         let document = creation::document(&object.metadata, attributes)?;
         self.has_written = true;

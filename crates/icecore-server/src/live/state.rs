@@ -156,8 +156,17 @@ impl State {
         let (attributes, links) = Default::default();
         let collection = Collection::Groups;
         let path = Some("/".to_owned());
-        let object =
-            Object { id: root.to_owned(), collection, created: time, modified: time, metadata, attributes, links, path, marked: true };
+        let object = Object {
+            id: root.to_owned(),
+            collection,
+            created: time,
+            modified: time,
+            metadata,
+            attributes,
+            links,
+            path,
+            marked: true,
+        };
         self.model = Model::new(object);
         self.model.owner = owner.to_owned();
         self.dirty.remove(&old);
@@ -178,7 +187,12 @@ impl State {
     ///
     /// # Errors
     /// `exists`, `invalid`.
-    pub fn add(&mut self, collection: Collection, id: Option<&str>, metadata: serde_json::Map<String, Value>) -> Answer<String> {
+    pub fn add(
+        &mut self,
+        collection: Collection,
+        id: Option<&str>,
+        metadata: serde_json::Map<String, Value>,
+    ) -> Answer<String> {
         let id = match id {
             Some(id) => {
                 ids::check(collection, id, &self.model.root)?;
@@ -191,8 +205,17 @@ impl State {
         }
         let time = now();
         let (attributes, links) = Default::default();
-        let object =
-            Object { id: id.clone(), collection, created: time, modified: time, metadata, attributes, links, path: None, marked: true };
+        let object = Object {
+            id: id.clone(),
+            collection,
+            created: time,
+            modified: time,
+            metadata,
+            attributes,
+            links,
+            path: None,
+            marked: true,
+        };
         self.model.insert(object);
         self.dirty.insert(id.clone());
         Ok(id)
@@ -201,7 +224,10 @@ impl State {
     /// Sets a link; returns false where it was there already.
     pub fn link(&mut self, group: &str, title: &str, mut link: Value) -> Answer<bool> {
         if title.is_empty() || title.contains('/') {
-            return Err(crate::error::Failure::invalid(format!("the link's title {title:?}"), "a name without slashes"));
+            return Err(crate::error::Failure::invalid(
+                format!("the link's title {title:?}"),
+                "a name without slashes",
+            ));
         }
         if let Some(id) = link.get("id").and_then(Value::as_str) {
             let target = self.model.get(id).ok_or_else(|| ids::unknown(id))?.id.clone();
@@ -228,7 +254,10 @@ impl State {
     pub fn unlink(&mut self, group: &str, title: &str) -> Answer<()> {
         let group = self.object(Collection::Groups, group)?;
         let link = group.links.shift_remove(title).ok_or_else(|| {
-            crate::error::Failure::missing(format!("the group has no link {title:?}"), "GET its links to see the titles")
+            crate::error::Failure::missing(
+                format!("the group has no link {title:?}"),
+                "GET its links to see the titles",
+            )
         })?;
         if let Some(id) = link.get("id").and_then(Value::as_str)
             && !self.model.is_linked(id)
@@ -252,7 +281,9 @@ impl State {
     /// Removes an object with all links to it.
     pub fn delete(&mut self, id: &str) -> Answer<()> {
         if id == self.model.root {
-            return Err(Error::new(ErrorKind::Permission, "the root group cannot be deleted").hint("delete the domain").into());
+            return Err(Error::new(ErrorKind::Permission, "the root group cannot be deleted")
+                .hint("delete the domain")
+                .into());
         }
         for (group, title) in self.model.parents(id) {
             self.object(Collection::Groups, &group)?.links.shift_remove(&title);

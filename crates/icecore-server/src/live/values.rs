@@ -70,20 +70,30 @@ fn of_picks(meta: &ArrayMeta, picks: &Picks, each: &mut dyn FnMut(Patch) -> Resu
     if picks.is_empty() {
         return Ok(());
     }
-    let axes: Vec<Vec<Cut>> =
-        meta.grid.axes.iter().zip(&meta.shape).zip(&picks.axes).map(|((axis, len), pick)| cuts(axis, *len, pick)).collect();
+    let axes: Vec<Vec<Cut>> = meta
+        .grid
+        .axes
+        .iter()
+        .zip(&meta.shape)
+        .zip(&picks.axes)
+        .map(|((axis, len), pick)| cuts(axis, *len, pick))
+        .collect();
     let counts: Vec<u64> = picks.out_shape();
     let mut at = vec![0_usize; axes.len()];
     loop {
         let chosen: Vec<&Cut> = axes.iter().zip(&at).filter_map(|(cuts, at)| cuts.get(*at)).collect();
-        let region =
-            Region { start: chosen.iter().map(|cut| cut.start).collect(), shape: chosen.iter().map(|cut| cut.len).collect() };
+        let region = Region {
+            start: chosen.iter().map(|cut| cut.start).collect(),
+            shape: chosen.iter().map(|cut| cut.len).collect(),
+        };
         let mut pairs: Vec<(usize, usize)> = vec![(0, 0)];
         for (cut, count) in chosen.iter().zip(&counts) {
             pairs = pairs
                 .iter()
                 .flat_map(|(to, from)| {
-                    cut.pairs.iter().map(move |(t, f)| (to * cut.len as usize + *t as usize, from * *count as usize + *f as usize))
+                    cut.pairs
+                        .iter()
+                        .map(move |(t, f)| (to * cut.len as usize + *t as usize, from * *count as usize + *f as usize))
                 })
                 .collect();
         }
@@ -111,8 +121,11 @@ fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch) -> Re
         let (mut start, mut shape, mut to) = (Vec::new(), Vec::new(), 0);
         for ((axis, len), at) in meta.grid.axes.iter().zip(&meta.shape).zip(point) {
             if at >= len {
-                return Err(Error::new(ErrorKind::Selection, format!("the point {point:?} lies outside of {:?}", meta.shape))
-                    .hint("coordinates count from 0"));
+                return Err(Error::new(
+                    ErrorKind::Selection,
+                    format!("the point {point:?} lies outside of {:?}", meta.shape),
+                )
+                .hint("coordinates count from 0"));
             }
             let (first, count) = extent(axis, *len, *at);
             to = to * count as usize + (at - first) as usize;

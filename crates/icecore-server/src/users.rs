@@ -1,0 +1,205 @@
+//! Users: a file of names and password hashes, checked by Basic and Bearer credentials.
+//!
+//! A line is `NAME:HASH` with an Argon2 hash, or `NAME:token:SHA256` with the digest of a token in hexadecimal digits. Argon2 is slow on
+//! purpose, so passwords that were right once are remembered as digests with a key of this process.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use argon2::password_hash::{PasswordHash, PasswordHasher, SaltString};
+use argon2::{Argon2, PasswordVerifier};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use icecore::grid::{Error, ErrorKind, Result};
+use sha2::{Digest, Sha256};
+
+use crate::app::App;
+use crate::caller::{Caller, DEFAULT};
+use crate::error::Failure;
+use crate::hdf::unbase64;
+use crate::live::random;
+
+/// Passwords remembered.
+const KEPT: usize = 4096;
+/// What everybody may ask for: monitors and browsers without a session.
+const OPEN: [&str; 2] = ["/health", "/about"];
+
+/// The users of a service.
+#[derive(Debug)]
+pub struct Users {
+    passwords: HashMap<String, String>,
+    tokens: HashMap<String, String>,
+    key: u64,
+    known: Mutex<HashSet<Vec<u8>>>,
+}
+
+impl Users {
+    /// Reads a file of users.
+    ///
+    /// # Errors
+    /// `io`; `format` for a line that is neither empty, a comment, nor a user.
+    pub fn load(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Error::new(ErrorKind::Io, format!("the users' file {shown} cannot be read: {e}"))
+                .hint("name a readable file")
+        })?;
+        let (mut passwords, mut tokens) = (HashMap::new(), HashMap::new());
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            // The line itself is a secret.
+            let bad = || {
+                Error::new(ErrorKind::Format, format!("{shown}: line {} is not a user", number + 1))
+                    .hint("NAME:$argon2id$…, or NAME:token:SHA256; icecore serve --add-user NAME makes one")
+            };
+            let (name, rest) = line.split_once(':').filter(|(name, _)| is_name(name)).ok_or_else(bad)?;
+            match rest.strip_prefix("token:") {
+                Some(digest) if digest.len() == 64 => {
+                    tokens.insert(digest.to_ascii_lowercase(), name.to_owned());
+                }
+                Some(_) => return Err(bad()),
+                None => {
+                    PasswordHash::new(rest).map_err(|_| bad())?;
+                    passwords.insert(name.to_owned(), rest.to_owned());
+                }
+            }
+        }
+        Ok(Self { passwords, tokens, key: random(), known: Mutex::default() })
+    }
+
+    /// The line of a user.
+    ///
+    /// # Errors
+    /// `invalid` for a name with other characters than letters, digits, `_`, `-`, `.` and `@`.
+    pub fn line(name: &str, password: &str) -> Result<String> {
+        if !is_name(name) {
+            return Err(Error::new(ErrorKind::Invalid, format!("the user's name {name:?}"))
+                .hint("letters, digits, '_', '-', '.' and '@'; not \"default\""));
+        }
+        let salt: Vec<u8> = [random(), random()].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let failed = |e: argon2::password_hash::Error| Error::new(ErrorKind::Internal, format!("a password: {e}"));
+        let salt = SaltString::encode_b64(&salt).map_err(failed)?;
+        let hash = Argon2::default().hash_password(password.as_bytes(), &salt).map_err(failed)?;
+        Ok(format!("{name}:{hash}"))
+    }
+
+    fn digest(&self, name: &str, password: &str) -> Vec<u8> {
+        let mut hasher = Sha256::new();
+        hasher.update(self.key.to_le_bytes());
+        hasher.update((name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes());
+        hasher.update(password.as_bytes());
+        hasher.finalize().to_vec()
+    }
+
+    fn is_password(&self, name: &str, password: &str) -> bool {
+        let digest = self.digest(name, password);
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(&digest) {
+            return true;
+        }
+        let Some(hash) = self.passwords.get(name).and_then(|hash| PasswordHash::new(hash).ok()) else { return false };
+        let is_right = Argon2::default().verify_password(password.as_bytes(), &hash).is_ok();
+        if is_right {
+            let mut known = known();
+            if known.len() >= KEPT {
+                known.clear();
+            }
+            known.insert(digest);
+        }
+        is_right
+    }
+
+    fn of_token(&self, token: &str) -> Option<String> {
+        let digest: String = Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        self.tokens.get(&digest).cloned()
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
+    !name.is_empty() && name != DEFAULT && name.chars().all(plain)
+}
+
+/// Name and password of Basic credentials.
+fn basic(text: &str) -> Option<(String, String)> {
+    let decoded = String::from_utf8(unbase64(text.trim())?).ok()?;
+    let (name, password) = decoded.split_once(':')?;
+    Some((name.to_owned(), password.to_owned()))
+}
+
+/// Finds out who asks. Without a file of users a name is taken as it is given, and lists do not count.
+pub(crate) async fn identified(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let Some(users) = app.config.users.clone() else {
+        let name = given.as_deref().and_then(|text| text.strip_prefix("Basic ")).and_then(basic).map(|(name, _)| name);
+        let name = name.filter(|name| is_name(name)).unwrap_or_else(|| DEFAULT.to_owned());
+        request.extensions_mut().insert(Caller { name, is_checked: false });
+        return next.run(request).await;
+    };
+    let found = match given {
+        None => None,
+        Some(given) => match app.blocking(move || Ok(named(&users, &given))).await {
+            Ok(found) => found,
+            Err(failure) => return failure.into_response(),
+        },
+    };
+    let is_open = OPEN.contains(&request.uri().path())
+        && found.is_none()
+        && !request.headers().contains_key(header::AUTHORIZATION);
+    match found {
+        Some(name) => request.extensions_mut().insert(Caller { name, is_checked: true }),
+        None if is_open => request.extensions_mut().insert(Caller { is_checked: true, ..Caller::default() }),
+        None => return unauthorized(),
+    };
+    next.run(request).await
+}
+
+fn named(users: &Arc<Users>, given: &str) -> Option<String> {
+    if let Some(token) = given.strip_prefix("Bearer ") {
+        return users.of_token(token.trim());
+    }
+    let (name, password) = basic(given.strip_prefix("Basic ")?)?;
+    users.is_password(&name, &password).then_some(name)
+}
+
+fn unauthorized() -> Response {
+    let error = Error::new(ErrorKind::Permission, "this service wants a user name and a password, or a token")
+        .hint("send Authorization: Basic … or Bearer …; h5pyd takes username= and password=");
+    let mut answer = Failure::new(StatusCode::UNAUTHORIZED, error).into_response();
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"icecore\""));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_and_tokens() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("users");
+        let token: String = Sha256::digest(b"secret").iter().map(|b| format!("{b:02x}")).collect();
+        std::fs::write(&file, format!("# users\n{}\nbot:token:{token}\n", Users::line("ann", "pw:1").unwrap()))
+            .unwrap();
+        let users = Arc::new(Users::load(&file).unwrap());
+        for _ in 0..2 {
+            assert!(users.is_password("ann", "pw:1"));
+            assert!(!users.is_password("ann", "pw"));
+            assert!(!users.is_password("bob", "pw:1"));
+        }
+        assert_eq!(named(&users, "Bearer secret").as_deref(), Some("bot"));
+        assert_eq!(named(&users, "Basic YW5uOnB3OjE=").as_deref(), Some("ann"));
+        assert_eq!(named(&users, "Basic YW5uOnB3"), None);
+        std::fs::write(&file, "ann:plain\n").unwrap();
+        let error = Users::load(&file).unwrap_err();
+        assert_eq!((error.kind, error.message.contains("plain")), (ErrorKind::Format, false));
+        assert!(Users::line("default", "x").is_err() && Users::line("a:b", "x").is_err());
+    }
+}
