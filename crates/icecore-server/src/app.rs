@@ -15,7 +15,8 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure};
-use crate::hdf::{self, permission};
+use crate::hdf::permission::{check, refused};
+use crate::hdf::{known_model, loader};
 use crate::live::Lives;
 use crate::metrics::Metrics;
 use crate::params::Params;
@@ -43,7 +44,7 @@ impl Shared {
             metrics: Metrics::default(),
             started,
             buffers: Arc::default(),
-            lives: Lives::new(hdf::loader),
+            lives: Lives::new(loader),
             requests: Semaphore::new(requests),
             reads: Semaphore::new(reads),
         }
@@ -83,10 +84,10 @@ impl Shared {
         if !caller.is_checked {
             return Ok(());
         }
-        match hdf::known_model(domain)? {
-            Some(model) => permission::check(model, caller, action, &domain.name),
+        match known_model(domain)? {
+            Some(model) => check(model, caller, action, &domain.name),
             None if action.starts_with("read") || caller.is_admin() => Ok(()),
-            None => Err(permission::refused(caller, action, &domain.name)),
+            None => Err(refused(caller, action, &domain.name)),
         }
     }
 

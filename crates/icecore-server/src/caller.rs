@@ -1,4 +1,4 @@
-//! Who asks: a user by name, or nobody in particular.
+//! Who asks: a user by name, or any user.
 
 /// A request's user.
 #[derive(Clone, Debug, PartialEq)]

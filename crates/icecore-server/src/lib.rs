@@ -4,6 +4,7 @@
 //! block. Reads block, so they run on tokio's pool for blocking work; nothing else does.
 
 mod app;
+mod base64;
 mod buffers;
 mod caller;
 mod config;
@@ -12,11 +13,13 @@ mod error;
 mod etag;
 mod hdf;
 mod health;
+mod identify;
 mod live;
 mod metrics;
 mod params;
 mod serve;
 mod stream;
+mod unique;
 mod users;
 mod zarr;
 

@@ -18,7 +18,7 @@ use crate::app::{App, Shared, observed};
 use crate::config::Config;
 use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
-use crate::users::identified;
+use crate::identify::identified;
 use crate::{hdf, health, zarr};
 
 /// How long answers in flight may take after the end was asked for.

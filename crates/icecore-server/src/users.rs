@@ -5,27 +5,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, SaltString};
 use argon2::{Argon2, PasswordVerifier};
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use icecore::grid::{Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
 
-use crate::app::App;
-use crate::caller::{Caller, DEFAULT};
-use crate::error::Failure;
-use crate::hdf::unbase64;
-use crate::live::random;
+use crate::base64::unbase64;
+use crate::caller::DEFAULT;
+use crate::unique::random;
 
 /// Passwords remembered.
 const KEPT: usize = 4096;
-/// What everybody may ask for: monitors and browsers without a session.
-const OPEN: [&str; 2] = ["/health", "/about"];
 
 /// The users of a service.
 #[derive(Debug)]
@@ -122,59 +114,25 @@ impl Users {
     }
 }
 
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
     !name.is_empty() && name != DEFAULT && name.chars().all(plain)
 }
 
 /// Name and password of Basic credentials.
-fn basic(text: &str) -> Option<(String, String)> {
+pub(crate) fn basic(text: &str) -> Option<(String, String)> {
     let decoded = String::from_utf8(unbase64(text.trim())?).ok()?;
     let (name, password) = decoded.split_once(':')?;
     Some((name.to_owned(), password.to_owned()))
 }
 
-/// Finds out who asks. Without a file of users a name is taken as it is given, and lists do not count.
-pub(crate) async fn identified(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let Some(users) = app.config.users.clone() else {
-        let name = given.as_deref().and_then(|text| text.strip_prefix("Basic ")).and_then(basic).map(|(name, _)| name);
-        let name = name.filter(|name| is_name(name)).unwrap_or_else(|| DEFAULT.to_owned());
-        request.extensions_mut().insert(Caller { name, is_checked: false });
-        return next.run(request).await;
-    };
-    let found = match given {
-        None => None,
-        Some(given) => match app.blocking(move || Ok(named(&users, &given))).await {
-            Ok(found) => found,
-            Err(failure) => return failure.into_response(),
-        },
-    };
-    let is_open = OPEN.contains(&request.uri().path())
-        && found.is_none()
-        && !request.headers().contains_key(header::AUTHORIZATION);
-    match found {
-        Some(name) => request.extensions_mut().insert(Caller { name, is_checked: true }),
-        None if is_open => request.extensions_mut().insert(Caller { is_checked: true, ..Caller::default() }),
-        None => return unauthorized(),
-    };
-    next.run(request).await
-}
-
-fn named(users: &Arc<Users>, given: &str) -> Option<String> {
+/// The user of credentials that are right.
+pub(crate) fn named(users: &Users, given: &str) -> Option<String> {
     if let Some(token) = given.strip_prefix("Bearer ") {
         return users.of_token(token.trim());
     }
     let (name, password) = basic(given.strip_prefix("Basic ")?)?;
     users.is_password(&name, &password).then_some(name)
-}
-
-fn unauthorized() -> Response {
-    let error = Error::new(ErrorKind::Permission, "this service wants a user name and a password, or a token")
-        .hint("send Authorization: Basic … or Bearer …; h5pyd takes username= and password=");
-    let mut answer = Failure::new(StatusCode::UNAUTHORIZED, error).into_response();
-    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"icecore\""));
-    answer
 }
 
 #[cfg(test)]
@@ -188,7 +146,7 @@ mod tests {
         let token: String = Sha256::digest(b"secret").iter().map(|b| format!("{b:02x}")).collect();
         std::fs::write(&file, format!("# users\n{}\nbot:token:{token}\n", Users::line("ann", "pw:1").unwrap()))
             .unwrap();
-        let users = Arc::new(Users::load(&file).unwrap());
+        let users = Users::load(&file).unwrap();
         for _ in 0..2 {
             assert!(users.is_password("ann", "pw:1"));
             assert!(!users.is_password("ann", "pw"));

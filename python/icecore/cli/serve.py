@@ -38,7 +38,7 @@ def serve(
     ] = False,
     users: Annotated[
         Path | None,
-        typer.Option("--users", help="A file of users; without it everybody may use the service."),
+        typer.Option("--users", help="A file of users; without it the service is open to all."),
     ] = None,
     add_user: Annotated[
         str | None,

@@ -4,9 +4,9 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use serde_json::{Map, Value, json};
 
-use super::describe::model;
 use super::edit_objects::edited;
 use super::folder_record::Record;
+use super::found::model;
 use super::permission::{self, ACTIONS, full};
 use super::{folder_record, reply};
 use crate::app::{App, Shared};

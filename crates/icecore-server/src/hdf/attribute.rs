@@ -8,8 +8,8 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::collection;
-use super::describe::Found;
 use super::folders::matches;
+use super::found::Found;
 use super::reply;
 use crate::app::App;
 use crate::domains::{Domain, Include};

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::text::unbase64;
 use super::types::H5Type;
+use crate::base64::unbase64;
 
 /// One attribute.
 #[derive(Clone, Debug, PartialEq)]

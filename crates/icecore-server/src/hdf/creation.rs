@@ -4,9 +4,9 @@ use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
 use super::incoming;
-use super::text::{base64, unbase64};
 use super::types::H5Type;
 use super::types_parse::{data_type, parse, spelled};
+use crate::base64::{base64, unbase64};
 
 /// Bytes that a chunk aims at, where the client leaves its shape open.
 const CHUNK: u64 = 1 << 20;

@@ -9,8 +9,9 @@ use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
 use serde_json::{Map, Value, json};
 
-use super::describe::{described, model, root};
+use super::describe::described;
 use super::folder_record::Record;
+use super::found::{model, root};
 use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Collection, Domain, Include};

@@ -6,14 +6,15 @@ use icecore::grid::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::edit_objects::{edited, resolved};
-use super::text::unbase64;
 use super::types::H5Type;
 use super::{collection, creation, incoming, reply, types_parse};
 use crate::app::App;
+use crate::base64::unbase64;
 use crate::domains::{Collection, ids};
 use crate::error::{Answer, Failure};
-use crate::live::{State, now};
+use crate::live::State;
 use crate::params::Params;
+use crate::unique::now;
 
 /// An attribute as it is kept: `{type, shape, value, created}`.
 fn attribute(state: &State, given: &Value) -> Answer<Value> {

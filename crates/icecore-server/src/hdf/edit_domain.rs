@@ -15,8 +15,8 @@ use crate::app::{App, Shared};
 use crate::caller::DEFAULT;
 use crate::domains::{Address, Collection, Found, ids};
 use crate::error::{Answer, Failure};
-use crate::live::random;
 use crate::params::Params;
+use crate::unique::random;
 
 fn flag(params: &Params, body: &Map<String, Value>, name: &str) -> bool {
     let set = |value: &Value| value.as_bool().unwrap_or(value.as_u64().unwrap_or(0) != 0);

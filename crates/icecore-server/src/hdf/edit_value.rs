@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::edit_objects::edited;
 use super::incoming::{self, Elements};
-use super::text::unbase64;
 use super::types::H5Type;
 use super::{query, reply, types_parse};
 use crate::app::App;
+use crate::base64::unbase64;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};

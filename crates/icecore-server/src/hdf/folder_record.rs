@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::permission::{allows, full, refused};
 use crate::caller::Caller;
 use crate::error::Answer;
-use crate::live::now;
+use crate::unique::now;
 
 const FILE: &str = ".icecore-folder.json";
 

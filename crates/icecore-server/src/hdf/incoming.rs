@@ -6,8 +6,8 @@ use icecore::chunk::half::f16;
 use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use super::text::unbase64;
 use super::types::H5Type;
+use crate::base64::unbase64;
 
 /// Elements in the form in which arrays are written.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +72,7 @@ fn skip(h5: &H5Type, bytes: &mut &[u8]) -> Result<()> {
 /// Elements from the bytes of the API.
 ///
 /// # Errors
-/// `invalid`: bytes that are no whole number of elements; `unsupported`.
+/// `invalid` for bytes that end within an element; `unsupported`.
 pub(crate) fn elements(bytes: &[u8], h5: &H5Type, big: bool) -> Result<Elements> {
     if h5.is_plain() {
         if !bytes.len().is_multiple_of(h5.size().max(1)) {
@@ -159,7 +159,7 @@ pub(crate) fn from_json(value: &Value, rank: usize, h5: &H5Type, big: bool, out:
         (_, Value::Array(items)) => {
             items.iter().try_fold(0, |count, item| Ok(count + from_json(item, rank - 1, h5, big, out)?))
         }
-        // A single element stands for a list of one.
+        // A single element is accepted as a list of one.
         (_, value) => one(value, h5, big, out).map(|()| 1),
     }
 }

@@ -5,8 +5,8 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::describe::Found;
 use super::folders::matches;
+use super::found::Found;
 use super::reply;
 use crate::app::App;
 use crate::domains::{Collection, Domain, Include, ids};

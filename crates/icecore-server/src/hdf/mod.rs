@@ -20,6 +20,7 @@ mod edit_value;
 mod elements;
 mod folder_record;
 mod folders;
+mod found;
 pub(crate) mod incoming;
 mod layout;
 mod links;
@@ -44,10 +45,9 @@ use axum::routing::get;
 use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
-pub(crate) use describe::model as known_model;
+pub(crate) use found::model as known_model;
 pub(crate) use load::model as loader;
 pub(crate) use reply::plain;
-pub(crate) use text::unbase64;
 
 /// All routes.
 pub(crate) fn routes() -> Router<App> {

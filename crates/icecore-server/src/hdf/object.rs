@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::describe::{Found, model};
+use super::found::{Found, model};
 use super::reply::{self, hrefs};
 use super::translate::Dataset;
 use crate::app::App;

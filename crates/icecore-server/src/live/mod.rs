@@ -18,7 +18,7 @@ use icecore::grid::{Error, ErrorKind};
 
 use crate::domains::{Address, Domain, Domains, Found};
 use crate::error::{Answer, Failure};
-pub(crate) use state::{Loader, State, now, random};
+pub(crate) use state::{Loader, State};
 pub(crate) use values::Places;
 
 /// Quiet time after which changes are committed.

@@ -1,9 +1,8 @@
 //! One domain's objects, its writer, and the picture of it that readers get.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use icecore::catalog::{Repo, Storage};
 use icecore::grid::{Error, ErrorKind, Result};
@@ -14,21 +13,10 @@ use serde_json::Value;
 use crate::domains::ids::{self, Ids};
 use crate::domains::{Collection, Domain, Model, Object, domain};
 use crate::error::Answer;
+use crate::unique::{now, random};
 
 /// Reads the objects of a domain.
 pub(crate) type Loader = fn(&Domain) -> Answer<Model>;
-
-/// Seconds since 1970.
-pub(crate) fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
-}
-
-/// A number that no other call returns.
-pub(crate) fn random() -> u64 {
-    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
-    hasher.write_u64(now().to_bits());
-    hasher.finish()
-}
 
 pub(crate) struct State {
     name: String,
