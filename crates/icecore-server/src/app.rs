@@ -15,8 +15,9 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure};
+use crate::hdf::found::model;
+use crate::hdf::load::model as loaded;
 use crate::hdf::permission::{check, refused};
-use crate::hdf::{known_model, loader};
 use crate::live::Lives;
 use crate::metrics::Metrics;
 use crate::params::Params;
@@ -44,7 +45,7 @@ impl Shared {
             metrics: Metrics::default(),
             started,
             buffers: Arc::default(),
-            lives: Lives::new(loader),
+            lives: Lives::new(loaded),
             requests: Semaphore::new(requests),
             reads: Semaphore::new(reads),
         }
@@ -84,7 +85,7 @@ impl Shared {
         if !caller.is_checked {
             return Ok(());
         }
-        match known_model(domain)? {
+        match model(domain)? {
             Some(model) => check(model, caller, action, &domain.name),
             None if action.starts_with("read") || caller.is_admin() => Ok(()),
             None => Err(refused(caller, action, &domain.name)),

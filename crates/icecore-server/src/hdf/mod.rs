@@ -20,11 +20,11 @@ mod edit_value;
 mod elements;
 mod folder_record;
 mod folders;
-mod found;
+pub(crate) mod found;
 pub(crate) mod incoming;
 mod layout;
 mod links;
-mod load;
+pub(crate) mod load;
 mod nest;
 mod object;
 pub(crate) mod permission;
@@ -45,8 +45,6 @@ use axum::routing::get;
 use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
-pub(crate) use found::model as known_model;
-pub(crate) use load::model as loader;
 pub(crate) use reply::plain;
 
 /// All routes.
