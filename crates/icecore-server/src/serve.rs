@@ -21,6 +21,8 @@ use crate::error::{Answer, Failure};
 use crate::identify::identified;
 use crate::{hdf, health, zarr};
 
+/// Bytes of a request that writes values; clients send a dataset at once.
+const WRITTEN: usize = 128 << 20;
 /// How long answers in flight may take after the end was asked for.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -141,7 +143,7 @@ fn router(app: App) -> Router {
         .merge(zarr::routes())
         .merge(hdf::routes())
         .fallback(unknown)
-        .layer(DefaultBodyLimit::max(limits.body))
+        .layer(DefaultBodyLimit::max(if app.config.writable { limits.body.max(WRITTEN) } else { limits.body }))
         .layer(compression)
         .layer(middleware::from_fn_with_state(App::clone(&app), identified))
         .layer(middleware::from_fn_with_state(App::clone(&app), observed))
