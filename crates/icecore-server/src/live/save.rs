@@ -18,12 +18,16 @@ impl State {
         if !self.has_changes() {
             return Ok(true);
         }
-        self.mark_all();
         let ids: Vec<String> = self.dirty.iter().cloned().collect();
         for id in &ids {
+            self.mark(id);
             self.place(id)?;
         }
-        for id in self.dirty.clone() {
+        // Groups before what is in them.
+        let path = |id: &String| self.model.get(id).and_then(|object| object.path.clone());
+        let mut saved: Vec<(Option<String>, String)> = self.dirty.iter().map(|id| (path(id), id.clone())).collect();
+        saved.sort();
+        for (_, id) in saved {
             self.save(&id)?;
         }
         let base = std::mem::take(&mut self.base);
@@ -45,21 +49,6 @@ impl State {
         self.looked = std::time::Instant::now();
         self.changed();
         Ok(parent.is_none_or(|parent| parent == base))
-    }
-
-    /// Objects that are saved carry their ids; groups above them then have to list them.
-    fn mark_all(&mut self) {
-        let mut open: Vec<String> = self.dirty.iter().cloned().collect();
-        while let Some(id) = open.pop() {
-            if self.model.get(&id).is_none_or(|object| object.marked) {
-                continue;
-            }
-            self.mark(&id);
-            for (group, _) in self.model.parents(&id) {
-                self.dirty.insert(group.clone());
-                open.push(group);
-            }
-        }
     }
 
     /// Writes an object's document.

@@ -220,6 +220,7 @@ impl State {
         if let Some(id) = link.get("id").and_then(Value::as_str) {
             let target = self.model.get(id).ok_or_else(|| ids::unknown(id))?.id.clone();
             self.unlinked.remove(&target);
+            self.mark(&target);
         }
         let group = self.object(Collection::Groups, group)?;
         if let Some(there) = group.links.get(title) {
@@ -256,13 +257,17 @@ impl State {
         Ok(())
     }
 
-    /// Makes the node of an object carry its id, so that names no longer link it.
+    /// Makes the node of an object carry its id: names no longer link it, so the groups above it list it, and carry theirs.
     pub(super) fn mark(&mut self, id: &str) {
-        if let Some(object) = self.model.get_mut(id)
-            && !object.marked
-        {
+        let mut open = vec![id.to_owned()];
+        while let Some(id) = open.pop() {
+            let Some(object) = self.model.get_mut(&id).filter(|object| !object.marked) else { continue };
             object.marked = true;
-            self.dirty.insert(id.to_owned());
+            self.dirty.insert(id.clone());
+            for (group, _) in self.model.parents(&id) {
+                self.dirty.insert(group.clone());
+                open.push(group);
+            }
         }
     }
 
