@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use icecore::grid::{Error, ErrorKind};
-use icecore_server::{Config, Limits, Served, Server, until};
+use icecore_server::{Config, Limits, Served, Server, Users, until};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
@@ -16,7 +16,7 @@ use crate::interrupt;
 /// Serves repositories and directories of them (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
 /// requests are answered.
 #[pyfunction]
-#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None))]
+#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None))]
 #[allow(clippy::too_many_arguments)]
 fn serve(
     py: Python<'_>,
@@ -29,6 +29,8 @@ fn serve(
     compress_values: bool,
     requests: Option<usize>,
     seconds: Option<u64>,
+    writable: bool,
+    users: Option<std::path::PathBuf>,
 ) -> PyResult<()> {
     let address: IpAddr = if host == "localhost" { "127.0.0.1" } else { host }.parse().map_err(|_| {
         let error = Error::new(ErrorKind::Invalid, format!("the host {host:?} is not an IP address"));
@@ -44,7 +46,9 @@ fn serve(
         ..defaults
     };
     let served = served.into_iter().map(with).collect();
-    let config = Config { served, address: SocketAddr::new(address, port), limits, compress_values };
+    let users = users.map(|file| Users::load(&file)).transpose().or_raise()?.map(Arc::new);
+    let address = SocketAddr::new(address, port);
+    let config = Config { served, address, limits, compress_values, writable, users };
     let server = py.detach(|| Server::bind(config)).or_raise()?;
     let bound = server.address().or_raise()?;
     if let Some(ready) = ready {
@@ -56,6 +60,13 @@ fn serve(
     ended?.or_raise()
 }
 
+/// The line of a user in a file of users.
+#[pyfunction]
+fn user_line(name: &str, password: &str) -> PyResult<String> {
+    Users::line(name, password).or_raise()
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(serve, module)?)
+    module.add_function(wrap_pyfunction!(serve, module)?)?;
+    module.add_function(wrap_pyfunction!(user_line, module)?)
 }

@@ -15,6 +15,10 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure};
+use crate::hdf::found::model;
+use crate::hdf::load::model as loaded;
+use crate::hdf::permission::{check, refused};
+use crate::live::Lives;
 use crate::metrics::Metrics;
 use crate::params::Params;
 
@@ -24,6 +28,7 @@ pub(crate) struct Shared {
     pub metrics: Metrics,
     pub started: f64,
     pub buffers: Arc<Buffers>,
+    pub lives: Lives,
     requests: Semaphore,
     reads: Semaphore,
 }
@@ -40,6 +45,7 @@ impl Shared {
             metrics: Metrics::default(),
             started,
             buffers: Arc::default(),
+            lives: Lives::new(loaded),
             requests: Semaphore::new(requests),
             reads: Semaphore::new(reads),
         }
@@ -62,19 +68,56 @@ impl Shared {
         tokio::time::timeout(limit, work).await.map_err(|_| late())
     }
 
-    /// The domain that a request names.
-    pub async fn domain(self: &Arc<Self>, params: &Params) -> Answer<Arc<Domain>> {
-        self.open(params.domain()).await
+    /// # Errors
+    /// `read-only` where the service does not write.
+    pub fn writable(&self) -> Answer<()> {
+        if self.config.writable {
+            return Ok(());
+        }
+        let error = Error::new(ErrorKind::ReadOnly, "this service is read-only");
+        Err(error.hint("start it with --writable, or write with the icecore library").into())
     }
 
-    /// An open domain.
-    pub async fn open(self: &Arc<Self>, name: &str) -> Answer<Arc<Domain>> {
-        if let Some(domain) = self.domains.known(name) {
+    /// # Errors
+    /// `permission` where a domain's access control lists do not allow the request's user to do something.
+    pub fn permitted(&self, domain: &Domain, params: &Params, action: &str) -> Answer<()> {
+        let caller = params.caller();
+        if !caller.is_checked {
+            return Ok(());
+        }
+        match model(domain)? {
+            Some(model) => check(model, caller, action, &domain.name),
+            None if action.starts_with("read") || caller.is_admin() => Ok(()),
+            None => Err(refused(caller, action, &domain.name)),
+        }
+    }
+
+    /// The domain that a request names, opened while this waits. Its user may read it.
+    pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
+        let name = params.domain();
+        let is_live = self.config.writable && is_head(name);
+        let domain =
+            if is_live { self.lives.live(&self.domains, name)?.current()? } else { self.domains.open(name)? };
+        self.permitted(&domain, params, "read")?;
+        Ok(domain)
+    }
+
+    /// The domain that a request names.
+    pub async fn domain(self: &Arc<Self>, params: &Params) -> Answer<Arc<Domain>> {
+        if !self.config.writable
+            && !params.caller().is_checked
+            && let Some(domain) = self.domains.known(params.domain())
+        {
             return Ok(domain);
         }
-        let (app, name) = (Arc::clone(self), name.to_owned());
-        self.blocking(move || Ok(app.domains.open(&name)?)).await
+        let (app, params) = (Arc::clone(self), params.clone());
+        self.blocking(move || app.opened(&params)).await
     }
+}
+
+/// Whether a name is that of a whole repository at its newest version.
+fn is_head(name: &str) -> bool {
+    !name.contains('@')
 }
 
 /// Counts requests and turns away those above the limit.

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use icecore::grid::{Error, ErrorKind, Result};
+
+use crate::users::Users;
 
 /// A repository, or a directory of repositories.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,12 +86,23 @@ pub struct Config {
     pub limits: Limits,
     /// Compress binary values for clients that accept it; metadata is always compressed for them.
     pub compress_values: bool,
+    /// Whether requests may make, change and remove domains.
+    pub writable: bool,
+    /// Who may use it; `None`: everybody.
+    pub users: Option<Arc<Users>>,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5101);
-        Self { served: Vec::new(), address, limits: Limits::default(), compress_values: false }
+        Self {
+            served: Vec::new(),
+            address,
+            limits: Limits::default(),
+            compress_values: false,
+            writable: false,
+            users: None,
+        }
     }
 }
 

@@ -23,6 +23,10 @@ impl Failure {
         Self { status, error }
     }
 
+    pub fn kind(&self) -> ErrorKind {
+        self.error.kind
+    }
+
     /// A request that is wrong in itself.
     pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message).hint(hint).into()

@@ -4,19 +4,26 @@
 //! block. Reads block, so they run on tokio's pool for blocking work; nothing else does.
 
 mod app;
+mod base64;
 mod buffers;
+mod caller;
 mod config;
 mod domains;
 mod error;
 mod etag;
 mod hdf;
 mod health;
+mod identify;
+mod live;
 mod metrics;
 mod params;
 mod serve;
 mod stream;
+mod unique;
+mod users;
 mod zarr;
 
 pub use config::{Config, Limits, Served};
 pub use domains::NAME_RULE;
 pub use serve::{Server, until};
+pub use users::Users;

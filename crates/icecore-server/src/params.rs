@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 
+use crate::caller::Caller;
 use crate::error::{Answer, Failure};
 
 /// The query's parameters by lower-case name, and the domain.
@@ -12,6 +13,7 @@ use crate::error::{Answer, Failure};
 pub(crate) struct Params {
     values: HashMap<String, String>,
     domain: Option<String>,
+    caller: Caller,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {
@@ -25,11 +27,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
             pairs.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
         let header = parts.headers.get("x-hdf-domain").and_then(|value| value.to_str().ok());
         let domain = values.get("domain").cloned().or_else(|| header.map(str::to_owned));
-        Ok(Self { values, domain })
+        let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_default();
+        Ok(Self { values, domain, caller })
     }
 }
 
 impl Params {
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// A parameter; `name` in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

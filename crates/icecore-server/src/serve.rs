@@ -18,8 +18,11 @@ use crate::app::{App, Shared, observed};
 use crate::config::Config;
 use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
+use crate::identify::identified;
 use crate::{hdf, health, zarr};
 
+/// Bytes of a request that writes values; clients send a dataset at once.
+const WRITTEN: usize = 128 << 20;
 /// How long answers in flight may take after the end was asked for.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -74,7 +77,9 @@ impl Server {
             // Dropped, and so noticed.
             drop(begin_end);
         };
+        let lives = App::clone(&app);
         let served = runtime.block_on(async {
+            tokio::spawn(tend(App::clone(&app)));
             let server = axum::serve(listener, router(app)).with_graceful_shutdown(end);
             let late = async {
                 let _ = ended.await;
@@ -86,7 +91,18 @@ impl Server {
             }
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
+        lives.lives.end();
         served.map_err(|e| Error::new(ErrorKind::Io, format!("the server failed: {e}")))
+    }
+}
+
+/// Commits changes that were left alone.
+async fn tend(app: App) {
+    const LOOK: Duration = Duration::from_millis(500);
+    while app.config.writable {
+        tokio::time::sleep(LOOK).await;
+        let shared = App::clone(&app);
+        let _tended = tokio::task::spawn_blocking(move || shared.lives.tend()).await;
     }
 }
 
@@ -113,8 +129,13 @@ fn router(app: App) -> Router {
     let predicate = DefaultPredicate::new();
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
     let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)));
-    let cors =
-        CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::HEAD, Method::POST]);
+    let cors = CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::DELETE,
+    ]);
     let exposed = [HeaderName::from_static("etag"), HeaderName::from_static("content-range")];
     Router::new()
         .route("/health", get(health::health))
@@ -122,8 +143,9 @@ fn router(app: App) -> Router {
         .merge(zarr::routes())
         .merge(hdf::routes())
         .fallback(unknown)
-        .layer(DefaultBodyLimit::max(limits.body))
+        .layer(DefaultBodyLimit::max(if app.config.writable { limits.body.max(WRITTEN) } else { limits.body }))
         .layer(compression)
+        .layer(middleware::from_fn_with_state(App::clone(&app), identified))
         .layer(middleware::from_fn_with_state(App::clone(&app), observed))
         .layer(cors.expose_headers(exposed))
         .with_state(app)

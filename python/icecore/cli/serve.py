@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from icecore import errors
 from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
 
 
 def serve(
     repos: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="REPO…", help="Repositories, or directories of them; NAME=PATH to choose a name."
         ),
-    ],
+    ] = None,
     host: Annotated[str, typer.Option("--host", help="The IP address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port; 0 selects a free port.")
@@ -30,21 +33,40 @@ def serve(
     compress: Annotated[
         bool, typer.Option("--compress", help="Compress binary values for clients that accept it.")
     ] = False,
+    writable: Annotated[
+        bool, typer.Option("--writable", help="Let clients create, change and remove domains.")
+    ] = False,
+    users: Annotated[
+        Path | None,
+        typer.Option("--users", help="A file of users; without it the service is open to all."),
+    ] = None,
+    add_user: Annotated[
+        str | None,
+        typer.Option(
+            "--add-user",
+            metavar="NAME",
+            help="Add a user to --users, with a password from the input, and end.",
+        ),
+    ] = None,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Serve repositories read-only: HDF REST (h5pyd, h5web) at /, Zarr v3 at /zarr/REPO, until Ctrl-C.
+    """Serve repositories: HDF REST (h5pyd, h5web) at /, Zarr v3 at /zarr/REPO, until Ctrl-C.
 
     A domain is /REPO, /REPO@VERSION or /REPO/GROUP. /health reads a chunk, /metrics is for Prometheus.
     """
     from icecore import _icecore
+
+    if add_user is not None:
+        append_user(users, add_user)
+        return
 
     def ready(address: str, bound: int) -> None:
         print_stderr(f"serving at http://{address}:{bound} (Ctrl-C ends it)")
 
     try:
         _icecore.serve(
-            repos,
+            repos or [],
             host=host,
             port=port,
             ready=ready,
@@ -53,9 +75,27 @@ def serve(
             compress_values=compress,
             requests=requests,
             seconds=seconds,
+            writable=writable,
+            users=users,
         )
     except KeyboardInterrupt:
         print_stderr("stopped")
+
+
+def append_user(users: Path | None, name: str) -> None:
+    """Append a user to a file that only its owner reads; a user of that name is replaced."""
+    from icecore import _icecore
+
+    if users is None:
+        raise errors.make("invalid", "--add-user needs --users FILE", "name the file of users")
+    password = (
+        typer.prompt(f"Password of {name}", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    )
+    line = _icecore.user_line(name, password.rstrip("\n"))
+    lines = users.read_text().splitlines() if users.exists() else []
+    kept = [each for each in lines if not each.startswith(f"{name}:") or each.startswith(f"{name}:token:")]
+    users.touch(mode=0o600)
+    users.write_text("\n".join([*kept, line, ""]))
 
 
 def register(app: typer.Typer) -> None:

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::Tree;
 use sha2::{Digest, Sha256};
 
@@ -70,6 +71,11 @@ impl Ids {
         ids
     }
 
+    /// Of a domain whose objects carry their ids.
+    pub fn stored(root: &str) -> Self {
+        Self { ids: vec![root.to_owned()], numbers: HashMap::from([(root.to_owned(), 0)]) }
+    }
+
     pub fn root(&self) -> &str {
         self.get(0)
     }
@@ -83,6 +89,41 @@ impl Ids {
     pub fn number(&self, id: &str) -> Option<usize> {
         self.numbers.get(id).copied()
     }
+}
+
+/// Checks the form of an id.
+///
+/// # Errors
+/// `invalid`.
+pub(crate) fn check(collection: Collection, id: &str, example: &str) -> Result<()> {
+    if is_id(id) && id.starts_with(collection.letter()) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Invalid, format!("{id:?} is not an id in {}", collection.name()))
+        .hint(format!("ids look like {example} and come from links and from GET /?domain=…")))
+}
+
+pub(crate) fn unknown(id: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("{id} is not an object of the domain"))
+        .hint("follow the links from the root group of this domain")
+}
+
+/// A new root group's id. `random` decides it.
+pub(crate) fn new_root(random: u64) -> String {
+    spelled(Collection::Groups, random, rotated(random))
+}
+
+/// A new object's id in the domain of a root group.
+pub(crate) fn new_id(collection: Collection, root: &str, random: u64) -> String {
+    let hex: String = root.chars().skip(2).filter(|c| *c != '-').take(16).collect();
+    let first = u64::from_str_radix(&hex, 16).unwrap_or_default();
+    spelled(collection, first, if random == rotated(first) { !random } else { random })
+}
+
+/// The collection of an id.
+pub(crate) fn collection(id: &str) -> Option<Collection> {
+    let all = [Collection::Groups, Collection::Datasets, Collection::Datatypes];
+    all.into_iter().find(|each| is_id(id) && id.starts_with(each.letter()))
 }
 
 fn hash(parts: &[&str]) -> u64 {

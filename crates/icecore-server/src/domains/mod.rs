@@ -2,11 +2,14 @@
 //! versions open, `ids` gives objects their ids.
 
 mod address;
-mod ids;
+pub(crate) mod ids;
+mod model;
 mod mounts;
 mod open;
 
+pub(crate) use address::Address;
 pub use address::NAME_RULE;
 pub(crate) use ids::Collection;
-pub(crate) use mounts::{Entry, Mounts};
-pub(crate) use open::{Domain, Domains};
+pub(crate) use model::{Include, Model, Object, UNPLACED};
+pub(crate) use mounts::{Entry, Found, Mounts};
+pub(crate) use open::{Domain, Domains, domain};

@@ -86,6 +86,39 @@ impl Mounts {
         }
     }
 
+    /// The directory of a served directory's member, which need not exist.
+    pub fn place(&self, address: &Address) -> Result<(PathBuf, Storage)> {
+        let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
+        let rest = mount.and_then(|mount| address.parts.get(mount.parts.len()..)).unwrap_or_default();
+        let (Some(Mount { what: What::Directory(root, served), .. }), Some((last, above))) = (mount, rest.split_last())
+        else {
+            return Err(Error::new(
+                ErrorKind::Permission,
+                format!("/{} is not in a served directory", address.parts.join("/")),
+            )
+            .hint("domains are made in directories that are served"));
+        };
+        if rest.iter().any(|part| part.starts_with('.')) || address.version.is_some() {
+            return Err(Error::new(ErrorKind::Invalid, format!("the name /{}", address.parts.join("/")))
+                .hint("names do not begin with '.' and have no '@'"));
+        }
+        let folder = Address {
+            parts: address.parts.iter().take(address.parts.len() - 1).cloned().collect(),
+            version: None,
+            group: Vec::new(),
+        };
+        match self.find(&folder)? {
+            Found::Folder(_) => {}
+            Found::Repository { name, .. } => {
+                return Err(Error::new(ErrorKind::Permission, format!("{name} is a domain, not a folder"))
+                    .hint("make the domain in a folder"));
+            }
+        }
+        let path = above.iter().fold(root.clone(), |path, part| path.join(part)).join(last);
+        let url = path.to_string_lossy().into_owned();
+        Ok((path, storage(served, &url)))
+    }
+
     fn below(&self, root: &Path, served: &Served, address: &Address, rest: &[String]) -> Result<Found> {
         let mut path = root.to_owned();
         for (depth, part) in rest.iter().enumerate() {

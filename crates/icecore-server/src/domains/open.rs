@@ -10,6 +10,7 @@ use icecore::session::{self, Session};
 
 use super::address::{Address, NAME_RULE};
 use super::ids::{self, Collection, Ids};
+use super::model::Model;
 use super::mounts::{Entry, Found, Mounts};
 use crate::config::Limits;
 
@@ -21,6 +22,12 @@ pub(crate) struct Domain {
     pub ids: Ids,
     /// The time of the commit, in seconds since 1970.
     pub time: f64,
+    /// What answers are tagged with: the snapshot, or a state before the next commit.
+    pub tag: String,
+    /// Whether its root says that objects carry ids and links.
+    pub is_marked: bool,
+    /// Its objects as HDF5 has them, where it is marked or writable.
+    pub model: OnceLock<Arc<Model>>,
     /// All objects as JSON: made once, on demand.
     pub objects: OnceLock<Bytes>,
 }
@@ -31,24 +38,12 @@ impl Domain {
     /// # Errors
     /// `invalid` for a malformed id, `not-found` for one of another domain.
     pub fn object(&self, collection: Collection, id: &str) -> Result<usize> {
-        let wanted = collection.name();
-        if !ids::is_id(id) || id.chars().next() != wanted_letter(collection) {
-            return Err(Error::new(ErrorKind::Invalid, format!("{id:?} is not an id in {wanted}"))
-                .hint(format!("ids look like {} and come from links and from GET /?domain=…", self.ids.root())));
-        }
+        ids::check(collection, id, self.ids.root())?;
         self.ids.number(id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("{id} is not an object of the domain {}", self.name))
                 .hint("follow the links from the root group of this domain")
         })
     }
-}
-
-fn wanted_letter(collection: Collection) -> Option<char> {
-    Some(match collection {
-        Collection::Groups => 'g',
-        Collection::Datasets => 'd',
-        Collection::Datatypes => 't',
-    })
 }
 
 #[derive(Default)]
@@ -130,6 +125,31 @@ impl Domains {
         }
     }
 
+    /// What a name names.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub fn find(&self, address: &Address) -> Result<Found> {
+        self.mounts.find(address)
+    }
+
+    /// Where a domain or folder of this name would be stored.
+    ///
+    /// # Errors
+    /// `not-found`, `permission`.
+    pub fn place(&self, address: &Address) -> Result<(std::path::PathBuf, icecore::catalog::Storage)> {
+        self.mounts.place(address)
+    }
+
+    pub fn fresh(&self) -> Duration {
+        self.fresh
+    }
+
+    /// Closes a domain.
+    pub fn forget(&self, name: &str) {
+        lock(&self.open).remove(name);
+    }
+
     pub fn count(&self) -> usize {
         lock(&self.open).len()
     }
@@ -152,10 +172,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn domain(name: &str, unversioned: &str, session: Session) -> Result<Domain> {
+/// A version of a repository as a domain.
+///
+/// # Errors
+/// What reading the repository raises.
+pub(crate) fn domain(name: &str, unversioned: &str, session: Session) -> Result<Domain> {
     let ids = Ids::new(unversioned, session.tree());
     let time = session.commit()?.time_us as f64 / 1e6;
-    Ok(Domain { name: name.to_owned(), session, ids, time, objects: OnceLock::new() })
+    let root = session.document(session.node("/")?)?;
+    let is_marked = root.get("attributes").and_then(|a| a.get("icecore")).is_some_and(|own| own.get("hdf5").is_some());
+    let tag = session.snapshot_id().to_owned();
+    let (model, objects) = (OnceLock::new(), OnceLock::new());
+    Ok(Domain { name: name.to_owned(), session, ids, time, tag, is_marked, model, objects })
 }
 
 /// The domain at its branch's head, where that is another version by now.

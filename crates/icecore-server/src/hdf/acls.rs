@@ -1,37 +1,106 @@
-//! Access control lists: everybody reads, nobody writes.
+//! Access control lists of domains and folders, read and set.
 
+use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::reply;
-use crate::app::App;
+use super::edit_objects::edited;
+use super::folder_record::Record;
+use super::found::model;
+use super::permission::{self, ACTIONS, full};
+use super::{folder_record, reply};
+use crate::app::{App, Shared};
+use crate::caller::DEFAULT;
+use crate::domains::{Address, Found};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 
-const DEFAULT: &str = "default";
-
-fn acl(user: &str) -> Value {
-    json!({
-        "userName": user,
-        "create": false, "read": true, "update": false, "delete": false, "readACL": true, "updateACL": false,
-    })
-}
-
-pub(super) async fn all(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
-    let domain = app.open(params.domain()).await?;
-    reply::versioned(&headers, &domain, || Ok(json!({"acls": [acl(DEFAULT)], "hrefs": []})))
-}
-
-pub(super) async fn one(
-    State(app): State<App>,
-    Path(user): Path<String>,
-    headers: HeaderMap,
-    params: Params,
-) -> Answer {
-    let domain = app.open(params.domain()).await?;
-    if user != DEFAULT {
-        return Err(Failure::missing(format!("there is no ACL for {user:?}"), "the only one is that of \"default\""));
+fn acl(user: &str, list: &Value) -> Value {
+    let mut out = Map::from_iter([("userName".to_owned(), json!(user))]);
+    for action in ACTIONS {
+        out.insert(action.to_owned(), json!(list.get(action).and_then(Value::as_bool).unwrap_or(false)));
     }
-    reply::versioned(&headers, &domain, || Ok(json!({"acl": acl(DEFAULT), "hrefs": []})))
+    out.into()
+}
+
+/// The lists of a domain or folder, by user.
+fn lists(app: &Shared, params: &Params) -> Answer<Map<String, Value>> {
+    let address = Address::parse(params.domain())?;
+    if let Found::Folder(_) = app.domains.find(&address)? {
+        let record = app.domains.place(&address).map(|(path, _)| Record::load(&path)).unwrap_or_default();
+        return Ok(record.acls);
+    }
+    let domain = app.opened(params)?;
+    app.permitted(&domain, params, "readACL")?;
+    if let Some(model) = model(&domain)?.filter(|model| !model.acls.is_empty()) {
+        return Ok(model.acls.clone());
+    }
+    let all = match app.config.writable && !params.caller().is_checked {
+        true => full(),
+        false => json!({"read": true, "readACL": true}),
+    };
+    Ok(Map::from_iter([(DEFAULT.to_owned(), all)]))
+}
+
+pub(super) async fn all(State(app): State<App>, params: Params) -> Answer {
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let acls: Vec<Value> = lists(&shared, &params)?.iter().map(|(user, list)| acl(user, list)).collect();
+        Ok(reply::plain(json!({"acls": acls, "hrefs": []}).to_string()))
+    })
+    .await
+}
+
+pub(super) async fn one(State(app): State<App>, Path(user): Path<String>, params: Params) -> Answer {
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let lists = lists(&shared, &params)?;
+        let list = lists.get(&user).ok_or_else(|| {
+            let users: Vec<&str> = lists.keys().map(String::as_str).collect();
+            Failure::missing(
+                format!("there is no ACL for {user:?}"),
+                format!("there are ACLs for: {}", users.join(", ")),
+            )
+        })?;
+        Ok(reply::plain(json!({"acl": acl(&user, list), "hrefs": []}).to_string()))
+    })
+    .await
+}
+
+/// Sets the list of a user.
+pub(super) async fn put(State(app): State<App>, Path(user): Path<String>, params: Params, body: Bytes) -> Answer {
+    app.writable()?;
+    let body = reply::object_body(&body)?;
+    if let Some(other) = body.keys().find(|key| !ACTIONS.contains(&key.as_str()) && *key != "userName") {
+        return Err(Failure::invalid(format!("the ACL has {other:?}"), format!("actions are {}", ACTIONS.join(", "))));
+    }
+    let shared = App::clone(&app);
+    let name = params.domain().to_owned();
+    let address = Address::parse(&name)?;
+    let is_folder = {
+        let (shared, address) = (App::clone(&shared), address.clone());
+        app.blocking(move || Ok(matches!(shared.domains.find(&address)?, Found::Folder(_)))).await?
+    };
+    let changed = acl(&user, &Value::from(body));
+    let answer = json!({"acl": changed, "hrefs": []});
+    if is_folder {
+        app.blocking(move || {
+            let (path, _) = shared.domains.place(&address)?;
+            folder_record::check(&path, params.caller(), "updateACL", &name)?;
+            let mut record = Record::load(&path);
+            record.acls.insert(user, changed);
+            Ok(record.store(&path)?)
+        })
+        .await?;
+    } else {
+        edited(app, params, "updateACL", move |state, params| {
+            permission::check(&state.model, params.caller(), "updateACL", &name)?;
+            let root = state.model.root.clone();
+            state.object(crate::domains::Collection::Groups, &root)?;
+            state.model.acls.insert(user, changed);
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(reply::created(&answer))
 }

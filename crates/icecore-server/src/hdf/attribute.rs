@@ -7,29 +7,32 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::attributes::{Attribute, attributes};
 use super::collection;
 use super::folders::matches;
-use super::object::node;
+use super::found::Found;
 use super::reply;
-use super::translate::Dataset;
 use crate::app::App;
-use crate::domains::Domain;
+use crate::domains::{Domain, Include};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 
-fn of(domain: &Domain, kind: &str, id: &str) -> Answer<Vec<(String, Attribute)>> {
-    let node = node(domain, domain.object(collection(kind)?, id)?)?;
-    let mut found = match node.is_array {
-        true => Dataset::open(domain, node)?.attributes(),
-        false => attributes(&domain.session.document(node)?, None),
-    };
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(found)
+/// The attributes of an object as JSON, in the order in which they are listed.
+fn of(domain: &Domain, kind: &str, id: &str, params: &Params) -> Answer<Vec<(String, Value)>> {
+    let collection = collection(kind)?;
+    let found = Found::new(domain, collection, id)?;
+    let include = Include { attributes: true, links: false, path: false };
+    let mut object = found.json(domain, include)?;
+    let Some(Value::Object(attributes)) = object.remove("attributes") else { return Ok(Vec::new()) };
+    let mut list: Vec<(String, Value)> = attributes.into_iter().collect();
+    let is_ordered = matches!(&found, Found::Object(object) if object.is_ordered());
+    if !params.get("createorder").map_or(is_ordered, |_| params.flag("createorder")) {
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    Ok(list)
 }
 
-fn item(domain: &Domain, name: &str, attribute: &Attribute, with_value: bool) -> Value {
-    let mut item = attribute.json(domain.time);
+fn item(name: &str, attribute: &Value, with_value: bool) -> Value {
+    let mut item = attribute.clone();
     item["name"] = json!(name);
     if let (false, Some(item)) = (with_value, item.as_object_mut()) {
         item.remove("value");
@@ -54,7 +57,7 @@ pub(super) async fn list(
 ) -> Answer {
     answer(app, params, move |domain, params| {
         reply::versioned(&headers, domain, || {
-            let mut found = of(domain, &kind, &id)?;
+            let mut found = of(domain, &kind, &id, params)?;
             if let Some(pattern) = params.get("pattern").filter(|pattern| !pattern.is_empty()) {
                 found.retain(|(name, _)| matches(pattern, name));
             }
@@ -64,7 +67,7 @@ pub(super) async fn list(
             }
             let page = params.page(found.iter().collect(), |(name, _)| name.as_str())?;
             let with_value = params.flag("includedata");
-            let list: Vec<Value> = page.iter().map(|(name, each)| item(domain, name, each, with_value)).collect();
+            let list: Vec<Value> = page.iter().map(|(name, each)| item(name, each, with_value)).collect();
             Ok(json!({"attributes": list, "hrefs": []}))
         })
     })
@@ -79,13 +82,13 @@ pub(super) async fn one(
 ) -> Answer {
     answer(app, params, move |domain, params| {
         reply::versioned(&headers, domain, || {
-            let found = of(domain, &kind, &id)?.into_iter().find(|(each, _)| *each == name);
+            let found = of(domain, &kind, &id, params)?.into_iter().find(|(each, _)| *each == name);
             let (_, attribute) = found.ok_or_else(|| {
                 let hint = format!("GET /{kind}/{id}/attributes lists them");
                 Failure::missing(format!("the object has no attribute {name:?}"), hint)
             })?;
             let with_value = params.get("includedata").is_none() || params.flag("includedata");
-            let mut item = item(domain, &name, &attribute, with_value);
+            let mut item = item(&name, &attribute, with_value);
             item["lastModified"] = json!(domain.time);
             item["hrefs"] = json!([]);
             Ok(item)
@@ -105,10 +108,10 @@ pub(super) async fn named(
         let body = reply::json_body(&body)?;
         let names = body.get("attr_names").and_then(Value::as_array);
         let names: Option<Vec<&str>> = names.map(|names| names.iter().filter_map(Value::as_str).collect());
-        let mut found = of(domain, &kind, &id)?;
+        let mut found = of(domain, &kind, &id, params)?;
         found.retain(|(name, _)| names.as_ref().is_none_or(|names| names.contains(&name.as_str())));
         let with_value = params.get("includedata").is_none() || params.flag("includedata");
-        let list: Vec<Value> = found.iter().map(|(name, each)| item(domain, name, each, with_value)).collect();
+        let list: Vec<Value> = found.iter().map(|(name, each)| item(name, each, with_value)).collect();
         Ok(reply::plain(json!({"attributes": list, "hrefs": []}).to_string()))
     })
     .await

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::text::base64;
 use super::types::H5Type;
+use crate::base64::unbase64;
 
 /// One attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,27 +181,6 @@ fn fill(value: &Value, element: &H5Type) -> Option<Attribute> {
     };
     let value = serde_json::Number::from_f64(number).map_or(Value::from(words), Value::Number);
     Some(Attribute { kind: element.json(false), shape: space(&[]), value })
-}
-
-fn unbase64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let (mut word, mut bits) = (0_u32, 0);
-    for letter in text.trim_end_matches('=').bytes() {
-        let six = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        (word, bits) = (word << 6 | u32::from(six), bits + 6);
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((word >> bits & 0xFF) as u8);
-        }
-    }
-    (base64(&bytes) == text).then_some(bytes)
 }
 
 #[cfg(test)]

@@ -9,36 +9,43 @@ use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
 use serde_json::{Map, Value, json};
 
-use super::object::{Include, described};
+use super::describe::described;
+use super::folder_record::Record;
+use super::found::{model, root};
 use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
-use crate::domains::Domain;
+use crate::domains::{Address, Collection, Domain, Include};
 use crate::error::Answer;
 use crate::etag;
 use crate::params::Params;
 
 pub(super) async fn get(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
-    if let Some(domain) = app.domains.known(params.domain())
-        && !params.flag("verbose")
-    {
+    let is_plain = !app.config.writable && !params.caller().is_checked && !params.flag("verbose");
+    if let Some(domain) = app.domains.known(params.domain()).filter(|_| is_plain) {
         return answer(&domain, &headers, &params);
     }
     let shared = Arc::clone(&app);
     app.blocking(move || match shared.domains.folder(params.domain())? {
-        Some(_) => Ok(plain(folder(&shared).to_string())),
+        Some(_) => Ok(plain(folder(&shared, params.domain())?.to_string())),
         None => {
-            let domain = shared.domains.open(params.domain())?;
+            let domain = shared.opened(&params)?;
             answer(&domain, &headers, &params)
         }
     })
     .await
 }
 
-fn folder(app: &Shared) -> Value {
-    json!({"class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started, "hrefs": []})
+fn folder(app: &Shared, name: &str) -> Answer<Value> {
+    let place = app.domains.place(&Address::parse(name)?);
+    let record = place.map(|(path, _)| Record::load(&path)).unwrap_or_default();
+    if !record.owner.is_empty() {
+        return Ok(record.json());
+    }
+    Ok(json!({"class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started, "hrefs": []}))
 }
 
 fn answer(domain: &Domain, headers: &HeaderMap, params: &Params) -> Answer {
+    model(domain)?;
     let whole = params.flag("getobjs") || params.flag("getdnids") && params.flag("include_attrs");
     if !whole {
         return versioned(headers, domain, || {
@@ -49,7 +56,7 @@ fn answer(domain: &Domain, headers: &HeaderMap, params: &Params) -> Answer {
             Ok(body.into())
         });
     }
-    let tag = etag::tag(domain.session.snapshot_id(), "objects");
+    let tag = etag::tag(&domain.tag, "objects");
     if let Some(same) = etag::unchanged(headers, &tag) {
         return Ok(same);
     }
@@ -64,8 +71,10 @@ fn answer(domain: &Domain, headers: &HeaderMap, params: &Params) -> Answer {
     Ok(etag::with(plain(body), &tag))
 }
 
-fn about(domain: &Domain) -> Map<String, Value> {
-    let root = domain.ids.root();
+pub(super) fn about(domain: &Domain) -> Map<String, Value> {
+    let root = root(domain);
+    let owner = domain.model.get().map_or("icecore", |model| &model.owner);
+    let created = domain.model.get().map_or(domain.time, |model| model.created);
     let related = [
         ("self", "/".to_owned()),
         ("database", "/datasets".to_owned()),
@@ -77,8 +86,8 @@ fn about(domain: &Domain) -> Map<String, Value> {
     let body = json!({
         "root": root,
         "class": "domain",
-        "owner": "icecore",
-        "created": domain.time,
+        "owner": owner,
+        "created": created,
         "lastModified": domain.time,
         "limits": {"min_chunk_size": 1 << 20, "max_chunk_size": 4 << 20, "max_request_size": 100 << 20},
         "compressors": ["gzip", "zlib", "zstd", "lz4", "blosclz"],
@@ -91,6 +100,12 @@ fn about(domain: &Domain) -> Map<String, Value> {
 
 fn objects(domain: &Domain) -> Answer<Value> {
     let mut objects = Map::new();
+    if let Some(model) = model(domain)? {
+        for object in model.objects() {
+            objects.insert(object.id.clone(), object.json(&model.root, &domain.name, Include::ALL).into());
+        }
+        return Ok(objects.into());
+    }
     for number in 0..domain.session.tree().nodes().len() {
         objects.insert(domain.ids.get(number).to_owned(), described(domain, number, Include::ALL)?.into());
     }
@@ -130,11 +145,18 @@ fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
         }
     }
     let [(chunks, bytes), (linked, linked_bytes)] = stored;
+    let (groups, datasets, datatypes) = match model(domain)? {
+        Some(model) => {
+            let count = |collection| model.count(collection);
+            (count(Collection::Groups), count(Collection::Datasets), count(Collection::Datatypes))
+        }
+        None => (nodes.len() - datasets, datasets, 0),
+    };
     let body = json!({
-        "num_groups": nodes.len() - datasets,
+        "num_groups": groups,
         "num_datasets": datasets,
-        "num_datatypes": 0,
-        "num_objects": nodes.len(),
+        "num_datatypes": datatypes,
+        "num_objects": groups + datasets + datatypes,
         "num_chunks": chunks,
         "num_linked_chunks": linked,
         "allocated_bytes": bytes,

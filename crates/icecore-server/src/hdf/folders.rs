@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::found::{model, root};
 use super::reply::plain;
 use crate::app::{App, Shared};
 use crate::domains::Entry;
@@ -46,7 +47,9 @@ fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> An
         // One repository that cannot be opened must not hide the others.
         match app.domains.open(name) {
             Ok(domain) => {
-                item["root"] = json!(domain.ids.root());
+                let model = model(&domain)?;
+                item["root"] = json!(root(&domain));
+                item["owner"] = json!(model.map_or("icecore", |model| &model.owner));
                 item["created"] = json!(domain.time);
                 item["lastModified"] = json!(domain.time);
             }

@@ -1,47 +1,85 @@
-//! Links of a group, all or by title. Every member of a Zarr group is a hard link.
+//! Links of a group, all or by title. Every member of a Zarr group without links of its own is a hard link.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use icecore::session::Node;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::folders::matches;
-use super::object::node;
+use super::found::Found;
 use super::reply;
 use crate::app::App;
-use crate::domains::{Collection, Domain};
+use crate::domains::{Collection, Domain, Include, ids};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 
-fn link(domain: &Domain, number: usize, child: &Node) -> Value {
-    let collection = if child.is_array { Collection::Datasets } else { Collection::Groups }.name();
-    let (id, name) = (domain.ids.get(number), reply::encoded(&domain.name));
-    json!({
-        "title": child.name(),
-        "class": "H5L_TYPE_HARD",
-        "id": id,
-        "collection": collection,
-        "created": domain.time,
-        "target": format!("/{collection}/{id}?domain={name}"),
-    })
+/// A link as an item of a list.
+fn item(domain: &Domain, title: &str, link: &Value) -> Value {
+    let mut item = link.clone();
+    item["title"] = json!(title);
+    if let Some(id) = link.get("id").and_then(Value::as_str) {
+        let collection = ids::collection(id).unwrap_or(Collection::Groups).name();
+        item["collection"] = json!(collection);
+        item["target"] = json!(format!("/{collection}/{id}?domain={}", reply::encoded(&domain.name)));
+    }
+    item
 }
 
-/// The members of a group whose titles are wanted, sorted.
-fn members<'a>(domain: &'a Domain, id: &str, wanted: impl Fn(&str) -> bool) -> Answer<Vec<(usize, &'a Node)>> {
-    let group = node(domain, domain.object(Collection::Groups, id)?)?;
-    Ok(domain.session.tree().children(group).filter(|(_, child)| wanted(child.name())).collect())
+/// The links of a group in the order in which they are listed.
+fn of(domain: &Domain, id: &str, params: &Params) -> Answer<Vec<(String, Value)>> {
+    let found = Found::new(domain, Collection::Groups, id)?;
+    let mut object = found.json(domain, Include { attributes: false, links: true, path: false })?;
+    let Some(Value::Object(links)) = object.remove("links") else { return Ok(Vec::new()) };
+    let mut list: Vec<(String, Value)> = links.into_iter().collect();
+    let is_ordered = matches!(&found, Found::Object(object) if object.is_ordered());
+    if !params.get("createorder").map_or(is_ordered, |_| params.flag("createorder")) {
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    Ok(list)
+}
+
+fn listed(domain: &Domain, id: &str, params: &Params, wanted: impl Fn(&str) -> bool) -> Answer<Vec<Value>> {
+    let mut list = of(domain, id, params)?;
+    list.retain(|(title, _)| wanted(title));
+    if let Some(marker) = params.get("marker").filter(|marker| !marker.is_empty()) {
+        let behind = list.iter().position(|(title, _)| title == marker).map_or(0, |at| at + 1);
+        list.drain(..behind);
+    }
+    let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+    list.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(list.iter().map(|(title, link)| item(domain, title, link)).collect())
+}
+
+/// Below a group, for `follow_links`: the lists of all groups, by id.
+fn followed(domain: &Domain, id: &str, params: &Params, wanted: &dyn Fn(&str) -> bool) -> Answer<Map<String, Value>> {
+    let (mut lists, mut open) = (Map::new(), vec![id.to_owned()]);
+    while let Some(id) = open.pop() {
+        if lists.contains_key(&id) {
+            continue;
+        }
+        let all = of(domain, &id, params)?;
+        let groups = all.iter().filter_map(|(_, link)| link.get("id")?.as_str()).filter(|id| id.starts_with('g'));
+        open.extend(groups.map(str::to_owned));
+        let list: Vec<Value> =
+            all.iter().filter(|(title, _)| wanted(title)).map(|(title, link)| item(domain, title, link)).collect();
+        lists.insert(id, list.into());
+    }
+    Ok(lists)
 }
 
 pub(super) async fn list(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, params: Params) -> Answer {
     let domain = app.domain(&params).await?;
-    reply::versioned(&headers, &domain, || {
-        let pattern = params.get("pattern").filter(|pattern| !pattern.is_empty());
-        let found = members(&domain, &id, |title| pattern.is_none_or(|pattern| matches(pattern, title)))?;
-        let page = params.page(found, |(_, child)| child.name())?;
-        let links: Vec<Value> = page.into_iter().map(|(number, child)| link(&domain, number, child)).collect();
-        Ok(json!({"links": links, "hrefs": []}))
+    app.blocking(move || {
+        reply::versioned(&headers, &domain, || {
+            let pattern = params.get("pattern").filter(|pattern| !pattern.is_empty());
+            let wanted = |title: &str| pattern.is_none_or(|pattern| matches(pattern, title));
+            if params.flag("follow_links") {
+                return Ok(json!({"links": followed(&domain, &id, &params, &wanted)?, "hrefs": []}));
+            }
+            Ok(json!({"links": listed(&domain, &id, &params, wanted)?, "hrefs": []}))
+        })
     })
+    .await
 }
 
 pub(super) async fn one(
@@ -51,23 +89,54 @@ pub(super) async fn one(
     params: Params,
 ) -> Answer {
     let domain = app.domain(&params).await?;
-    reply::versioned(&headers, &domain, || {
-        let found = members(&domain, &id, |each| each == title)?;
-        let (number, child) = found.into_iter().next().ok_or_else(|| {
-            Failure::missing(format!("the group has no link {title:?}"), format!("GET /groups/{id}/links lists them"))
-        })?;
-        let link = link(&domain, number, child);
-        Ok(json!({"link": link, "created": domain.time, "lastModified": domain.time, "hrefs": []}))
+    app.blocking(move || {
+        reply::versioned(&headers, &domain, || {
+            let mut found = of(&domain, &id, &params)?;
+            found.retain(|(each, _)| *each == title);
+            let (title, link) = found.pop().ok_or_else(|| {
+                let hint = format!("GET /groups/{id}/links lists them");
+                Failure::missing(format!("the group has no link {title:?}"), hint)
+            })?;
+            let link = item(&domain, &title, &link);
+            let created = link.get("created").cloned().unwrap_or_default();
+            Ok(json!({"link": link, "created": created, "lastModified": created, "hrefs": []}))
+        })
     })
+    .await
 }
 
-/// The links named in `{"titles": [...]}`.
+/// The links named in `{"titles": [...]}`, or in `{"group_ids": {ID: [...]}}`.
 pub(super) async fn named(State(app): State<App>, Path(id): Path<String>, params: Params, body: Bytes) -> Answer {
     let domain = app.domain(&params).await?;
-    let body = reply::json_body(&body)?;
-    let titles = body.get("titles").and_then(Value::as_array);
-    let titles: Option<Vec<&str>> = titles.map(|titles| titles.iter().filter_map(Value::as_str).collect());
-    let found = members(&domain, &id, |title| titles.as_ref().is_none_or(|titles| titles.contains(&title)))?;
-    let links: Vec<Value> = found.into_iter().map(|(number, child)| link(&domain, number, child)).collect();
-    Ok(reply::plain(json!({"links": links, "hrefs": []}).to_string()))
+    app.blocking(move || {
+        let body = reply::json_body(&body)?;
+        let names = |value: Option<&Value>| -> Option<Vec<String>> {
+            Some(value?.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        };
+        let wanted = |names: &Option<Vec<String>>, title: &str| {
+            names.as_ref().is_none_or(|names| names.iter().any(|name| name == title))
+        };
+        let groups = body.get("group_ids").or_else(|| body.get("grp_ids")).and_then(Value::as_object);
+        let links: Value = match groups {
+            Some(groups) => {
+                let mut lists = Map::new();
+                for (id, value) in groups {
+                    let titles = names(Some(value));
+                    let list = listed(&domain, id, &params, |title| wanted(&titles, title))?;
+                    lists.insert(id.clone(), list.into());
+                }
+                lists.into()
+            }
+            None if params.flag("follow_links") => {
+                let titles = names(body.get("titles"));
+                followed(&domain, &id, &params, &|title| wanted(&titles, title))?.into()
+            }
+            None => {
+                let titles = names(body.get("titles"));
+                listed(&domain, &id, &params, |title| wanted(&titles, title))?.into()
+            }
+        };
+        Ok(reply::plain(json!({"links": links, "hrefs": []}).to_string()))
+    })
+    .await
 }

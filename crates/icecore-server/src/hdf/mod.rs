@@ -1,4 +1,4 @@
-//! The HDF REST API, as HSDS serves it and h5pyd, h5web and the hs tools use it. Read-only.
+//! The HDF REST API, as HSDS serves it and h5pyd, h5web and the hs tools use it. Read-only, unless the service is writable.
 //!
 //! `domain`, `folders` and `acls` answer for domains, `object`, `links` and `attribute` for what is in them, `value`, `points`
 //! and `query` for elements. `types`, `attributes`, `layout` translate metadata, `wire` and `text` elements.
@@ -9,13 +9,25 @@ mod attribute;
 mod attributes;
 mod body;
 mod clause;
+pub(crate) mod creation;
+mod describe;
 mod domain;
+mod edit_attributes;
+mod edit_domain;
+mod edit_links;
+mod edit_objects;
+mod edit_value;
 mod elements;
+mod folder_record;
 mod folders;
+pub(crate) mod found;
+pub(crate) mod incoming;
 mod layout;
 mod links;
+pub(crate) mod load;
 mod nest;
 mod object;
+pub(crate) mod permission;
 mod points;
 mod query;
 mod reply;
@@ -23,12 +35,12 @@ mod select;
 mod text;
 mod translate;
 mod types;
+mod types_parse;
 mod value;
 mod wire;
 
 use axum::Router;
 use axum::routing::get;
-use icecore::grid::{Error, ErrorKind};
 
 use crate::app::App;
 use crate::domains::Collection;
@@ -37,35 +49,33 @@ pub(crate) use reply::plain;
 
 /// All routes.
 pub(crate) fn routes() -> Router<App> {
-    let attributes = get(attribute::list).post(attribute::named).put(refused).delete(refused);
-    let attribute = get(attribute::one).put(refused).delete(refused);
+    let attributes =
+        get(attribute::list).post(attribute::named).put(edit_attributes::put_all).delete(edit_attributes::delete_all);
+    let attribute = get(attribute::one).put(edit_attributes::put).delete(edit_attributes::delete);
+    let links = get(links::list).post(links::named).put(edit_links::put_all).delete(edit_links::delete_all);
+    let link = get(links::one).put(edit_links::put).delete(edit_links::delete);
+    let value = get(value::get).post(points::post).put(edit_value::put);
     Router::new()
-        .route("/", get(domain::get).put(refused).delete(refused).post(refused))
+        .route("/", get(domain::get).put(edit_domain::put).delete(edit_domain::delete))
         .route("/about", get(about::get))
         .route("/info", get(about::info))
         .route("/domains", get(folders::get))
         .route("/acls", get(acls::all))
-        .route("/acls/{user}", get(acls::one).put(refused))
-        .route("/groups", get(object::groups).post(refused))
-        .route("/datasets", get(object::datasets).post(refused))
-        .route("/datatypes", get(object::datatypes).post(refused))
-        .route("/groups/{id}", get(object::group).put(refused).delete(refused))
-        .route("/datasets/{id}", get(object::dataset).put(refused).delete(refused))
-        .route("/datatypes/{id}", get(object::datatype).put(refused).delete(refused))
-        .route("/groups/{id}/links", get(links::list).post(links::named).put(refused).delete(refused))
-        .route("/groups/{id}/links/{title}", get(links::one).put(refused).delete(refused))
+        .route("/acls/{user}", get(acls::one).put(acls::put))
+        .route("/groups", get(object::groups).post(edit_objects::post))
+        .route("/datasets", get(object::datasets).post(edit_objects::post))
+        .route("/datatypes", get(object::datatypes).post(edit_objects::post))
+        .route("/groups/{id}", get(object::group).delete(edit_objects::delete))
+        .route("/datasets/{id}", get(object::dataset).delete(edit_objects::delete))
+        .route("/datatypes/{id}", get(object::datatype).delete(edit_objects::delete))
+        .route("/groups/{id}/links", links)
+        .route("/groups/{id}/links/{title}", link)
         .route("/datasets/{id}/type", get(object::kind))
-        .route("/datasets/{id}/shape", get(object::shape).put(refused))
-        .route("/datasets/{id}/value", get(value::get).post(points::post).put(refused))
+        .route("/datasets/{id}/shape", get(object::shape).put(edit_value::put_shape))
+        .route("/datasets/{id}/value", value)
         .route("/datasets/{id}/query", get(query::indices))
         .route("/{collection}/{id}/attributes", attributes)
         .route("/{collection}/{id}/attributes/{name}", attribute)
-}
-
-/// The answer to requests that would change something.
-async fn refused() -> Answer<()> {
-    let error = Error::new(ErrorKind::ReadOnly, "this service is read-only");
-    Err(error.hint("write with the icecore library or command line; the service shows the new version at once").into())
 }
 
 /// The collection of a URL.

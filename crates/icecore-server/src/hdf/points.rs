@@ -98,6 +98,11 @@ fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {
             "send {\"points\": [[…], …]} or {\"select\": \"[…]\"}",
         )
     })?;
+    Ok(Asked::Points(coordinates(points, rank)?))
+}
+
+/// The coordinates of points, one after the other.
+pub(super) fn coordinates(points: &[Value], rank: usize) -> Answer<Vec<u64>> {
     let mut coordinates = Vec::with_capacity(points.len().saturating_mul(rank));
     for point in points {
         let found: Option<Vec<u64>> = match point.as_array() {
@@ -110,5 +115,5 @@ fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {
         })?;
         coordinates.extend(found);
     }
-    Ok(Asked::Points(coordinates))
+    Ok(coordinates)
 }

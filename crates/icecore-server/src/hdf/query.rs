@@ -10,7 +10,8 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use icecore::chunk::DType;
 use icecore::grid::Result;
-use icecore::session::{Pick, Picks, Values};
+use icecore::read::ArrayView;
+use icecore::session::{Pick, Picks, Session, Values};
 use icecore_where::{ColumnType, Filter, Rows, Values as Column};
 use serde_json::json;
 
@@ -110,6 +111,28 @@ fn hits(reading: &Reading, picks: &Picks, clause: &str, limit: Option<u64>) -> A
             found.parts.push(values.taken(&rows));
         }
     }
+    Ok(found)
+}
+
+/// The places of the records for which a query is true.
+pub(super) fn places(
+    session: &Session,
+    view: &ArrayView,
+    picks: &Picks,
+    clause: &str,
+    limit: Option<u64>,
+) -> Answer<Vec<Vec<u64>>> {
+    let columns = columns(&view.meta().dtype);
+    let filter = icecore_where::filter(&where_clause(clause, &columns)?, &columns)?;
+    let mut found = Vec::new();
+    for part in picks.blocks(view.grid(), view.meta().dtype.size(), session.limits()) {
+        let values = session.read(view, &part)?;
+        let mut rows = Vec::new();
+        matching(&filter, &columns, &values, &mut rows)?;
+        found.extend(rows.iter().map(|row| place(&part, u64::from(*row))));
+    }
+    found
+        .truncate(limit.filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
     Ok(found)
 }
 

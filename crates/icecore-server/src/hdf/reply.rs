@@ -1,10 +1,11 @@
 //! Answers of the HDF REST API: JSON with an entity tag.
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::incoming;
 use crate::domains::Domain;
 use crate::error::{Answer, Failure};
 use crate::etag;
@@ -17,7 +18,7 @@ pub(crate) fn plain(body: impl Into<Bytes>) -> Response {
 
 /// An answer made from a version: `304` where the client has it, else `body`'s JSON.
 pub(super) fn versioned(headers: &HeaderMap, domain: &Domain, body: impl FnOnce() -> Answer<Value>) -> Answer {
-    let tag = etag::tag(domain.session.snapshot_id(), "json");
+    let tag = etag::tag(&domain.tag, "json");
     if let Some(same) = etag::unchanged(headers, &tag) {
         return Ok(same);
     }
@@ -41,8 +42,32 @@ pub(super) fn encoded(name: &str) -> String {
     name.bytes().map(one).collect()
 }
 
-/// A request's body as JSON.
+/// A request's body as JSON. Python writes `NaN` and `Infinity`, which become strings.
 pub(super) fn json_body(body: &[u8]) -> Answer<Value> {
-    serde_json::from_slice(body)
-        .map_err(|e| Failure::invalid(format!("the body is not JSON: {e}"), "send a JSON object as the request's body"))
+    let failed = match serde_json::from_slice(body) {
+        Ok(value) => return Ok(value),
+        Err(failed) => failed,
+    };
+    let words = std::str::from_utf8(body).ok().filter(|text| text.contains("NaN") || text.contains("Infinity"));
+    words.and_then(|text| serde_json::from_str(&incoming::quoted(text)).ok()).ok_or_else(|| {
+        Failure::invalid(format!("the body is not JSON: {failed}"), "send a JSON object as the request's body")
+    })
+}
+
+/// A request's body as a JSON object; without a body an empty one.
+pub(super) fn object_body(body: &[u8]) -> Answer<Map<String, Value>> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Map::new());
+    }
+    match json_body(body)? {
+        Value::Object(object) => Ok(object),
+        _ => Err(Failure::invalid("the body is not a JSON object", "send {…}")),
+    }
+}
+
+/// An answer to a request that made something.
+pub(super) fn created(body: &Value) -> Response {
+    let mut answer = plain(body.to_string());
+    *answer.status_mut() = StatusCode::CREATED;
+    answer
 }

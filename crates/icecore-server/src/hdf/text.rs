@@ -2,12 +2,16 @@
 
 use std::fmt::Write;
 
+use icecore::chunk::DType;
 use icecore::chunk::half::f16;
-use icecore::grid::Result;
+use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::Values;
 
+use super::incoming::{self, nothing};
+use super::nest::Nest;
 use super::types::H5Type;
 use super::wire::utf8;
+use crate::base64::base64;
 
 /// How numbers that JSON lacks are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +70,25 @@ pub(crate) fn one(element: &[u8], h5: &H5Type, values: &Values, not_finite: NotF
             let _ = write!(out, "[{}]", bytes.join(","));
         }
         H5Type::Opaque(_) => string(&base64(element), out),
+        H5Type::Vlen(base) => {
+            let mut rest = values.resolve(element)?;
+            out.push('[');
+            let mut first = true;
+            while !rest.is_empty() {
+                out.push_str(if std::mem::take(&mut first) { "" } else { "," });
+                sent(&mut rest, base, not_finite, out)?;
+            }
+            out.push(']');
+        }
+        H5Type::Sent(inner) => {
+            let mut empty = Vec::new();
+            let mut rest = values.resolve(element)?;
+            if rest.is_empty() {
+                nothing(inner, &mut empty);
+                rest = &empty;
+            }
+            sent(&mut rest, inner, not_finite, out)?;
+        }
         H5Type::Compound(fields) => {
             out.push('[');
             let mut rest = element;
@@ -85,6 +108,69 @@ pub(crate) fn one(element: &[u8], h5: &H5Type, values: &Values, not_finite: NotF
         }
     }
     Ok(())
+}
+
+/// An element as it is sent, little-endian.
+fn sent(rest: &mut &[u8], h5: &H5Type, not_finite: NotFinite, out: &mut String) -> Result<()> {
+    match h5 {
+        H5Type::Text | H5Type::Utf32(_) => {
+            let element = incoming::element(h5, rest)?;
+            string(&decoded(element.get(4..).unwrap_or_default()), out);
+        }
+        H5Type::Bytes | H5Type::Vlen(_) => {
+            let element = incoming::element(h5, rest)?;
+            let mut inner = element.get(4..).unwrap_or_default();
+            let base = match h5 {
+                H5Type::Vlen(base) => base.as_ref().clone(),
+                _ => H5Type::Integer { size: 1, signed: false },
+            };
+            out.push('[');
+            let mut first = true;
+            while !inner.is_empty() {
+                out.push_str(if std::mem::take(&mut first) { "" } else { "," });
+                sent(&mut inner, &base, not_finite, out)?;
+            }
+            out.push(']');
+        }
+        H5Type::Compound(fields) => {
+            out.push('[');
+            for (number, (_, field)) in fields.iter().enumerate() {
+                out.push_str(if number > 0 { "," } else { "" });
+                sent(rest, field, not_finite, out)?;
+            }
+            out.push(']');
+        }
+        H5Type::Array { base, dims } if !h5.is_plain() => {
+            let mut nest = Nest::new(dims);
+            for _ in 0..dims.iter().product::<u64>() {
+                nest.open(out);
+                sent(rest, base, not_finite, out)?;
+                nest.close(out);
+            }
+        }
+        H5Type::Sent(inner) => sent(rest, inner, not_finite, out)?,
+        plain => {
+            let element = incoming::element(plain, rest)?.to_vec();
+            one(&element, plain, &Values::fixed(DType::UInt8, Vec::new()), not_finite, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Elements as they are sent, little-endian, as nested lists.
+pub(crate) fn json(bytes: &[u8], h5: &H5Type, dims: &[u64]) -> Result<serde_json::Value> {
+    let (mut nest, mut out, mut rest) = (Nest::new(dims), String::new(), bytes);
+    let count: u64 = dims.iter().product();
+    if count == 0 {
+        super::nest::empty(dims, &mut out);
+    }
+    for _ in 0..count {
+        nest.open(&mut out);
+        sent(&mut rest, h5, NotFinite::Words, &mut out)?;
+        nest.close(&mut out);
+    }
+    serde_json::from_str(&incoming::quoted(&out))
+        .map_err(|e| Error::new(ErrorKind::Internal, format!("elements as JSON: {e}")))
 }
 
 /// UTF-8 where it is, Latin-1 where it is not.
@@ -137,19 +223,6 @@ fn float(element: &[u8], size: usize, not_finite: NotFinite, out: &mut String) {
     }
 }
 
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let word = (0..3).fold(0_u32, |word, at| word << 8 | u32::from(group.get(at).copied().unwrap_or(0)));
-        for at in 0..4 {
-            let letter = LETTERS.get((word >> (18 - 6 * at) & 63) as usize).copied().unwrap_or(b'=');
-            out.push(if at <= group.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,12 +246,5 @@ mod tests {
         assert_eq!(text(f64::NAN, NotFinite::Words), "NaN");
         assert_eq!(text(f64::NEG_INFINITY, NotFinite::Words), "-Infinity");
         assert_eq!(text(f64::INFINITY, NotFinite::Null), "null");
-    }
-
-    #[test]
-    fn base64_of_all_lengths() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
     }
 }

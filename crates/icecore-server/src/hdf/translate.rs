@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use super::attributes::{Attribute, attributes, own};
 use super::layout;
 use super::types::H5Type;
-use crate::domains::Domain;
+use super::types_parse::{self, parse};
+use crate::domains::{Domain, Object};
 
 /// A dataset.
 pub(super) struct Dataset {
@@ -19,6 +20,7 @@ pub(super) struct Dataset {
     pub h5: H5Type,
     pub big: bool,
     document: Map<String, Value>,
+    object: Option<Arc<Object>>,
 }
 
 impl Dataset {
@@ -28,7 +30,25 @@ impl Dataset {
         let stored = document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default();
         let h5 = H5Type::of(&view.meta().dtype, &stored, &own(&document));
         let big = layout::is_big(view.meta());
-        Ok(Self { view, h5, big, document })
+        Ok(Self { view, h5, big, document, object: None })
+    }
+
+    /// The dataset of an object that says what it is.
+    pub fn of(domain: &Domain, object: &Arc<Object>) -> Result<Self> {
+        let path = object.path.as_deref().unwrap_or_default();
+        let node = Node { path: path.to_owned(), is_array: true, children: Vec::new() };
+        let mut dataset = Self::open(domain, &node)?;
+        if let Some(kind) = object.metadata.get("type").filter(|_| object.marked) {
+            let parsed = parse(kind)?;
+            // Arrays that were there before HDF5 clients wrote to them may store texts in other forms.
+            let dtype = &dataset.view.meta().dtype;
+            let is_alike = parsed.h5.size() == dtype.size() && types_parse::has_variable(&parsed.h5) == dtype.is_vlen();
+            if is_alike && !matches!(dataset.h5, H5Type::Utf32(_)) {
+                (dataset.h5, dataset.big) = (parsed.h5, parsed.big);
+            }
+        }
+        dataset.object = Some(Arc::clone(object));
+        Ok(dataset)
     }
 
     pub fn kind(&self) -> Value {

@@ -39,6 +39,10 @@ pub(crate) enum H5Type {
         base: Box<H5Type>,
         dims: Vec<u64>,
     },
+    /// Any number of elements; in memory a view of their bytes as they are sent, without the count.
+    Vlen(Box<H5Type>),
+    /// Records and arrays with parts of any length; in memory a view of the element as it is sent.
+    Sent(Box<H5Type>),
 }
 
 impl H5Type {
@@ -81,7 +85,7 @@ impl H5Type {
     /// Whether elements go over the wire as they lie in memory, but for the byte order.
     pub fn is_plain(&self) -> bool {
         match self {
-            Self::Utf32(_) | Self::Text | Self::Bytes => false,
+            Self::Utf32(_) | Self::Text | Self::Bytes | Self::Vlen(_) | Self::Sent(_) => false,
             Self::Compound(fields) => fields.iter().all(|(_, field)| field.is_plain()),
             Self::Array { base, .. } => base.is_plain(),
             _ => true,
@@ -96,7 +100,7 @@ impl H5Type {
             Self::Complex { size } => 2 * size,
             Self::Fixed(n) | Self::Opaque(n) => *n,
             Self::Utf32(n) => 4 * n,
-            Self::Text | Self::Bytes => icecore::chunk::VIEW,
+            Self::Text | Self::Bytes | Self::Vlen(_) | Self::Sent(_) => icecore::chunk::VIEW,
             Self::Compound(fields) => fields.iter().map(|(_, field)| field.size()).sum(),
             Self::Array { base, dims } => base.size() * dims.iter().product::<u64>() as usize,
         }
@@ -137,6 +141,8 @@ impl H5Type {
                 json!({"class": "H5T_COMPOUND", "fields": fields.iter().map(field).collect::<Vec<_>>()})
             }
             Self::Array { base, dims } => json!({"class": "H5T_ARRAY", "base": base.json(big), "dims": dims}),
+            Self::Vlen(base) => json!({"class": "H5T_VLEN", "size": "H5T_VARIABLE", "base": base.json(big)}),
+            Self::Sent(inner) => inner.json(big),
         }
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn get(State(app): State<App>, Path(id): Path<String>, headers:
 }
 
 fn tag(domain: &Domain, headers: &HeaderMap) -> String {
-    etag::tag(domain.session.snapshot_id(), if wants_bytes(headers) { "bytes" } else { "json" })
+    etag::tag(&domain.tag, if wants_bytes(headers) { "bytes" } else { "json" })
 }
 
 /// The elements of a selection in the form that the client wants.

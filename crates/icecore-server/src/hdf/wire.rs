@@ -4,6 +4,7 @@ use icecore::chunk::DType;
 use icecore::grid::Result;
 use icecore::session::Values;
 
+use super::incoming::nothing;
 use super::types::H5Type;
 
 /// The elements of `values`. Where they go out as they are, their memory is handed on.
@@ -40,7 +41,11 @@ fn swap(bytes: &mut [u8], dtype: &DType) {
 
 fn write(element: &[u8], h5: &H5Type, values: &Values, big: bool, out: &mut Vec<u8>) -> Result<()> {
     match h5 {
-        H5Type::Text | H5Type::Bytes => counted(values.resolve(element)?, out),
+        H5Type::Text | H5Type::Bytes | H5Type::Vlen(_) => counted(values.resolve(element)?, out),
+        H5Type::Sent(inner) => match values.resolve(element)? {
+            [] => nothing(inner, out),
+            sent => out.extend_from_slice(sent),
+        },
         H5Type::Utf32(_) => counted(utf8(element).as_bytes(), out),
         H5Type::Compound(fields) => {
             let mut rest = element;

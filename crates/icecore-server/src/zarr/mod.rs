@@ -39,7 +39,7 @@ async fn answer(State(app): State<App>, Path(key): Path<String>, headers: Header
     let shared = App::clone(&app);
     app.blocking(move || {
         let (domain, path) = found(&shared, &node)?;
-        let tag = etag::tag(domain.session.snapshot_id(), "zarr");
+        let tag = etag::tag(&domain.tag, "zarr");
         if let Some(same) = etag::unchanged(&headers, &tag) {
             return Ok(same);
         }

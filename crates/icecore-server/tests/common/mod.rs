@@ -79,8 +79,12 @@ pub struct Running {
 }
 
 pub fn start(paths: &[&Path], limits: Limits) -> Running {
+    start_with(paths, Config { limits, ..Config::default() })
+}
+
+pub fn start_with(paths: &[&Path], config: Config) -> Running {
     let served = paths.iter().map(|path| Served::parse(path.to_str().unwrap()).unwrap()).collect();
-    let mut config = Config { served, limits, ..Config::default() };
+    let mut config = Config { served, ..config };
     config.address.set_port(0);
     let server = Server::bind(config).unwrap();
     let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
@@ -103,6 +107,17 @@ pub struct Reply {
 }
 
 impl Reply {
+    fn parse(all: Vec<u8>) -> Self {
+        let end = all.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8_lossy(&all[..end]).into_owned();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut reply = Reply { status, head, body: all[end + 4..].to_vec() };
+        if reply.header("transfer-encoding") == Some("chunked") {
+            reply.body = unchunked(&reply.body);
+        }
+        reply
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&self.body)))
     }
@@ -123,14 +138,16 @@ impl Running {
         stream.write_all(body).unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
-        let end = all.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8_lossy(&all[..end]).into_owned();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let mut reply = Reply { status, head, body: all[end + 4..].to_vec() };
-        if reply.header("transfer-encoding") == Some("chunked") {
-            reply.body = unchunked(&reply.body);
-        }
-        reply
+        Reply::parse(all)
+    }
+
+    /// The bytes of an answer as they arrive.
+    pub fn raw(&self, target: &str) -> Vec<u8> {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        all
     }
 
     pub fn get(&self, target: &str) -> Reply {

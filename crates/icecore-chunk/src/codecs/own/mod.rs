@@ -1,6 +1,5 @@
 //! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.gwf_vect`,
-//! `icecore.offset`,
-//! `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
+//! `icecore.offset`, `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
 
 pub(super) mod byteplanes;
 mod byteplanes_escape;

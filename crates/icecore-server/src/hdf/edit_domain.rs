@@ -1,0 +1,138 @@
+//! Domains and folders: made, flushed, removed.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use icecore::catalog::Repo;
+use icecore::grid::{Error, ErrorKind};
+use serde_json::{Map, Value, json};
+
+use super::domain::about;
+use super::permission::full;
+use super::{folder_record, reply};
+use crate::app::{App, Shared};
+use crate::caller::DEFAULT;
+use crate::domains::{Address, Collection, Found, ids};
+use crate::error::{Answer, Failure};
+use crate::params::Params;
+use crate::unique::random;
+
+fn flag(params: &Params, body: &Map<String, Value>, name: &str) -> bool {
+    let set = |value: &Value| value.as_bool().unwrap_or(value.as_u64().unwrap_or(0) != 0);
+    params.flag(name) || body.get(name).is_some_and(set)
+}
+
+/// Makes a domain or folder; with `flush`, commits one.
+pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> Answer {
+    app.writable()?;
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let body = reply::object_body(&body)?;
+        if flag(&params, &body, "flush") || flag(&params, &body, "rescan") {
+            return flush(&shared, &params);
+        }
+        let name = params.domain();
+        let address = Address::parse(name)?;
+        if address.parts.is_empty() {
+            return Err(Failure::invalid("the domain / is there already", "name the new domain: ?domain=/NAME"));
+        }
+        if shared.domains.find(&address).is_ok() {
+            let message = format!("{name} exists already");
+            return Err(Error::new(ErrorKind::Exists, message).hint("DELETE it first, or use another name").into());
+        }
+        let (path, storage) = shared.domains.place(&address)?;
+        folder_record::check_above(&path, params.caller(), "create", name)?;
+        let owner = body.get("owner").and_then(Value::as_str).unwrap_or(&params.caller().name).to_owned();
+        if flag(&params, &body, "folder") {
+            return folder(&path, &owner);
+        }
+        domain(&shared, &params, &body, &storage, &owner)
+    })
+    .await
+}
+
+fn flush(app: &Shared, params: &Params) -> Answer {
+    let live = app.lives.live(&app.domains, params.domain())?;
+    let domain = live.current()?;
+    app.permitted(&domain, params, "update")?;
+    live.commit(false)?;
+    if params.flag("getdnids") {
+        return Ok(reply::plain(json!({"dn_ids": []}).to_string()));
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn folder(path: &std::path::Path, owner: &str) -> Answer {
+    std::fs::create_dir(path).map_err(|e| Error::new(ErrorKind::Io, format!("the folder cannot be made: {e}")))?;
+    let record = folder_record::Record::new(owner);
+    record.store(path)?;
+    Ok(reply::created(&record.json()))
+}
+
+fn domain(
+    app: &Shared,
+    params: &Params,
+    body: &Map<String, Value>,
+    storage: &icecore::catalog::Storage,
+    owner: &str,
+) -> Answer {
+    let root = match body.get("root_id").and_then(Value::as_str) {
+        Some(id) => {
+            ids::check(Collection::Groups, id, &ids::new_root(0))?;
+            id.to_owned()
+        }
+        None => ids::new_root(random()),
+    };
+    if body.get("linked_domain").is_some() {
+        return Err(Error::new(ErrorKind::Unsupported, "linked_domain: a domain has objects of its own")
+            .hint("link objects of other domains with external links")
+            .into());
+    }
+    let properties = body.get("group").and_then(|group| group.get("creationProperties")).cloned();
+    Repo::create(storage)?;
+    app.domains.forget(params.domain());
+    let live = app.lives.live(&app.domains, params.domain())?;
+    live.edit(|state| {
+        state.found(&root, owner, properties);
+        if params.caller().is_checked || owner != DEFAULT {
+            state.model.acls.insert(owner.to_owned(), full());
+        }
+        Ok(())
+    })?;
+    live.commit(false)?;
+    let domain = live.current()?;
+    Ok(reply::created(&about(&domain).into()))
+}
+
+/// Removes a domain with all its versions, or an empty folder.
+pub(super) async fn delete(State(app): State<App>, params: Params) -> Answer {
+    app.writable()?;
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let name = params.domain();
+        let address = Address::parse(name)?;
+        match shared.domains.find(&address)? {
+            Found::Repository { .. } => {
+                let domain = shared.lives.live(&shared.domains, name)?.current()?;
+                shared.permitted(&domain, &params, "delete")?;
+                shared.lives.remove(&shared.domains, name)?;
+            }
+            Found::Folder(members) => {
+                let refused = |what: &str| Error::new(ErrorKind::Permission, format!("the folder {name} {what}"));
+                let (path, _) = shared.domains.place(&address)?;
+                if address.parts.len() < 2 && address.parts.first().is_none_or(|first| first == "home") {
+                    return Err(refused("cannot be deleted").hint("delete folders below it").into());
+                }
+                if !members.is_empty() {
+                    let error = Error::new(ErrorKind::Conflict, format!("the folder {name} is not empty"));
+                    return Err(error.hint("delete its members first").into());
+                }
+                folder_record::check(&path, params.caller(), "delete", name)?;
+                folder_record::remove(&path)?;
+            }
+        }
+        Ok(reply::plain(json!({"domain": name}).to_string()))
+    })
+    .await
+}

@@ -1,0 +1,164 @@
+//! Groups, datasets and committed types: made and deleted.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State as Extract};
+use axum::http::Uri;
+use serde_json::{Map, Value, json};
+
+use super::{collection, creation, incoming, reply, types_parse};
+use crate::app::App;
+use crate::domains::{Collection, ids};
+use crate::error::{Answer, Failure};
+use crate::live::{Places, State};
+use crate::params::Params;
+use icecore::session::Picks;
+
+/// Runs a change of the request's domain, where its user may make it.
+pub(super) async fn edited<T: Send + 'static>(
+    app: App,
+    params: Params,
+    action: &'static str,
+    change: impl FnOnce(&mut State, &Params) -> Answer<T> + Send + 'static,
+) -> Answer<T> {
+    app.writable()?;
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let live = shared.lives.live(&shared.domains, params.domain())?;
+        live.edit(|state| {
+            super::permission::check(&state.model, params.caller(), action, params.domain())?;
+            change(state, &params)
+        })
+    })
+    .await
+}
+
+/// The collection of a request's path.
+fn kind_of(uri: &Uri) -> Answer<Collection> {
+    collection(uri.path().split('/').nth(1).unwrap_or_default())
+}
+
+/// Makes one object, or all of a list.
+pub(super) async fn post(Extract(app): Extract<App>, uri: Uri, params: Params, body: Bytes) -> Answer {
+    let kind = kind_of(&uri)?;
+    let made = edited(app, params, "create", move |state, _| {
+        let body = match body.is_empty() {
+            true => json!({}),
+            false => reply::json_body(&body)?,
+        };
+        match body {
+            Value::Array(items) => {
+                let made: Answer<Vec<Value>> = items.into_iter().map(|item| one(state, kind, item)).collect();
+                Ok(json!({"objects": made?, "hrefs": []}))
+            }
+            item => one(state, kind, item),
+        }
+    })
+    .await?;
+    Ok(reply::created(&made))
+}
+
+fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
+    let Value::Object(body) = item else {
+        return Err(Failure::invalid("the body is not a JSON object", "send {…}, or a list of them"));
+    };
+    let metadata = match kind {
+        Collection::Groups => properties(&body),
+        Collection::Datatypes => {
+            let kind =
+                body.get("type").ok_or_else(|| Failure::invalid("there is no type", "give the type to commit"))?;
+            let kind = resolved(state, kind)?;
+            types_parse::parse(&kind)?;
+            let mut metadata = properties(&body);
+            metadata.insert("type".to_owned(), types_parse::spelled(&kind));
+            metadata
+        }
+        Collection::Datasets => {
+            let kind =
+                body.get("type").ok_or_else(|| Failure::invalid("there is no type", "for example H5T_STD_I32LE"))?;
+            creation::metadata(&body, &resolved(state, kind)?)?
+        }
+    };
+    let id = state.add(kind, body.get("id").and_then(Value::as_str), metadata)?;
+    if let Some(link) = body.get("link").and_then(Value::as_object).filter(|link| !link.is_empty()) {
+        let text = |name: &str| link.get(name).and_then(Value::as_str);
+        if let Some(title) = text("name") {
+            let root = state.model.root.clone();
+            let link = json!({"class": "H5L_TYPE_HARD", "id": id});
+            state.link(text("id").unwrap_or(&root), title, link)?;
+        }
+    }
+    if let Some(attributes) = body.get("attributes").and_then(Value::as_object) {
+        for (name, attribute) in attributes {
+            super::edit_attributes::set(state, kind, &id, name, attribute, true)?;
+        }
+    }
+    if let Some(links) = body.get("links").and_then(Value::as_object) {
+        for (title, link) in links {
+            state.link(&id, title, super::edit_links::link(link)?)?;
+        }
+    }
+    if let (Collection::Datasets, Some(value)) = (kind, body.get("value").filter(|value| !value.is_null())) {
+        initial(state, &id, value)?;
+    }
+    let object = state.model.object(kind, &id)?;
+    let mut out =
+        object.json(&state.model.root, "", crate::domains::Include { attributes: false, links: false, path: false });
+    out.shift_remove("domain");
+    out.insert("hrefs".to_owned(), json!([]));
+    Ok(out.into())
+}
+
+fn properties(body: &Map<String, Value>) -> Map<String, Value> {
+    let properties = body.get("creationProperties").filter(|value| value.is_object()).cloned();
+    properties.map(|value| Map::from_iter([("creationProperties".to_owned(), value)])).unwrap_or_default()
+}
+
+/// A type; a committed one is looked up, and its id kept.
+pub(super) fn resolved(state: &State, kind: &Value) -> Answer<Value> {
+    let id = match kind {
+        Value::String(text) => Some(text.trim_start_matches("/").trim_start_matches("datatypes/")),
+        Value::Object(object) if !object.contains_key("class") => object.get("id").and_then(Value::as_str),
+        _ => None,
+    };
+    let Some(id) = id.filter(|id| ids::collection(id) == Some(Collection::Datatypes)) else { return Ok(kind.clone()) };
+    let committed = state.model.object(Collection::Datatypes, id)?;
+    let mut kind = committed.metadata.get("type").cloned().unwrap_or_default();
+    kind["id"] = json!(id);
+    Ok(kind)
+}
+
+fn initial(state: &mut State, id: &str, value: &Value) -> Answer<()> {
+    let object = state.model.object(Collection::Datasets, id)?;
+    let parsed = types_parse::parse(object.metadata.get("type").unwrap_or(&Value::Null))?;
+    let dims: Vec<u64> = object
+        .metadata
+        .get("shape")
+        .and_then(|shape| shape.get("dims"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .collect();
+    let mut bytes = Vec::new();
+    let count = incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?;
+    if count != dims.iter().product::<u64>() {
+        return Err(Failure::invalid(
+            format!("the value has {count} elements, the shape is {dims:?}"),
+            "send all elements",
+        ));
+    }
+    let elements = incoming::elements(&bytes, &parsed.h5, parsed.big)?;
+    let path = state.placed_path(id)?;
+    Ok(state.write(&path, &Places::Picks(Picks::all(&dims)), &elements)?)
+}
+
+/// Deletes an object and the links to it.
+pub(super) async fn delete(Extract(app): Extract<App>, Path(id): Path<String>, uri: Uri, params: Params) -> Answer {
+    let kind = kind_of(&uri)?;
+    edited(app, params, "delete", move |state, _| {
+        state.model.object(kind, &id)?;
+        state.delete(&id)
+    })
+    .await?;
+    Ok(reply::plain(json!({"hrefs": []}).to_string()))
+}

@@ -1,0 +1,74 @@
+//! What is known of a folder beside its name: owner and access control lists, in a hidden file.
+
+use std::path::Path;
+
+use icecore::grid::{Error, ErrorKind, Result};
+use serde_json::{Map, Value, json};
+
+use super::permission::{allows, full, refused};
+use crate::caller::Caller;
+use crate::error::Answer;
+use crate::unique::now;
+
+const FILE: &str = ".icecore-folder.json";
+
+/// A folder's record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    pub owner: String,
+    pub created: f64,
+    pub acls: Map<String, Value>,
+}
+
+impl Record {
+    pub fn new(owner: &str) -> Self {
+        Self { owner: owner.to_owned(), created: now(), acls: Map::from_iter([(owner.to_owned(), full())]) }
+    }
+
+    /// The record of a directory; an empty one where it has none.
+    pub fn load(path: &Path) -> Self {
+        let text = std::fs::read(path.join(FILE)).ok();
+        let json: Option<Value> = text.and_then(|text| serde_json::from_slice(&text).ok());
+        let Some(json) = json else { return Self::default() };
+        let owner = json.get("owner").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let acls = json.get("acls").and_then(Value::as_object).cloned().unwrap_or_default();
+        Self { owner, created: json.get("created").and_then(Value::as_f64).unwrap_or_default(), acls }
+    }
+
+    pub fn store(&self, path: &Path) -> Result<()> {
+        let body = json!({"owner": self.owner, "created": self.created, "acls": self.acls});
+        std::fs::write(path.join(FILE), body.to_string())
+            .map_err(|e| Error::new(ErrorKind::Io, format!("the folder's record cannot be written: {e}")))
+    }
+
+    pub fn json(&self) -> Value {
+        json!({"class": "folder", "owner": self.owner, "created": self.created, "lastModified": self.created, "hrefs": []})
+    }
+}
+
+/// # Errors
+/// `permission`.
+pub(super) fn check(path: &Path, caller: &Caller, action: &str, name: &str) -> Answer<()> {
+    let record = Record::load(path);
+    let is_open = record.owner.is_empty() && caller.name != crate::caller::DEFAULT;
+    if is_open || allows(&record.owner, &record.acls, caller, action) {
+        Ok(())
+    } else {
+        Err(refused(caller, action, name))
+    }
+}
+
+/// The same for the folder above.
+pub(super) fn check_above(path: &Path, caller: &Caller, action: &str, name: &str) -> Answer<()> {
+    path.parent().map_or(Ok(()), |above| check(above, caller, action, name))
+}
+
+/// Removes an empty folder.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    let failed = |e: std::io::Error| Error::new(ErrorKind::Io, format!("the folder cannot be removed: {e}"));
+    match std::fs::remove_file(path.join(FILE)) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(failed(e)),
+        _ => {}
+    }
+    std::fs::remove_dir(path).map_err(failed)
+}

@@ -1,0 +1,57 @@
+//! Objects that requests name: Zarr nodes, or objects that say what they are.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::describe::{described, node};
+use super::load;
+use super::translate::Dataset;
+use crate::domains::{Collection, Domain, Include, Model, Object};
+use crate::error::Answer;
+
+/// The model of a domain whose objects carry ids; none for one that is read as plain Zarr.
+pub(crate) fn model(domain: &Domain) -> Answer<Option<&Arc<Model>>> {
+    if let Some(model) = domain.model.get() {
+        return Ok(Some(model));
+    }
+    if !domain.is_marked {
+        return Ok(None);
+    }
+    let made = Arc::new(load::model(domain)?);
+    Ok(Some(domain.model.get_or_init(|| made)))
+}
+
+/// An object that a request names.
+pub(super) enum Found {
+    Node(usize),
+    Object(Arc<Object>),
+}
+
+impl Found {
+    pub fn new(domain: &Domain, collection: Collection, id: &str) -> Answer<Self> {
+        Ok(match model(domain)? {
+            Some(model) => Self::Object(Arc::clone(model.object(collection, id)?)),
+            None => Self::Node(domain.object(collection, id)?),
+        })
+    }
+
+    pub fn json(&self, domain: &Domain, include: Include) -> Answer<Map<String, Value>> {
+        match self {
+            Self::Node(number) => described(domain, *number, include),
+            Self::Object(object) => Ok(object.json(root(domain), &domain.name, include)),
+        }
+    }
+
+    pub fn dataset(&self, domain: &Domain) -> Answer<Dataset> {
+        Ok(match self {
+            Self::Node(number) => Dataset::open(domain, node(domain, *number)?)?,
+            Self::Object(object) => Dataset::of(domain, object)?,
+        })
+    }
+}
+
+/// The id of the root group.
+pub(super) fn root(domain: &Domain) -> &str {
+    domain.model.get().map_or(domain.ids.root(), |model| &model.root)
+}

@@ -1,0 +1,206 @@
+//! Domains that are written to: one writer each, in memory and in the repository's uncommitted session, until a commit.
+//!
+//! `state` holds the objects and the writer, `place` finds nodes for objects, `save` writes their documents and commits,
+//! `values` and `resize` change elements. Requests take turns on a domain; readers get an immutable picture of it.
+
+mod place;
+mod resize;
+mod save;
+mod state;
+mod values;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use icecore::catalog::{Repo, Storage};
+use icecore::grid::{Error, ErrorKind};
+
+use crate::domains::{Address, Domain, Domains, Found};
+use crate::error::{Answer, Failure};
+pub(crate) use state::{Loader, State};
+pub(crate) use values::Places;
+
+/// Quiet time after which changes are committed.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// A domain that is written to.
+pub(crate) struct Live {
+    name: String,
+    storage: Storage,
+    fresh: Duration,
+    loader: Loader,
+    state: Mutex<Option<State>>,
+}
+
+impl Live {
+    /// The domain as it is now.
+    pub fn current(&self) -> Answer<Arc<Domain>> {
+        self.locked(|state| state.current())
+    }
+
+    /// The domain with a node for a dataset, so that its elements can be read.
+    pub fn placed(&self, id: &str) -> Answer<Arc<Domain>> {
+        self.locked(|state| {
+            state.place(id)?;
+            state.current()
+        })
+    }
+
+    /// Changes the domain; what fails leaves its objects as they were.
+    pub fn edit<T>(&self, change: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
+        self.locked_for(true, |state| {
+            let before = state.model.clone();
+            match change(state) {
+                Ok(done) => {
+                    state.changed();
+                    Ok(done)
+                }
+                Err(failure) => {
+                    state.model = before;
+                    Err(failure)
+                }
+            }
+        })
+    }
+
+    /// Makes the changes a version. A conflict with another writer drops them.
+    pub fn commit(&self, is_end: bool) -> Answer<()> {
+        let mut slot = self.lock();
+        let Some(state) = slot.as_mut() else { return Ok(()) };
+        match state.commit(is_end) {
+            Ok(true) => Ok(()),
+            // Others committed to other objects meanwhile: they are read with the next request.
+            Ok(false) => {
+                *slot = None;
+                Ok(())
+            }
+            Err(failure) if failure.kind() == ErrorKind::Conflict => {
+                *slot = None;
+                Err(conflict(&self.name, &failure).into())
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Commits what has been left alone for a while.
+    fn tend(&self) {
+        let due = match self.state.try_lock() {
+            Ok(state) => state.as_ref().is_some_and(|state| state.has_changes() && state.touched.elapsed() >= IDLE),
+            Err(_) => false,
+        };
+        if due && let Err(failure) = self.commit(false) {
+            eprintln!("icecore: error: {}: changes could not be committed: {failure}", self.name);
+        }
+    }
+
+    fn locked<T>(&self, work: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
+        self.locked_for(false, work)
+    }
+
+    /// Runs work in the domain's turn. The first change is made to the newest version.
+    fn locked_for<T>(&self, is_change: bool, work: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
+        let mut slot = self.lock();
+        let is_due = |state: &State| is_change || state.looked.elapsed() >= self.fresh;
+        let is_old = slot.as_ref().is_some_and(|state| !state.has_changes() && is_due(state));
+        if is_old && let Some(state) = slot.as_mut() {
+            match state.moved() {
+                Ok(true) => *slot = None,
+                Ok(false) => state.looked = Instant::now(),
+                Err(error) => {
+                    *slot = None;
+                    return Err(error.into());
+                }
+            }
+        }
+        if slot.is_none() {
+            *slot = Some(State::open(&self.name, &self.storage, self.loader)?);
+        }
+        match slot.as_mut() {
+            Some(state) => work(state),
+            None => Err(Error::new(ErrorKind::Internal, "a domain was not opened").into()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn conflict(name: &str, failure: &Failure) -> Error {
+    Error::new(ErrorKind::Conflict, format!("{name}: another program changed the same objects: {failure}"))
+        .hint("the changes since the last flush are dropped; read the domain again and repeat them")
+}
+
+/// All domains that are written to.
+pub(crate) struct Lives(Mutex<HashMap<String, Arc<Live>>>, Loader);
+
+impl Lives {
+    pub fn new(loader: Loader) -> Self {
+        Self(Mutex::default(), loader)
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer of a domain: of a whole repository at its newest version.
+    pub fn live(&self, domains: &Domains, name: &str) -> Answer<Arc<Live>> {
+        let address = Address::parse(name)?;
+        if address.version.is_some() {
+            return Err(Error::new(ErrorKind::ReadOnly, format!("{name} is a version, which never changes"))
+                .hint("write to the domain without @VERSION")
+                .into());
+        }
+        let name = format!("/{}", address.parts.join("/"));
+        if let Some(live) = self.map().get(&name) {
+            return Ok(Arc::clone(live));
+        }
+        let Found::Repository { name: served, storage, group } = domains.find(&address)? else {
+            return Err(Failure::missing(
+                format!("{name} is a folder, not a domain"),
+                "GET /domains lists its members",
+            ));
+        };
+        if group != "/" {
+            return Err(Error::new(ErrorKind::ReadOnly, format!("{name} is a group of {served}"))
+                .hint(format!("write to the domain {served}"))
+                .into());
+        }
+        let fresh = domains.fresh();
+        let live = Live { name: name.clone(), storage, fresh, loader: self.1, state: Mutex::default() };
+        Ok(Arc::clone(self.map().entry(name).or_insert_with(|| Arc::new(live))))
+    }
+
+    /// Removes a domain with all its versions.
+    pub fn remove(&self, domains: &Domains, name: &str) -> Answer<()> {
+        let live = self.live(domains, name)?;
+        let mut slot = live.lock();
+        *slot = None;
+        let gone = Repo::open(&live.storage).and_then(|repo| repo.remove(false))?;
+        if !gone {
+            return Err(Error::new(ErrorKind::Unsupported, format!("{name} is not in a local directory"))
+                .hint("remove it with the tools of its object store")
+                .into());
+        }
+        self.map().remove(&live.name);
+        domains.forget(name);
+        Ok(())
+    }
+
+    /// Commits changes of domains that were left alone.
+    pub fn tend(&self) {
+        let all: Vec<Arc<Live>> = self.map().values().cloned().collect();
+        all.iter().for_each(|live| live.tend());
+    }
+
+    /// Commits everything, at the end of the service.
+    pub fn end(&self) {
+        let all: Vec<Arc<Live>> = self.map().values().cloned().collect();
+        for live in all {
+            if let Err(failure) = live.commit(true) {
+                eprintln!("icecore: error: {}: changes could not be committed: {failure}", live.name);
+            }
+        }
+    }
+}
