@@ -65,7 +65,7 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
     shape = Shape()
     shape.add(text, [])
     inside = [at for at in spec.between if at < len(shape.occupied)]
-    if not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
+    if not spec.trimmed and not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
         return None
     return _spaced(file, spec) if spec.cut == "spaces" else _stated(file, spec)
 
