@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import icecore
 import numpy as np
 import pytest
-from tables_kit import round_trip
+from tables_kit import PDS3, column, round_trip
 
 
 def values(folder: Path, text: str, name: str = "t.txt") -> tuple[dict[str, list[object]], list[str]]:
@@ -139,3 +141,57 @@ def test_a_label_called_lblx_is_found_beside_its_data(tmp_path: Path) -> None:
     repo, _, _ = round_trip(tmp_path / "m.csv", tmp_path)
     table = repo.table("/t")
     assert list(table.columns) == ["X", "Y"] and table.columns["X"].attrs["units"] == "nT"
+
+
+def info(folder: Path) -> str:
+    """What ``icecore info`` shows of the table."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "icecore", "info", str(folder / "r.icecore"), "/t"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return " ".join(ran.stdout.split())
+
+
+def test_what_is_in_no_value_is_reported_with_its_line_and_shown_by_info(tmp_path: Path) -> None:
+    rows = [f"{i},{i / 4}" for i in range(50)]
+    rows[20], rows[30] = "20,off", "30,7.5,more"
+    _, notes = values(tmp_path, "a,b\n" + "".join(f"{row}\n" for row in rows), "t.csv")
+    assert notes == [
+        "1 line kept as text, no rows: b'30,7.5,more\\n' before row 30 (line 32)",
+        "1 cell of column b kept as text, no values: 'off' (line 22)",
+    ]
+    shown = info(tmp_path)
+    assert all(note in shown for note in notes) and "t.csv (rows 0 to 49)" in shown
+
+
+def test_bytes_in_no_column_that_all_rows_share_are_reported(tmp_path: Path) -> None:
+    text = b"".join(b"%4d km %6.2f\r\n" % (i, i / 4) for i in range(40))
+    (tmp_path / "t.tab").write_bytes(text)
+    columns = column("A", "ASCII_INTEGER", 1, 4) + column("X", "ASCII_REAL", 9, 6)
+    label = PDS3.format(record=16, rows=40, file="T.TAB", columns=columns)
+    (tmp_path / "t.lbl").write_text(label.replace("COLUMNS = 3", "COLUMNS = 2"), newline="")
+    _, report, again = round_trip(tmp_path / "t.lbl", tmp_path)
+    assert again == text
+    told = "bytes in no column are the same in all rows: 'km' at byte 6"
+    assert [note.message for note in report.notes] == [told] and told in info(tmp_path)
+
+
+@pytest.mark.parametrize("late", [40, 1200])
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_a_blank_cell_far_below_rows_between_blanks(tmp_path: Path, late: int, trimmed: bool) -> None:
+    rows = [f"{i:6d} {i / 4:8.2f} {'' if i == late else i % 9:>4} HD{i % 90 + 10}" for i in range(1500)]
+    rows = [row[:16] if trimmed and i == late + 3 else row for i, row in enumerate(rows)]
+    found, notes = values(tmp_path, "".join(f"{row}\n" for row in rows))
+    columns = list(found.values())
+    assert notes == [] and columns[0] == list(range(1500))
+    assert columns[3][:2] == [b"HD10", b"HD11"] and columns[3][late] == f"HD{late % 90 + 10}".encode()
+
+
+@pytest.mark.parametrize("align", ["<", ">", "^"])
+def test_texts_of_fixed_fields_have_no_padding(tmp_path: Path, align: str) -> None:
+    words = [["ABCDEFG", "AB", "", "x-y"][i % 4] if i > 1100 else "ABCDEFG" for i in range(1500)]
+    text = "".join(f"{i / 4:7.2f} {word:{align}9} {i:5d}\n" for i, word in enumerate(words))
+    found, notes = values(tmp_path, text)
+    assert list(found.values())[1] == [word.encode() for word in words] and notes == []

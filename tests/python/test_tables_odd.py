@@ -103,7 +103,9 @@ def test_the_end_of_a_file_of_dos(tmp_path: Path) -> None:
     repo, report, again = round_trip(tmp_path / "t.csv", tmp_path)
     assert again == (tmp_path / "t.csv").read_bytes()
     assert repo["/t/b"][...].tolist() == [2, 4]
-    assert [note.message for note in report.notes] == ["1 line kept as text, no rows: b'\\x1a' before row 2 (line 4)"]
+    assert [note.message for note in report.notes] == [
+        "1 line kept as text, no rows: b'\\x1a' before row 2 (line 4)"
+    ]
 
 
 def test_a_damaged_byte_of_a_table_of_one_row(tmp_path: Path) -> None:

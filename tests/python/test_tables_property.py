@@ -38,7 +38,7 @@ def run(seed: int, layout: str, rows: int, unusual: list[tuple[int, str]]) -> No
 rows_near_limits = st.sampled_from([0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 120, 400, 699])
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 1 << 30),
     layout=st.sampled_from(LAYOUTS),
@@ -51,13 +51,12 @@ def test_small_tables(
     run(seed, layout, rows, unusual)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("what", ["wider", "longer"])
-def test_an_unusual_row_behind_the_real_limits(layout: str, what: str) -> None:
+@pytest.mark.parametrize("layout", ["comma", "blank", "fixed", "fixed trimmed", "mrt trimmed", "rst", "ecsv"])
+def test_unusual_rows_behind_the_real_limits(layout: str) -> None:
     """Behind 1,000 lines, 64 KiB and 8,192 rows."""
-    run(LAYOUTS.index(layout), layout, 8300, [(1001, what), (8191, "blank"), (8192, "extra"), (8250, what)])
+    run(5, layout, 8300, [(1001, "wider"), (8191, "blank"), (8192, "extra"), (8250, "longer")])
 
 
-@pytest.mark.parametrize("layout", ["comma", "fixed", "pds3"])
+@pytest.mark.parametrize("layout", ["comma", "fixed"])
 def test_an_unusual_row_behind_four_mebibytes(layout: str) -> None:
     run(7, layout, 260_000, [(259_000, "longer"), (259_500, "blank"), (259_900, "wider")])

@@ -189,7 +189,7 @@ def with_blank_cells(start: bytes, odd: bytes, names: list[str]) -> TableSpec | 
     spec = _of_blank_cells(_body(whole), lines, whole, None)
     if spec is None or [field.name for field in spec.fields] != names:
         return None
-    return replace(spec, offset=mark + spec.offset)
+    return replace(spec, offset=mark + spec.offset, trimmed=True)
 
 
 def _sampled(start: bytes) -> list[bytes]:

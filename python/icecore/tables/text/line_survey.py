@@ -17,6 +17,7 @@ import numpy as np
 
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
 from icecore.sources.tables.delimited import with_blank_cells
+from icecore.sources.tables.header import is_measured
 from icecore.sources.tables.preamble import COMMENTS
 from icecore.sources.tables.unlabelled_fixed import numbered, runs
 from icecore.tables.text.closing_line import ending
@@ -65,7 +66,7 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
     shape = Shape()
     shape.add(text, [])
     inside = [at for at in spec.between if at < len(shape.occupied)]
-    if not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
+    if not spec.trimmed and not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
         return None
     return _spaced(file, spec) if spec.cut == "spaces" else _stated(file, spec)
 
@@ -133,7 +134,34 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
             start = max(inside) + 1
             end, lead = field.start + field.length, max(field.start + field.lead - start, 0)
             fields[i] = replace(field, start=start, length=end - start, lead=lead)
-    return _of_lengths(replace(spec, fields=tuple(fields)), shape, crlf)
+    spec = replace(spec, fields=tuple(fields))
+    return _of_lengths(replace(spec, trimmed=spec.trimmed or _has_short(file, spec, shape)), shape, crlf)
+
+
+def _has_short(file: TableFile, spec: TableSpec, shape: Shape) -> bool:
+    """Whether some lines that are shorter than most are rows without the spaces at their ends."""
+    usual = shape.lengths.most_common(1)[0][0] if shape.lengths else 0
+    if all(length >= usual for length in shape.lengths):
+        return False
+    looked, head = 0, spec.offset
+    with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
+        for block in blocks:
+            text, head = block[head:].tobytes(), max(head - len(block), 0)
+            short = [line for line in text.split(b"\n") if 0 < len(line.rstrip(b"\r")) < usual]
+            if any(_is_row(line.rstrip(b"\r"), spec) for line in short[: _SHORT - looked]):
+                return True
+            looked += len(short)
+            if looked >= _SHORT:
+                break
+    return False
+
+
+def _is_row(line: bytes, spec: TableSpec) -> bool:
+    """Whether a line has values in two fields at least, numbers in half of them, and no comment."""
+    cells = [line[field.start : field.start + field.length].strip() for field in spec.fields]
+    valued = [cell for cell in cells if cell]
+    numbers = sum(is_measured([cell]) for cell in valued)
+    return not line.startswith(COMMENTS) and len(valued) > 1 and numbers * 2 >= len(valued)
 
 
 def _columns(known: tuple[Field, ...], found: list[tuple[int, int]], named: bool) -> list[Field]:
