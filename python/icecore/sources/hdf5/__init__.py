@@ -70,10 +70,7 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
     for raw in datasets:
         if raw.plan.refused:
             continue
-        if (
-            str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE)
-            and raw.attrs.get("CLASS") == "DIMENSION_SCALE"
-        ):
+        if _is_only_dimension(raw):
             result.dropped.append(Note(raw.path, "dimension", "a netCDF dimension without a variable"))
             continue
         dims: tuple[str | None, ...] = names[raw.path] + _inner(raw, inner)
@@ -108,6 +105,13 @@ def _inner(raw: RawDataset, known: dict[str, int]) -> tuple[str, ...]:
         name = f"{raw.path.rsplit('/', 1)[1]}_inner_{axis}"
         names.append(name if known.setdefault(name, length) == length else f"{name}_{length}")
     return tuple(names)
+
+
+def _is_only_dimension(raw: RawDataset) -> bool:
+    """Whether a dataset is a dimension scale without values: netCDF's, or one with a null dataspace."""
+    if raw.attrs.get("CLASS") != "DIMENSION_SCALE":
+        return False
+    return raw.shape is None or str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE)
 
 
 def _parent(path: str) -> str:
