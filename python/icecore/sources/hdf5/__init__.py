@@ -125,6 +125,7 @@ def _labels(raw: RawDataset, walk: Walk) -> Labels:
     item = Labels(raw.path, shape, unlimited, scale)
     item.scales = scale_paths(raw.attrs.get("DIMENSION_LIST"), len(shape), walk.own_path)
     dim_id, coordinates = raw.attrs.get("_Netcdf4Dimid"), raw.attrs.get("_Netcdf4Coordinates")
+    item.is_null = raw.shape is None
     item.dim_id = _int(dim_id)
     if scale and coordinates is not None:
         item.coordinates = [int(i) for i in coordinates]
