@@ -147,7 +147,7 @@ def test_a_dimension_scale_without_data(tmp_path):
     assert [(note.name, note.kind) for note in report.notes if note.kind == "dimension"] == [
         (f"{tmp_path / 'a.h5'}:/row", "dimension")
     ]
-    dataset = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", group="/g", drop_variables="nothing")
+    dataset = xr.open_dataset(tmp_path / "r.icecore", engine="icecore", group="/g")
     assert dataset["temp"].dims == ("row", "col")
     assert dataset["other"].dims == ("row",)
     assert "row" not in dataset.variables
