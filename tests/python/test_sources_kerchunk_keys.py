@@ -52,7 +52,7 @@ def test_scalars_under_every_name(made, verb, key):
 )
 def test_keys_of_another_form_are_refused(made, verb, chunks, refs):
     folder, write = made
-    with pytest.raises(icecore.Error, match="/v: reference '.*' fits no chunk") as caught:
+    with pytest.raises(icecore.Error, match=r"/v: reference '.*' fits no chunk") as caught:
         verb(write([2, 4], chunks, refs), folder / "r", group="/g")
     assert caught.value.kind == "corrupt"
 

@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from icecore import errors
+from icecore.export.record_types import records
 from icecore.filesystem.atomic_output import room
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import companions
@@ -95,11 +96,17 @@ def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf
     data, extra = _storable(source, data, netcdf)
     kwargs: dict[str, Any] = {"dtype": h5py.string_dtype()} if data.dtype.kind == "O" else {}
     if "_FillValue" in attrs:
-        attrs["_FillValue"] = fill(attrs["_FillValue"], source.dtype)
-        if data.dtype.kind in "iufb" and np.isscalar(attrs["_FillValue"]):
-            kwargs["fillvalue"] = attrs["_FillValue"]
-            attrs["_FillValue"] = np.array([attrs["_FillValue"]], data.dtype)
-    dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
+        value = fill(attrs["_FillValue"], source.dtype)
+        if isinstance(value, source.dtype.type) and data.dtype.kind in "iufb":
+            kwargs["fillvalue"] = value
+            attrs["_FillValue"] = np.array([value], data.dtype)
+        elif source.dtype.kind not in "iub":  # a number that is none of the array's stays what it was
+            attrs["_FillValue"] = value
+    try:
+        dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
+    except TypeError as error:
+        message = f"{source.path}: HDF5 can't hold {source.dtype}: {error}"
+        raise errors.make("dtype", message, "-o out.npy") from error
     for key, value in {**attrs, **extra}.items():
         if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "_Netcdf4Dimid"):
             _set_attribute(dataset, key, value)
@@ -124,6 +131,8 @@ def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray
         return data.astype("O"), {}
     if kind == "b" and netcdf:
         return data.astype("i1"), {"dtype": "bool"}
+    if data.dtype.names is not None and not netcdf:
+        return records(data), {}
     if netcdf and not _is_netcdf(data.dtype):
         raise errors.make("dtype", f"{source.path}: netCDF-4 can't hold {data.dtype}", "-o out.h5 or out.npy")
     return data, {}

@@ -121,7 +121,7 @@ def assemble(
             result.notes = [
                 Failure(address.join(root, note.path), note.kind, note.message)
                 for note in joined.dropped
-                if note.kind == "unpacked"
+                if note.kind in ("unpacked", "calendar")
             ]
             result.notes += _out_of_order(maps, joined, root, concat, repo if existing.append else None)
             _place(result, sources[0].name, joined, root, nodes, existing, concat)

@@ -232,8 +232,9 @@ class _Store(AbstractDataStore):
         if "least_significant_digit" in attrs:
             # As xarray's netCDF backends: a hint to writers.
             encoding["least_significant_digit"] = attrs.pop("least_significant_digit")
-        if array.dtype.kind != "O":
+        if array.dtype.kind not in "OUmM":
             # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
+            # Not for times and text of fixed size either: netCDF has neither, xarray encodes them anew.
             encoding["dtype"] = array.dtype
         # With an offset the error of what is stored says nothing of that of what it stands for.
         exact = name in self._exact or bool(np.any(attrs.get("add_offset", 0)))

@@ -102,7 +102,9 @@ def fill_attribute(value: Any, dtype: np.dtype) -> Any:
         if dtype.kind == "b":
             return bool(item)
         if dtype.kind in "iu":
-            return int(item)
+            # of another type than the array's it stays what it is, or 2.5 would mask 2
+            whole = int(item)
+            return whole if whole == item and -(1 << 63) <= whole < 1 << 64 else float(item)
         if dtype.kind == "f":
             return _double(float(item))
         if dtype.kind == "c":

@@ -24,9 +24,10 @@ def nulls(array: Array) -> list[bytes]:
     if array.dtype.kind not in "biufSUO":
         return found
     attrs = array.attrs
+    wraps = "_Unsigned" in attrs and array.dtype.kind in "iu"
     for value in (attrs[key] for key in _NULLS if key in attrs):
         for item in value if isinstance(value, (list, tuple)) else [value]:
-            element = _element(typed_attributes.fill(item, array.dtype), array.dtype)
+            element = _element(typed_attributes.fill(item, array.dtype), array.dtype, wraps)
             if element is not None and element not in found:
                 found.append(element)
     return found
@@ -49,10 +50,18 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
     return found
 
 
-def _element(value: Any, dtype: np.dtype[Any]) -> bytes | None:
+def _element(value: Any, dtype: np.dtype[Any], wraps: bool) -> bytes | None:
+    """Return a value as an element of ``dtype``; None if the dtype can't hold it, as 1e20 in int16 (xarray
+    agrees). ``wraps``: ``_Unsigned`` is set, so -1 means 255.
+    """
     if dtype.kind == "O":
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
     try:
+        given = np.asarray(value)
+        if wraps and given.dtype.kind in "iu" and given.dtype.itemsize <= dtype.itemsize:
+            return given.astype(dtype).tobytes() if given.shape == () else None
+        if dtype.kind in "iub" and not isinstance(typed_attributes.exact(value, dtype), dtype.type):
+            return None
         made = np.array(value, dtype)
     except (TypeError, ValueError, OverflowError):
         return None

@@ -119,9 +119,21 @@ def fill(value: Any, dtype: np.dtype[Any]) -> Any:
         if dtype.kind == "c":
             real, imaginary = value
             return dtype.type(complex(_double(real), _double(imaginary)))
-        return dtype.type(value) if dtype.kind in "iub" else value
+        return exact(value, dtype) if dtype.kind in "iub" else value
     except (TypeError, ValueError, OverflowError, struct.error):
         return value
+
+
+def exact(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number as an integer of ``dtype``, or itself where it is none of its integers: 1e20, 0.5, or -1 where
+    there are no negative ones.
+    """
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "iufb":
+        return dtype.type(value)
+    with np.errstate(invalid="ignore"):
+        made = number.astype(dtype)[()]
+    return made if made == value else value
 
 
 def _double(value: Any) -> float:

@@ -54,7 +54,9 @@ LISTS = (".cache", ".lcf", ".ffl")
 _DIRECTORY, _EMPTY = 1 << 16, 32
 #: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
 _FEW = 500
-_EXTRAS = {"zarr": "zarr", "pyarrow": "table"}
+#: package → the extra that brings it
+_EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
+_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "gw", "awkward": "root"}
 #: what reference files begin with: their own words, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -218,7 +220,7 @@ def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
         raise errors.make(
             "unsupported",
             f"{source} is {row.name}, which needs the package {package}",
-            f"pip install 'icecore[{_EXTRAS[package]}]'" if package in _EXTRAS else f"pip install {package}",
+            f"pip install 'icecore[{_EXTRAS.get(package, 'all')}]'",
         ) from error
 
 

@@ -70,10 +70,7 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
     for raw in datasets:
         if raw.plan.refused:
             continue
-        if (
-            str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE)
-            and raw.attrs.get("CLASS") == "DIMENSION_SCALE"
-        ):
+        if _is_only_dimension(raw):
             result.dropped.append(Note(raw.path, "dimension", "a netCDF dimension without a variable"))
             continue
         dims: tuple[str | None, ...] = names[raw.path] + _inner(raw, inner)
@@ -110,6 +107,13 @@ def _inner(raw: RawDataset, known: dict[str, int]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _is_only_dimension(raw: RawDataset) -> bool:
+    """Whether a dataset is a dimension scale without values: netCDF's, or one with a null dataspace."""
+    if raw.attrs.get("CLASS") != "DIMENSION_SCALE":
+        return False
+    return raw.shape is None or str(raw.attrs.get("NAME", "")).startswith(NOT_A_VARIABLE)
+
+
 def _parent(path: str) -> str:
     return path.rsplit("/", 1)[0] or "/"
 
@@ -121,6 +125,7 @@ def _labels(raw: RawDataset, walk: Walk) -> Labels:
     item = Labels(raw.path, shape, unlimited, scale)
     item.scales = scale_paths(raw.attrs.get("DIMENSION_LIST"), len(shape), walk.own_path)
     dim_id, coordinates = raw.attrs.get("_Netcdf4Dimid"), raw.attrs.get("_Netcdf4Coordinates")
+    item.is_null = raw.shape is None
     item.dim_id = _int(dim_id)
     if scale and coordinates is not None:
         item.coordinates = [int(i) for i in coordinates]

@@ -28,6 +28,7 @@ class Labels:
     scales: list[str | None] = field(default_factory=list)
     dim_id: int | None = None
     coordinates: list[int] | None = None
+    is_null: bool = False
 
     @property
     def name(self) -> str:
@@ -45,7 +46,7 @@ def name_dimensions(groups: list[str], datasets: dict[str, list[Labels]]) -> dic
         known: list[tuple[str, int]] = []
         limited: Counter[int] = Counter()
         for item in members:
-            if item.is_scale:
+            if item.is_scale and not item.is_null:
                 known.append((item.name, item.shape[0] if item.shape else 0))
                 limited[known[-1][1]] += not item.unlimited
                 if item.dim_id is not None:

@@ -80,6 +80,8 @@ def _entry(source: str, path: str, node: Any, store: ReferenceStore, stamp: int)
     reader = ZarrReader(source, path, stamp, zarr_store.dtype_of(node), opened)
     entry = zarr_store.entry_of(f"/{path}" if path else f"/{address.stem(source)}", node, reader)
     chunk = tuple(max(int(n), 1) for n in node.shards or node.chunks)
+    if entry.shape != tuple(node.shape):  # a scalar of netCDF-C, of one element
+        return entry
     codecs, entry.note = codecs_of(node, entry)
     if not entry.note and table.inline:
         entry.note = f"{len(table.inline):,} of its chunks are in the reference file itself"

@@ -15,7 +15,7 @@ from icecore.sources.kerchunk.reference_columns import WHOLE, Columns
 from icecore.sources.mapping.array_map import Links
 from icecore.sources.mapping.stored_chunks import Held
 
-#: names of the only chunk of an array without axes: Zarr 2's, Zarr 3's, and no name, as VirtualiZarr writes it
+#: names of the only chunk of an array without axes: Zarr 2's, Zarr 3's, and none, as VirtualiZarr has it
 _SCALAR = ("0", "c", "", "c/", "c/0")
 _INDEX = re.compile("0|[1-9][0-9]{0,18}")
 

@@ -87,7 +87,7 @@ class Refs:
         """
         strange = [name for name in unused if _CHUNK.fullmatch(name) and not _is_beyond(name, grid)]
         if strange:
-            chunks = f"{' × '.join(map(str, grid)) or 'one'} chunks"
+            chunks = f"{' by '.join(map(str, grid)) or 'one'} chunks"
             message = f"reference {strange[0]!r} fits no chunk of the array, which has {chunks}"
             more = f" ({len(strange):,} such)" if len(strange) > 1 else ""
             raise wrong(f"{self.source}:/{path}", f"{message}{more}")

@@ -30,7 +30,8 @@ class Note:
 
     ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
-    attribute that was left out), ``"reference"`` (references to no chunk), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common) or
+    attribute that was left out), ``"reference"`` (references to no chunk), ``"calendar"`` (times converted by
+    CF's default calendar), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common) or
     ``"unpacked"`` (numbers of several scales as the floats that they stand for).
     """
 

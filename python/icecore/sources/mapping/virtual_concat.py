@@ -12,6 +12,7 @@ from icecore import errors
 from icecore.repository.json_attributes import fill_attribute, fill_of_attribute
 from icecore.repository.zarr_dtypes import copy_codecs, data_type
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
+from icecore.sources.mapping.calendar_notes import unstated
 from icecore.sources.mapping.cf_compare import Sourced, compare, sourced
 from icecore.sources.mapping.consistency import alike
 from icecore.sources.mapping.stitched_array import Converted, Part, decodes_alike, join
@@ -65,6 +66,7 @@ def concat(maps: list[ArrayMap], dim: str, unpack: bool = False) -> ArrayMap:
             everywhere.append(arrays)
             result.add(arrays[0].entry)
     alike(everywhere, dim)
+    result.dropped += unstated(members)
     return result
 
 

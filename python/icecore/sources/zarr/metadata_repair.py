@@ -1,13 +1,15 @@
 """Metadata that zarr-python refuses or reads otherwise than its writer meant, put right before it sees them.
 
-Two cases: bytes of any length whose fill value is 0 (zarr-python 2 wrote them, 3 refuses them), and the codec
-``shuffle`` with an odd ``elementsize``: netCDF-C writes 0 for the size of an element, and a number as text;
-numcodecs takes 0 for "don't shuffle".
+Bytes of any length whose fill value is 0 (zarr-python 2 wrote them, 3 refuses them); characters with a byte
+order, as netCDF-C writes them; the codec ``shuffle`` with an odd ``elementsize``: netCDF-C writes 0 for the
+size of an element, and a number as text, numcodecs takes 0 for "don't shuffle".
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from typing import Any
 
 from zarr.storage import LocalStore, WrapperStore
@@ -15,6 +17,7 @@ from zarr.storage import LocalStore, WrapperStore
 from icecore.sources.zarr.codec_settings import Json, repair_second, repair_third
 
 _SECOND, _THIRD, _ATTRIBUTES = ".zarray", "zarr.json", ".zattrs"
+_TEXT = re.compile("[<>|]S[0-9]+")
 #: attributes by which netCDF-C marks what it writes, in lower case
 _NETCDF = ("_nczarr_", "_ncproperties")
 
@@ -39,7 +42,9 @@ class Repaired(WrapperStore[Any]):
             return found
         if name == _SECOND:
             _refill(document)
-            repair_second(document, await self._is_netcdf(folder, prototype))
+            is_netcdf = await self._is_netcdf(folder, prototype)
+            _characters(document, is_netcdf)
+            repair_second(document, is_netcdf)
         else:
             repair_third(document)
         return prototype.buffer.from_bytes(json.dumps(document).encode())
@@ -55,6 +60,18 @@ class Repaired(WrapperStore[Any]):
 
 def _quoted(mark: str) -> bytes:
     return f'"{mark}'.encode()
+
+
+def _characters(document: Json, is_netcdf: bool) -> None:
+    """Texts of fixed size with a byte order, which netCDF-C gives characters, and their fill value as it is
+    where Zarr has base64.
+    """
+    dtype, fill = document.get("dtype"), document.get("fill_value")
+    if not isinstance(dtype, str) or not _TEXT.fullmatch(dtype):
+        return
+    document["dtype"] = f"|{dtype[1:]}"
+    if is_netcdf and isinstance(fill, str):
+        document["fill_value"] = base64.standard_b64encode(fill.encode()).decode()
 
 
 def _refill(document: Json) -> None:
