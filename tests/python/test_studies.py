@@ -131,7 +131,7 @@ def test_what_is_refused_leaves_no_folder(tmp_path: Path, run: Any, name: str) -
 
 @pytest.mark.parametrize(
     ("rows", "kind", "said"),
-    [("", "format", "holds no rows of a table"), ("east,1\nwest,2\n", "dtype", "clon holds text")],
+    [("", "format", "holds no rows of a table"), ("east,1\nwest,2\n", "dtype", "clon holds string")],
 )
 def test_what_the_commands_say_of_a_file(tmp_path: Path, rows: str, kind: str, said: str) -> None:
     pytest.importorskip("pyarrow")
