@@ -34,8 +34,8 @@ _REPEATS, _ENOUGH = 100, 200
 _SAME, _FEW = 1.001, 24
 #: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
 _WORTH = 0.99
-#: a slow way must make this much of the first one's bytes on an eighth of the rows to be tried on all; one that
-#: finds repeats may win later. For the least bytes more of them are tried
+#: a slow way must make this much of the first one's bytes on an eighth of the rows to be tried on all; one
+#: that finds repeats may win later. For the least bytes more of them are tried
 _PROMISE, _LATER, _LATER_STILL = 0.99, 1.25, 2.0
 #: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
 _SCREENED, _SAVING = 1 << 10, 64
@@ -161,8 +161,8 @@ def _numbers(column: dict[str, Any], step: int, whole: bool, pco: Codec) -> Iter
 
 
 def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool) -> list[list[Codec]]:
-    """The first candidate and those that may save bytes over it, as a small part of the sample shows: the slow
-    ones take 10 to 20 times as long on what are often a few kilobytes.
+    """The first candidate and those that may save bytes over it, as a small part of the sample shows: the
+    slow ones take 10 to 20 times as long on what are often a few kilobytes.
     """
     if len(sample) < _SCREENED:
         return candidates

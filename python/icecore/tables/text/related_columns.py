@@ -17,7 +17,7 @@ _OFFSET = "icecore.offset"
 
 
 class Related:
-    """The columns of a table that were seen, by what tells those apart that are no constant apart."""
+    """Columns that were seen, by data type and a digest of the differences from their first value."""
 
     def __init__(self, portable: bool) -> None:
         """``portable``: only equal columns share their bytes, because others need a codec of icecore's."""
