@@ -36,6 +36,10 @@ KeepGoing = Annotated[
     bool,
     typer.Option("--keep-going", help="Commit the rest if some files, or arrays in them, fail."),
 ]
+AllowMissing = Annotated[
+    bool,
+    typer.Option("--allow-missing", help="Leave out ROOT files without the tree, and branches that some lack."),
+]
 Message = Annotated[
     str | None,
     typer.Option("-m", "--message", metavar="TEXT", help="Commit message; verb and files by default."),

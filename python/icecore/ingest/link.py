@@ -35,6 +35,7 @@ def link(
     dry_run: bool = False,
     allow_links: Sequence[str] | None = None,
     summaries: bool = False,
+    allow_missing: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     message: str | None = None,
@@ -62,6 +63,7 @@ def link(
             folders of the files.
         summaries: also read the one-dimensional arrays once and summarise them, so that scans leave out what
             can't match (:mod:`icecore.tables.summaries.write`).
+        allow_missing: leave out ROOT files without the named tree, and branches that not all files have.
         variables: patterns (as in a shell) of the arrays to take, matched against their names, or against
             their paths where a pattern has a slash. Coordinates of their dimensions are taken too.
         exclude: patterns of arrays to leave out.

@@ -54,6 +54,7 @@ def pack(
     trust: str | None = None,
     header: bool | None = None,
     summaries: bool = False,
+    allow_missing: bool = False,
     dry_run: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
@@ -102,6 +103,7 @@ def pack(
             (:mod:`icecore.tables.summaries.write`); their chunks are planned as those of tables. Text
             tables of 8,192 rows or more always have summaries.
         dry_run: plan only: the report's ``plan`` lists what would be written, and nothing is.
+        allow_missing: leave out ROOT files without the named tree, and branches that not all files have.
         variables: patterns (as in a shell) of the arrays to take, matched against their names, or against
             their paths where a pattern has a slash. Coordinates of their dimensions are taken too.
         exclude: patterns of arrays to leave out.

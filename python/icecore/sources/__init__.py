@@ -53,6 +53,8 @@ _DIRECTORY, _EMPTY = 1 << 16, 32
 #: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
 _FEW = 500
 _EXTRAS = {"zarr": "zarr", "pyarrow": "table"}
+#: modules whose sources may lack what others have
+_WITH_MISSING = ("icecore.sources.root",)
 #: what reference files begin with: their own words, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -204,6 +206,8 @@ def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
 
 
 def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
+    if row.module not in _WITH_MISSING:
+        options.pop("allow_missing", None)
     try:
         return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:
