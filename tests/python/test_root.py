@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import icecore
 import numpy as np
 import pytest
-from icecore.__main__ import main
 from icecore.sources import open_source
 
 pytest.importorskip("uproot")
@@ -57,13 +58,17 @@ def test_linking_reads_no_basket_of_flat_branches(tree):
     assert repo["/Events/met"].plan().chunks == BASKETS
 
 
-def test_ls_lists_a_file_and_one_of_its_trees(tree, capsys):
+def listed(*arguments: str) -> str:
+    """What `icecore ls` prints."""
+    command = [sys.executable, "-m", "icecore", "ls", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_ls_lists_a_file_and_one_of_its_trees(tree):
     path, _, _ = tree
-    assert main(["ls", f"{path}:Events", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(listed(f"{path}:Events", "--json"))
     assert {"path": "/met", "type": "array", "dtype": "float32", "shape": [TOTAL], "dims": ["entry"]} in rows
-    assert main(["ls", str(path)]) == 0
-    assert "Events/" in capsys.readouterr().out
+    assert "Events/" in listed(str(path))
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 10), (390, 410), (400, 800), (799, 1200), (5, 5), (-3, None)])
@@ -123,9 +128,10 @@ def test_cuts_that_cannot_be(tree, cut, kind):
     assert caught.value.kind == kind
 
 
-def test_a_cut_reads_further_columns_only_where_it_holds(tree):
-    path, _, _ = tree
-    table = icecore.open(tree[2].url).table("/Events")
+def test_a_cut_reads_further_columns_only_where_it_holds(tmp_path):
+    path = write(tmp_path / "x.root")
+    icecore.link(path, tmp_path / "r.icecore", group="/")
+    table = icecore.open(tmp_path / "r.icecore").table("/Events")
     assert len(table.arrays("Muon_charge", cut="met > 1e9")) == 0
     met = open_source(path).arrays["/Events/met"].links
     assert 0 < table.bytes_read <= met.nbytes + 4096
@@ -135,7 +141,7 @@ def test_columns_by_glob_regular_expression_and_expression(tree):
     _, expected, repo = tree
     table = repo.table("/Events")
     assert table.arrays("Muon_*").fields == ["Muon_charge", "Muon_pt"]
-    assert table.arrays(filter_name="/^n|T$/i").fields == ["met", "nMuon"] or True
+    assert set(table.arrays(filter_name="/^N|T$/i").fields) == {"met", "nMuon", "Muon_pt"}
     assert set(table.arrays(filter_name="/^n|t$/").fields) == {"met", "nMuon", "Muon_pt"}
     assert equal(table.arrays("met * 2")["met * 2"], expected.met * 2)
     with pytest.raises(icecore.Error) as caught:
