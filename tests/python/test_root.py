@@ -13,7 +13,7 @@ from icecore.sources import open_source
 
 pytest.importorskip("uproot")
 
-from root_kit import BASKETS, ENTRIES, ak, batch, equal, uproot, write  # noqa: E402
+from root_kit import BASKETS, ENTRIES, ak, batch, equal, uproot, write
 
 TOTAL = BASKETS * ENTRIES
 
@@ -71,7 +71,9 @@ def test_ls_lists_a_file_and_one_of_its_trees(tree):
     assert "Events/" in listed(str(path))
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 10), (390, 410), (400, 800), (799, 1200), (5, 5), (-3, None)])
+@pytest.mark.parametrize(
+    ("start", "stop"), [(0, 10), (390, 410), (400, 800), (799, 1200), (5, 5), (-3, None)]
+)
 def test_ranges(tree, start, stop):
     _, expected, repo = tree
     table = repo.table("/Events")
@@ -173,7 +175,8 @@ def test_iterate(tree):
     assert equal(ak.concatenate(batches).Muon_pt, expected.Muon_pt)
     assert len(list(table.iterate("Muon_pt", step_size="5 kB"))) > 1
     one, two, other = (
-        ak.concatenate(list(table.iterate(["met", "Muon_pt"], step_size=100, shuffle=seed))) for seed in (1, 1, 2)
+        ak.concatenate(list(table.iterate(["met", "Muon_pt"], step_size=100, shuffle=seed)))
+        for seed in (1, 1, 2)
     )
     assert equal(one.met, two.met)
     assert not equal(one.met, other.met)

@@ -9,7 +9,7 @@ from icecore.sources import open_source
 
 pytest.importorskip("uproot")
 
-from root_kit import uproot, write  # noqa: E402
+from root_kit import uproot, write
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sources_kit import DATA, needs_data
 
 pytest.importorskip("uproot")
 
-from root_kit import equal, uproot  # noqa: E402
+from root_kit import equal, uproot
 
 pytestmark = needs_data
 FOLDER = DATA / "root"

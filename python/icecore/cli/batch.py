@@ -38,7 +38,9 @@ KeepGoing = Annotated[
 ]
 AllowMissing = Annotated[
     bool,
-    typer.Option("--allow-missing", help="Leave out ROOT files without the tree, and branches that some lack."),
+    typer.Option(
+        "--allow-missing", help="Leave out ROOT files without the tree, and branches that some lack."
+    ),
 ]
 Message = Annotated[
     str | None,

@@ -70,7 +70,6 @@ def link(
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
-
             allow_missing=allow_missing,
             dry_run=dry_run,
             allow_links=allow_links,

@@ -190,7 +190,6 @@ def pack(
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
-
             allow_missing=allow_missing,
             dry_run=dry_run,
             message=message,

@@ -97,7 +97,9 @@ def add_tree(
     found = file.tree(name)
     about = json.loads(found["json"])
     columns = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    tree = _Tree(file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies)
+    tree = _Tree(
+        file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies
+    )
     attrs = {"title": about["title"]} if about["title"] else {}
     result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": tree.entries}
     counted = _elements(tree)
