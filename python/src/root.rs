@@ -65,12 +65,7 @@ impl RootFile {
 
     /// The number of elements in each basket of each branch, from the baskets' keys; for a branch that one of them contradicts
     /// the exception.
-    fn elements<'py>(
-        &self,
-        py: Python<'py>,
-        path: &str,
-        branches: Vec<usize>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn elements<'py>(&self, py: Python<'py>, path: &str, branches: Vec<usize>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let counted: Result<Vec<_>> = py.detach(|| {
             let tree = self.open_tree(path)?;
             branches.iter().map(|id| Ok(self.file.elements_of_baskets(branch(&tree, *id)?))).collect()

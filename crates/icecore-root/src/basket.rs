@@ -45,7 +45,9 @@ impl KeyHead {
             return Err(corrupt(format!("basket lengths {stored_len}, {object_len}, {key_len} must not be negative")));
         };
         if stored_len > len || key_len > stored_len || key_len < HEADER + 18 {
-            return Err(corrupt(format!("basket of {stored_len} bytes with a key of {key_len}; {len} bytes are there")));
+            return Err(corrupt(format!(
+                "basket of {stored_len} bytes with a key of {key_len}; {len} bytes are there"
+            )));
         }
         Ok(Self { stored_len, object_len, key_len })
     }

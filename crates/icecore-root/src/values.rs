@@ -53,7 +53,8 @@ impl<S: ByteSource> File<S> {
             return Ok(Vec::new());
         };
         let element = inner_shape.iter().try_fold(dtype.size() as u64, |n, d| n.checked_mul(*d));
-        let element = element.filter(|n| *n > 0).ok_or_else(|| corrupt(format!("elements of shape {inner_shape:?}")))?;
+        let element =
+            element.filter(|n| *n > 0).ok_or_else(|| corrupt(format!("elements of shape {inner_shape:?}")))?;
         let one = |(number, range): (usize, &crate::BasketRange)| {
             let name = || format!("branch {:?}, basket {number} at offset {}", branch.path, range.offset);
             let mut len = KEY.min(range.len);
@@ -66,14 +67,20 @@ impl<S: ByteSource> File<S> {
             };
             let listed = range.end_entry - range.first_entry;
             if bounds.entries != listed {
-                return Err(corrupt(format!("it holds {} entries, the branch says {listed}", bounds.entries))).within(name);
+                return Err(corrupt(format!("it holds {} entries, the branch says {listed}", bounds.entries)))
+                    .within(name);
             }
             let values = bounds.bytes.checked_sub(bounds.entries.saturating_mul(*skip as u64));
             let values = values.filter(|n| n % element == 0);
-            values.map(|n| n / element).ok_or_else(|| {
-                corrupt(format!("{} bytes of values are not {listed} headers of {skip} and elements of {element}", bounds.bytes))
-            })
-            .within(name)
+            values
+                .map(|n| n / element)
+                .ok_or_else(|| {
+                    corrupt(format!(
+                        "{} bytes of values are not {listed} headers of {skip} and elements of {element}",
+                        bounds.bytes
+                    ))
+                })
+                .within(name)
         };
         branch.baskets.iter().enumerate().map(one).collect()
     }
@@ -134,9 +141,7 @@ fn append(
             counts.extend(found);
             basket.elements(*dtype, *skip, element, &mut out.content)
         }
-        Interpretation::String { skip } => {
-            basket.strings(*skip, &mut out.content, out.counts.get_or_insert_default())
-        }
+        Interpretation::String { skip } => basket.strings(*skip, &mut out.content, out.counts.get_or_insert_default()),
         _ => Ok(()),
     }
 }

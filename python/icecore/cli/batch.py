@@ -36,6 +36,12 @@ KeepGoing = Annotated[
     bool,
     typer.Option("--keep-going", help="Skip files and arrays that fail, and commit the others."),
 ]
+AllowMissing = Annotated[
+    bool,
+    typer.Option(
+        "--allow-missing", help="Leave out ROOT files without the tree, and branches that some lack."
+    ),
+]
 Message = Annotated[
     str | None,
     typer.Option("-m", "--message", metavar="TEXT", help="Commit message; default: command and files."),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from icecore.cli.batch import (
+    AllowMissing,
     Append,
     Concat,
     DryRun,
@@ -34,6 +35,7 @@ def link(
     replace: Replace = False,
     skip_existing: SkipExisting = False,
     keep_going: KeepGoing = False,
+    allow_missing: AllowMissing = False,
     variables: Variables = None,
     exclude: Exclude = None,
     dry_run: DryRun = False,
@@ -68,6 +70,7 @@ def link(
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
+            allow_missing=allow_missing,
             dry_run=dry_run,
             allow_links=allow_links,
             summaries=summaries,

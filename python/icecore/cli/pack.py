@@ -9,6 +9,7 @@ import typer
 from icecore import errors
 from icecore.cli.batch import (
     SOURCES,
+    AllowMissing,
     Append,
     Concat,
     DryRun,
@@ -97,6 +98,7 @@ def pack(
     replace: Replace = False,
     skip_existing: SkipExisting = False,
     keep_going: KeepGoing = False,
+    allow_missing: AllowMissing = False,
     variables: Variables = None,
     exclude: Exclude = None,
     dry_run: DryRun = False,
@@ -186,6 +188,7 @@ def pack(
             replace=replace,
             skip_existing=skip_existing,
             keep_going=keep_going,
+            allow_missing=allow_missing,
             dry_run=dry_run,
             message=message,
             progress=progress,

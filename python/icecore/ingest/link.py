@@ -35,6 +35,7 @@ def link(
     dry_run: bool = False,
     allow_links: Sequence[str] | None = None,
     summaries: bool = False,
+    allow_missing: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     message: str | None = None,
@@ -61,6 +62,7 @@ def link(
             the directories of the files.
         summaries: also read and summarise one-dimensional arrays, so that scans can skip zones
             (:mod:`icecore.tables.summaries.write`).
+        allow_missing: leave out ROOT files without the named tree, and branches that not all files have.
         variables: shell patterns of the arrays to link, matched against names, or against paths if the
             pattern has a slash. Coordinates of their dimensions are included.
         exclude: shell patterns of arrays to skip.

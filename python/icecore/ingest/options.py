@@ -66,6 +66,7 @@ class IngestOptions:
     keep_going: bool = False
     dry_run: bool = False
     summaries: bool = False
+    allow_missing: bool = False
     message: str | None = None
     storage: Mapping[str, str] | None = None
     progress: ProgressCall | None = None
@@ -74,6 +75,11 @@ class IngestOptions:
     def existing(self) -> Existing:
         """What to do where an array exists already."""
         return Existing(self.append, self.replace, self.skip_existing)
+
+    @property
+    def of_formats(self) -> dict[str, Any]:
+        """Options that go to the modules of the formats."""
+        return {"allow_missing": True} if self.allow_missing else {}
 
     def check(self) -> None:
         """Reject contradictions.

@@ -54,6 +54,7 @@ def pack(
     trust: str | None = None,
     header: bool | None = None,
     summaries: bool = False,
+    allow_missing: bool = False,
     dry_run: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
@@ -103,6 +104,7 @@ def pack(
             (:mod:`icecore.tables.summaries.write`); their chunks are planned like those of tables. Text
             tables with 8,192 rows or more always have summaries.
         dry_run: write nothing; the report's ``plan`` lists what would be written.
+        allow_missing: leave out ROOT files without the named tree, and branches that not all files have.
         variables: shell patterns of the arrays to pack, matched against names, or against paths if the
             pattern has a slash. Coordinates of their dimensions are included.
         exclude: shell patterns of arrays to skip.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from glob import has_magic
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from icecore.ingest.select_variables import Selection
 from icecore.repository import address
 from icecore.sources import expand, listed, memory
 from icecore.sources.failure import Failure
+from icecore.sources.files import tree_address
 from icecore.sources.files.identity import is_remote
 from icecore.sources.files.signatures import GWF
 from icecore.sources.index_pool import open_sources
@@ -55,7 +57,12 @@ class Sources:
 
 def link_sources(options: LinkOptions) -> Sources:
     """The sources of a ``link``: files and reference files."""
-    found = gather(options.sources, whole=options.concat is not None, progress=options.progress)
+    found = gather(
+        options.sources,
+        options=options.of_formats,
+        whole=options.concat is not None,
+        progress=options.progress,
+    )
     return _selected(found, options)
 
 
@@ -65,6 +72,7 @@ def pack_sources(options: PackOptions) -> Sources:
         options.sources,
         repositories=True,
         storage=dict(options.storage or {}),
+        options=options.of_formats,
         tables=True,
         whole=options.concat is not None,
         progress=options.progress,
@@ -245,5 +253,10 @@ def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: boo
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:
-    """The name of a source's group: that of the table where it is one (``x`` for ``x.tab.gz``)."""
+    """The name of a source's group: that of the table where it is one (``x`` for ``x.tab.gz``), that of the
+    tree where several files are one.
+    """
+    named, tree = tree_address.split(file)
+    if tree:
+        return tree.rsplit("/", 1)[-1] if has_magic(named) else address.stem(named)
     return address.stem(arrays.tables["/"].name if "/" in arrays.tables else file)

@@ -56,7 +56,9 @@ _DIRECTORY, _EMPTY = 1 << 16, 32
 _FEW = 500
 #: package → the extra that brings it
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
-_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "gw", "awkward": "root"}
+_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "gw", "awkward": "root", "uproot": "root"}
+#: modules whose sources may lack what others have
+_WITH_MISSING = ("icecore.sources.root",)
 #: what reference files begin with: their own words, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -213,6 +215,8 @@ def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
 
 
 def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
+    if row.module not in _WITH_MISSING:
+        options.pop("allow_missing", None)
     try:
         return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:

@@ -21,7 +21,7 @@ def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool 
     Args:
         source: a file; with ``tree`` also a pattern, whose files are joined in the order of their names.
         tree: path of a tree or ntuple in the file.
-        copies: whether uproot, where it is installed, reads the branches that the engine does not decode.
+        copies: whether uproot, if it is installed, reads branches that the engine does not decode.
         allow_missing: leave out files without the tree, and branches that some files don't have.
 
     Raises:
@@ -53,7 +53,8 @@ def _open(source: str, tree: str, copies: bool) -> ArrayMap:
     before = identity(source)
     file = root_file(source, before)
     newest: dict[str, str] = {}
-    for path, _, kind in file.keys():
+    keys = file.keys()
+    for path, _, kind in keys:
         if kind in _TREES + _NTUPLES:
             newest.setdefault(path, kind)
     result = ArrayMap(source)

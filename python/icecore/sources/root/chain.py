@@ -71,9 +71,9 @@ def _joined(path: str, maps: list[ArrayMap]) -> ArrayEntry:
     first = parts[0]
     for part, each in zip(parts, maps, strict=True):
         if part.dtype != first.dtype or part.shape[1:] != first.shape[1:]:
-            message = f"{path[1:]}: {part.dtype} {part.shape[1:]} in {each.source}, {first.dtype} {first.shape[1:]} in"
+            message = f"{path[1:]}: {part.dtype} {part.shape[1:]} in {each.source}, {first.dtype}"
             hint = "link these files into groups of their own"
-            raise errors.make("mismatch", f"{message} {maps[0].source}", hint)
+            raise errors.make("mismatch", f"{message} {first.shape[1:]} in {maps[0].source}", hint)
     starts = edges(np.array([part.shape[0] for part in parts])).tolist()
     shape = (starts[-1], *first.shape[1:])
     readers = tuple(part.read for part in parts if part.read is not None)

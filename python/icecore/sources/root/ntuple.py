@@ -237,7 +237,7 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
 
 
 def _members(ntuple: _Ntuple, below: list[int]) -> dict[str, int]:
-    """name → field of a record: its own members, then those of base classes, which have names such as ``:_0``."""
+    """name → field of a record: its own members, then those of base classes (named ``:_0``, ``:_1``, …)."""
     found = {ntuple.fields[n]["name"]: n for n in below if not ntuple.fields[n]["name"].startswith(":_")}
     for base in reversed([n for n in below if ntuple.fields[n]["name"].startswith(":_")]):
         for name, child in _members(ntuple, ntuple.children[base]).items():

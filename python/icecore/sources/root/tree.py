@@ -49,6 +49,13 @@ class _Tree:
         """Which baskets of the file are the branch's."""
         return slice(*branch["baskets"])
 
+    def beyond(self, branch: dict[str, Any]) -> int:
+        """The first basket that reaches beyond the end of the file; -1 if none does."""
+        where = self.baskets(branch)
+        ends = self.offsets[where] + self.lengths[where]
+        lost = np.flatnonzero(ends > self.identity.size)
+        return int(lost[0]) if len(lost) and not branch.get("file") else -1
+
     def whole(self, branch: dict[str, Any]) -> bool:
         """Whether the baskets in the file hold all entries."""
         where = self.baskets(branch)
@@ -90,7 +97,9 @@ def add_tree(
     found = file.tree(name)
     about = json.loads(found["json"])
     columns = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    tree = _Tree(file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies)
+    tree = _Tree(
+        file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies
+    )
     attrs = {"title": about["title"]} if about["title"] else {}
     result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": tree.entries}
     counted = _elements(tree)
@@ -103,6 +112,9 @@ def add_tree(
         seen.add(branch["path"])
         if "damage" in branch:
             tree.fail(branch, branch["damage"])
+        elif (lost := tree.beyond(branch)) >= 0:
+            size = f"{tree.identity.size:,} bytes"
+            tree.fail(branch, f"basket {lost} reaches beyond the end of the file ({size}): it looks cut off")
         elif branch.get("file"):
             tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
         else:

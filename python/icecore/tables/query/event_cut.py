@@ -78,7 +78,9 @@ class Expression:
             return _value(self.tree, columns)
         except (TypeError, ValueError, IndexError) as error:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            hint = "lists that are too short: ask for their length first, as in `nMuon > 0 and Muon_pt[:,0] > 20`"
+            hint = (
+                "where lists may be too short, ask for their length first: `nMuon > 0 and Muon_pt[:,0] > 20`"
+            )
             raise errors.make("invalid", f"{self.text}: {first}", hint) from error
 
     def mask(self, columns: dict[str, Any]) -> np.ndarray:

@@ -57,7 +57,7 @@ def _no_strings(ak: Any) -> Any:
 
 
 def output(columns: dict[str, Any], library: str, rows: int) -> Any:
-    """Columns in the form of ``library``: records of Awkward, a dictionary of NumPy arrays, or a data frame."""
+    """Columns in the form of ``library``: Awkward records, a dictionary of NumPy arrays, or a data frame."""
     if library == "np":
         return {name: _numpy(value) for name, value in columns.items()}
     if library == "ak":

@@ -32,9 +32,7 @@ class Values:
     members: dict[str, Values] = field(default_factory=dict)
 
 
-def read_events(
-    repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: list[int]
-) -> dict[str, Values]:
+def read_events(repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: list[int]) -> dict[str, Values]:
     """Read the columns at ``rows``, one coalesced read for each level of lists.
 
     Args:

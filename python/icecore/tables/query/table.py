@@ -171,8 +171,8 @@ class Table:
                 ``arrow`` or ``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).
 
         Raises:
-            Error: ``not-found`` for columns, ``invalid`` for expressions, ``dtype`` for a cut with a truth for
-                each element, ``mismatch`` where a counter and its lists disagree, ``selection`` for entries.
+            Error: ``not-found`` for columns, ``invalid`` for expressions, ``dtype`` for a cut with a truth
+                for each element, ``mismatch`` where a counter and its lists disagree, ``selection`` for entries.
         """
         return self._events.arrays(
             columns,

@@ -1,0 +1,68 @@
+"""Real ROOT files: every branch that uproot reads as it reads it, the rest named."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import icecore
+import pytest
+from sources_kit import DATA, needs_data
+
+pytest.importorskip("uproot")
+
+from root_kit import equal, uproot
+
+pytestmark = needs_data
+FOLDER = DATA / "root"
+SMALL = 600_000
+_FILES = sorted(FOLDER.rglob("*.root")) if FOLDER.is_dir() else []
+FILES = [path for path in _FILES if path.stat().st_size < SMALL and "pfnano" not in path.name]
+#: fields of two base classes of one name, which uproot shows twice; unions
+ELSEWHERE = {"multi_grandparent", "variant_int32_string", "vector_variant_int64_string"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_branch_is_as_uproot_reads_it(path, tmp_path):
+    icecore.link(path, tmp_path / "r.icecore", group="/", keep_going=True)
+    repo = icecore.open(tmp_path / "r.icecore")
+    compared = 0
+    for key, kind in uproot.open(path).classnames(cycle=False).items():
+        if kind not in ("TTree", "TNtuple", "TNtupleD") and "RNTuple" not in kind:
+            continue
+        for name, expected in theirs(uproot.open(path), key, kind):
+            if expected is None or name in ELSEWHERE:
+                continue
+            table = repo.table(f"/{key}")
+            at = f"{name}/@size" if f"/{key}/{name}/@size" in repo else name
+            assert equal(table.arrays(at)[at], expected), name
+            compared += 1
+    assert compared or not any(node.is_array for node in repo._nodes.values())
+
+
+def theirs(file: Any, key: str, kind: str) -> Any:
+    """Names of branches and their values; None where uproot has none."""
+    try:
+        tree = file[key]
+    except Exception:  # uproot raises errors of many classes
+        return
+    if "RNTuple" in kind:
+        names = [(name, tree[name]) for name in tree.keys(recursive=False)]
+    else:
+        names = [(path_of(branch, tree), branch) for branch in tree.itervalues(recursive=True)]
+    for name, branch in names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                yield name, branch.array()
+            except Exception:
+                yield name, None
+
+
+def path_of(branch: Any, tree: Any) -> str:
+    """Names of a branch and of those above it."""
+    names = [branch.name]
+    while branch.parent is not tree:
+        branch = branch.parent
+        names.append(branch.name)
+    return "/".join(reversed(names))
