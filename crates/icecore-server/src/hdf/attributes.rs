@@ -186,6 +186,7 @@ fn fill(value: &Value, element: &H5Type) -> Option<Attribute> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base64::base64;
 
     fn of(attributes: Value) -> Map<String, Value> {
         json!({"attributes": attributes}).as_object().cloned().unwrap()
