@@ -226,3 +226,18 @@ def test_times_of_any_form_are_exact() -> None:
     assert gps_ns(1126259446) == 1126259446 * 10**9
     with pytest.raises(errors.Error, match="no time"):
         gps_ns("yesterday")
+
+
+def test_gwpy_gets_a_time_series(tmp_path: Path) -> None:
+    timeseries = pytest.importorskip("gwpy.timeseries")
+    from icecore.integrations.gwpy import register
+
+    icecore.link(frames(tmp_path, [T0, T0 + 1]), tmp_path / "r.icecore")
+    array = icecore.open(tmp_path / "r.icecore")[PATH]
+    series = icecore.gwpy(array, T0 + 0.5, T0 + 1.5)
+    np.testing.assert_array_equal(series.value, strain(T0, 2)[32:96])
+    assert (float(series.t0.value), series.sample_rate.value, str(series.unit)) == (T0 + 0.5, 64, "strain")
+    assert str(series.channel) == NAME
+    register()
+    again = timeseries.TimeSeries.read(str(tmp_path / "r.icecore"), PATH, T0, T0 + 1, format="icecore")
+    np.testing.assert_array_equal(again.value, strain(T0))

@@ -44,3 +44,24 @@ def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") 
         channel=attrs.get("channel"),
         name=attrs.get("channel"),
     )
+
+
+def read_time_series(source: str, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+    """``TimeSeries.read(REPO, PATH, start, end, format="icecore")``; options are those of :func:`gwpy`."""
+    from icecore.repository.open import open
+
+    return gwpy(open(source)[path], start, end, **options)
+
+
+def register() -> None:
+    """Add the format ``icecore`` to gwpy's registry; :func:`gwpy` does so itself.
+
+    Raises:
+        Error: ``unsupported`` without gwpy.
+    """
+    try:
+        from gwpy.io.registry import default_registry
+        from gwpy.timeseries import TimeSeries
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+    default_registry.register_reader("icecore", TimeSeries, read_time_series, force=True)
