@@ -239,5 +239,7 @@ def test_gwpy_gets_a_time_series(tmp_path: Path) -> None:
     assert (float(series.t0.value), series.sample_rate.value, str(series.unit)) == (T0 + 0.5, 64, "strain")
     assert str(series.channel) == NAME
     register()
-    again = timeseries.TimeSeries.read(str(tmp_path / "r.icecore"), PATH, T0, T0 + 1, format="icecore")
+    again = timeseries.TimeSeries.read(
+        icecore.open(tmp_path / "r.icecore"), PATH, T0, T0 + 1, format="icecore"
+    )
     np.testing.assert_array_equal(again.value, strain(T0))

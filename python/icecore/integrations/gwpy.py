@@ -10,6 +10,7 @@ from icecore.timeseries.stretch import axis_of, between, indexes
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
 
 
 def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") -> Any:
@@ -46,15 +47,21 @@ def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") 
     )
 
 
-def read_time_series(source: str, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
-    """``TimeSeries.read(REPO, PATH, start, end, format="icecore")``; options are those of :func:`gwpy`."""
-    from icecore.repository.open import open
+def read_time_series(source: Repo, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+    """What ``TimeSeries.read(source, PATH, start, end, format="icecore")`` calls.
 
-    return gwpy(open(source)[path], start, end, **options)
+    Args:
+        source: a repository; not its path: gwpy opens paths as files.
+        path: of the array.
+        start: as in :func:`gwpy`.
+        end: as in :func:`gwpy`.
+        **options: those of :func:`gwpy`.
+    """
+    return gwpy(source[path], start, end, **options)
 
 
 def register() -> None:
-    """Add the format ``icecore`` to gwpy's registry; :func:`gwpy` does so itself.
+    """Add the format ``icecore`` to gwpy's registry.
 
     Raises:
         Error: ``unsupported`` without gwpy.
