@@ -16,8 +16,8 @@ def gps_ns(time: Any) -> int:
     """GPS nanoseconds of a time.
 
     Args:
-        time: GPS seconds (int, float, Decimal, LIGOTimeGPS or text such as ``"1126259446.5"``), or UTC: a datetime or ISO
-            text (``"2015-09-14T09:50:29"``), whose leap seconds astropy knows.
+        time: GPS seconds (int, float, Decimal, LIGOTimeGPS, or text: ``"1126259446.5"``), or UTC: a
+            datetime or ISO text (``"2015-09-14T09:50:29"``), whose leap seconds astropy knows.
 
     Raises:
         Error: ``invalid`` for what is no time; ``unsupported`` for UTC without astropy.
