@@ -175,3 +175,71 @@ def test_the_same_second_as_frames_and_as_hdf5(tmp_path: Path) -> None:
     icecore.link(folder / "HLV-HW100916-968654552-1.hdf", tmp_path / "h.icecore", group="/")
     repo, other = icecore.open(tmp_path / "g.icecore"), icecore.open(tmp_path / "h.icecore")
     np.testing.assert_array_equal(repo["/H1/LDAS-STRAIN"][:], other["/H1:LDAS-STRAIN"][:])
+
+
+@needs_data
+def test_masks_of_frames_and_of_hdf5_name_their_bits(tmp_path: Path) -> None:
+    folder = DATA / "frames"
+    icecore.link(folder / "H-H1_LOSC_4_V2-pycbc.gwf", tmp_path / "g.icecore")
+    icecore.link(folder / "H-H1_LOSC_4_V2-1126259446-32.hdf5", tmp_path / "h.icecore", group="/")
+    mask = icecore.open(tmp_path / "g.icecore")["/H1/LOSC-DQMASK"]
+    other = icecore.open(tmp_path / "h.icecore")["/quality/simple/DQmask"]
+    for array in (mask, other):
+        assert array.attrs["flag_masks"] == [1, 2, 4, 8, 16, 32, 64]
+        assert array.attrs["flag_meanings"].startswith("DATA CBC_CAT1 CBC_CAT2")
+    strain_frames = icecore.open(tmp_path / "g.icecore")["/H1/LOSC-STRAIN"]
+    strain_hdf5 = icecore.open(tmp_path / "h.icecore")["/strain/Strain"]
+    stretch = ("2015-09-14T09:50:35", "2015-09-14T09:50:36.5")
+    np.testing.assert_array_equal(strain_frames.between(*stretch), strain_hdf5.between(*stretch))
+
+
+def test_trends_have_gaps_and_become_samples_where_they_are_few(tmp_path: Path) -> None:
+    icecore.link(frames(tmp_path, [T0, T0 + 1, T0 + 4]), tmp_path / "r.icecore")
+    array = icecore.open(tmp_path / "r.icecore")[PATH]
+    found = array.trend(points=5)
+    assert (found.window, found.step, found.t0) == (64, 1.0, T0 * 10**9)
+    values = strain(T0, 5).astype("f8").reshape(5, 64)
+    there = [0, 1, 4]
+    assert found.count.tolist() == [64, 64, 0, 0, 64]
+    np.testing.assert_array_equal(found.min[there], values.min(axis=1)[there])
+    np.testing.assert_array_equal(found.max[there], values.max(axis=1)[there])
+    np.testing.assert_array_equal(found.mean[there], values.mean(axis=1)[there])
+    np.testing.assert_allclose(found.rms[there], np.sqrt((values**2).mean(axis=1))[there], rtol=1e-14)
+    assert np.isnan([found.min[2], found.max[2], found.mean[2], found.rms[3]]).all()
+    few = array.trend(T0, T0 + 1, points=100)
+    np.testing.assert_array_equal(few.mean, strain(T0))
+    assert cli.run(["trend", str(tmp_path / "r.icecore"), PATH, "-o", str(tmp_path / "t.csv")]) == 0
+    table = np.loadtxt(tmp_path / "t.csv", delimiter=",", skiprows=1)
+    assert table.shape == (320, 6)
+    assert cli.run(["trend", str(tmp_path / "r.icecore"), PATH, "-o", str(tmp_path / "t.png")]) == 0
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_times_of_any_form_are_exact() -> None:
+    from icecore.timeseries.gps import gps_ns
+
+    pytest.importorskip("astropy")
+    assert gps_ns("2015-09-14T09:50:45.39") == 1126259462390000000
+    assert gps_ns("2016-12-31T23:59:60") == 1167264017 * 10**9
+    assert gps_ns("2017-01-01T00:00:00Z") == 1167264018 * 10**9
+    assert gps_ns("1126259446.000000001") == 1126259446000000001
+    assert gps_ns(1126259446) == 1126259446 * 10**9
+    with pytest.raises(errors.Error, match="no time"):
+        gps_ns("yesterday")
+
+
+def test_gwpy_gets_a_time_series(tmp_path: Path) -> None:
+    timeseries = pytest.importorskip("gwpy.timeseries")
+    from icecore.integrations.gwpy import register
+
+    icecore.link(frames(tmp_path, [T0, T0 + 1]), tmp_path / "r.icecore")
+    array = icecore.open(tmp_path / "r.icecore")[PATH]
+    series = icecore.gwpy(array, T0 + 0.5, T0 + 1.5)
+    np.testing.assert_array_equal(series.value, strain(T0, 2)[32:96])
+    assert (float(series.t0.value), series.sample_rate.value, str(series.unit)) == (T0 + 0.5, 64, "strain")
+    assert str(series.channel) == NAME
+    register()
+    again = timeseries.TimeSeries.read(
+        icecore.open(tmp_path / "r.icecore"), PATH, T0, T0 + 1, format="icecore"
+    )
+    np.testing.assert_array_equal(again.value, strain(T0))

@@ -24,9 +24,9 @@ const TYPES: [VectType; 12] = [
 
 fn writers() -> impl Iterator<Item = Writer> {
     [4, 6, 8].into_iter().flat_map(|version| {
-        [ByteOrder::Little, ByteOrder::Big].into_iter().flat_map(move |order| {
-            [true, false].into_iter().map(move |toc| Writer { version, order, toc })
-        })
+        [ByteOrder::Little, ByteOrder::Big]
+            .into_iter()
+            .flat_map(move |order| [true, false].into_iter().map(move |toc| Writer { version, order, toc }))
     })
 }
 
@@ -55,10 +55,7 @@ fn samples(dtype: VectType, count: usize) -> Vec<u8> {
 }
 
 fn compressions(dtype: VectType) -> Vec<u16> {
-    let integer = !matches!(
-        dtype,
-        VectType::Float32 | VectType::Float64 | VectType::Complex64 | VectType::Complex128
-    );
+    let integer = !matches!(dtype, VectType::Float32 | VectType::Float64 | VectType::Complex64 | VectType::Complex128);
     let suppress = [(2, 5), (4, 8), (8, 10)].into_iter().filter(|(word, _)| *word == dtype.word()).map(|(_, c)| c);
     [0, GZIP].into_iter().chain(integer.then_some(DIFFERENCES)).chain(suppress).collect()
 }

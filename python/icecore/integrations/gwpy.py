@@ -10,6 +10,7 @@ from icecore.timeseries.stretch import axis_of, between, indexes
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
 
 
 def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") -> Any:
@@ -44,3 +45,30 @@ def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") 
         channel=attrs.get("channel"),
         name=attrs.get("channel"),
     )
+
+
+def read_time_series(source: Repo, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+    """What ``TimeSeries.read(source, PATH, start, end, format="icecore")`` calls.
+
+    Args:
+        source: a repository; not its path: gwpy opens paths as files.
+        path: of the array.
+        start: as in :func:`gwpy`.
+        end: as in :func:`gwpy`.
+        **options: those of :func:`gwpy`.
+    """
+    return gwpy(source[path], start, end, **options)
+
+
+def register() -> None:
+    """Add the format ``icecore`` to gwpy's registry.
+
+    Raises:
+        Error: ``unsupported`` without gwpy.
+    """
+    try:
+        from gwpy.io.registry import default_registry
+        from gwpy.timeseries import TimeSeries
+    except ModuleNotFoundError:
+        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+    default_registry.register_reader("icecore", TimeSeries, read_time_series, force=True)

@@ -16,8 +16,8 @@ def gps_ns(time: Any) -> int:
     """GPS nanoseconds of a time.
 
     Args:
-        time: GPS seconds (int, float, Decimal or text such as ``"1126259446.5"``), or UTC: a datetime or ISO
-            text (``"2015-09-14T09:50:29"``), whose leap seconds astropy knows.
+        time: GPS seconds (int, float, Decimal, LIGOTimeGPS, or text: ``"1126259446.5"``), or UTC: a
+            datetime or ISO text (``"2015-09-14T09:50:29"``), whose leap seconds astropy knows.
 
     Raises:
         Error: ``invalid`` for what is no time; ``unsupported`` for UTC without astropy.
@@ -26,6 +26,8 @@ def gps_ns(time: Any) -> int:
         >>> gps_ns("1126259446.5")
         1126259446500000000
     """
+    if hasattr(time, "gpsSeconds"):  # LIGOTimeGPS
+        return int(time.gpsSeconds) * NS + int(time.gpsNanoSeconds)
     if isinstance(time, datetime):
         time = (time.astimezone(UTC) if time.tzinfo else time).strftime("%Y-%m-%dT%H:%M:%S.%f")
     if not isinstance(time, str):

@@ -20,7 +20,10 @@ use crate::extension::Extension;
 /// Is this name in the table?
 pub(crate) fn is_array_codec(name: &str) -> bool {
     matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
-        || matches!(name, "icecore.gwf_vect" | "icecore.root_basket" | "icecore.root_page" | "packbits" | "sharding_indexed")
+        || matches!(
+            name,
+            "icecore.gwf_vect" | "icecore.root_basket" | "icecore.root_page" | "packbits" | "sharding_indexed"
+        )
 }
 
 /// The codec of this name for elements of `dtype` in an array of this fill value (one element, native order); `None` for a

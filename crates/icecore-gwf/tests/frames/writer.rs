@@ -94,7 +94,11 @@ impl Writer {
             8 => out.0.extend([1, class as u8]),
             _ => self.u16(&mut out, class),
         }
-        if self.version < 6 { self.u16(&mut out, instance as u16) } else { self.u32(&mut out, instance) }
+        if self.version < 6 {
+            self.u16(&mut out, instance as u16)
+        } else {
+            self.u32(&mut out, instance)
+        }
         out.0.extend(&body.0);
         if self.version >= 8 {
             let mut sum = Cksum::default();

@@ -15,6 +15,7 @@ from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.gwf.scan import FrameFile
 from icecore.sources.gwf.timeline import Timeline
 from icecore.sources.mapping.array_map import ArrayEntry, Links, Region
+from icecore.sources.mapping.bit_masks import flags, named_bits
 
 CODECS = [{"name": "icecore.gwf_vect"}]
 
@@ -84,8 +85,10 @@ def array_entry(path: str, channel: str, line: Timeline, dim: str) -> ArrayEntry
 def _attributes(channel: str, line: Timeline) -> dict[str, Any]:
     first = line.pieces[0].piece
     attrs: dict[str, Any] = {"channel": channel}
-    if first.unit:
+    bits = named_bits(first.unit)
+    if first.unit and not bits:
         attrs["units"] = first.unit
+    attrs.update(flags(bits, np.dtype(line.dtype)))
     axis = {"epoch": "GPS", "t0_ns": line.t0, "step": [line.step.numerator, line.step.denominator]}
     attrs[KEY] = {**axis, "segments": line.segments()}
     if (first.slope, first.bias) not in ((1, 0), (0, 0)):

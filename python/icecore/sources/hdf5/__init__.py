@@ -26,6 +26,7 @@ from icecore.sources.hdf5.dimensions import (
 )
 from icecore.sources.hdf5.external_files import missing
 from icecore.sources.hdf5.file import ALL_LOST, guard, open_file
+from icecore.sources.hdf5.gwosc import add_time_axes
 from icecore.sources.hdf5.walk import Walk
 from icecore.sources.mapping.array_map import ArrayMap, Note
 
@@ -49,6 +50,7 @@ def open(source: str) -> ArrayMap:
         result = _assemble(source, walk)
     finally:
         file.close()
+    add_time_axes(result)
     for name, ident in {source: before, **walk.files}.items():
         unchanged(name, ident)
     return result
