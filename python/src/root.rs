@@ -41,7 +41,7 @@ impl RootFile {
         self.file.keys().iter().map(|key| (key.path.clone(), key.cycle, key.class.clone())).collect()
     }
 
-    /// A tree: `json` (title, entries, branches) and the columns `first`, `stop`, `offsets`, `lengths` of all baskets, of which
+    /// A tree: `json` (title, entries, branches) and the columns `first`, `stop`, `offsets`, `lengths` of all baskets, where
     /// each branch has `baskets` = [from, to].
     fn tree<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyDict>> {
         let tree = py.detach(|| self.open_tree(path)).or_raise()?;

@@ -48,7 +48,7 @@ impl TextFormat {
     }
 
     /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "outside", "lost", "junk", "strays"}` of a block of text (u1);
-    /// `checked`: all of it is printed again and compared. `strays`: for each line that is no row the row behind it, where
+    /// `checked`: all of it is printed again and compared. `strays`: for each line that is not a row, the row after it, if
     /// something is in `outside`, `lost` or `junk`.
     #[pyo3(signature = (text, last, checked=false))]
     fn parse<'py>(

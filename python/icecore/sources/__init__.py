@@ -56,7 +56,8 @@ _DIRECTORY, _EMPTY = 1 << 16, 32
 _FEW = 500
 #: package → the extra that brings it
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
-_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "gw", "awkward": "root", "uproot": "root"}
+_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "gw"}
+_EXTRAS |= {"awkward": "root", "uproot": "root"}
 #: modules whose sources may lack what others have
 _WITH_MISSING = ("icecore.sources.root",)
 #: what reference files begin with: their own words, or metadata of a Zarr store

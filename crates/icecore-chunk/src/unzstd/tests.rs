@@ -1,6 +1,6 @@
 //! Differential tests against libzstd: both decoders return equal bytes, or both reject the frame.
 //!
-//! Two differences are allowed, in both of which `Decompressor` calls libzstd, whose verdict counts. Our decoder rejects a damaged
+//! Two differences are allowed; in both cases `Decompressor` calls libzstd, and its verdict counts. Our decoder rejects a damaged
 //! frame in which a Huffman stream ends before or behind its last symbol, as RFC 8878 (4.2.2) requires; libzstd's fast loop over
 //! four streams checks only how many bytes each gives. And it rejects an input of no bytes, which libzstd decodes to no bytes.
 #![allow(clippy::unwrap_used)]

@@ -172,7 +172,8 @@ class Table:
 
         Raises:
             Error: ``not-found`` for columns, ``invalid`` for expressions, ``dtype`` for a cut with a truth
-                for each element, ``mismatch`` where a counter and its lists disagree, ``selection`` for entries.
+                for each element, ``mismatch`` where a counter and its lists disagree, ``selection`` for
+                entries.
         """
         return self._events.arrays(
             columns,
