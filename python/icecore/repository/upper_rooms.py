@@ -18,6 +18,7 @@ PROVIDERS = {
     "table": ("icecore.tables.query.table", "Table"),
     "to_dask": ("icecore.integrations.dask", "to_dask"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
+    "writable_store": ("icecore.integrations.writable_store", "WritableStore"),
     "writer": ("icecore.writing.writer", "Writer"),
 }
 
