@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from icecore.writing.writer import Writer
 
-#: of zarr-python, which stand for "no codecs were chosen"
+#: of zarr-python, which means that the caller chose no codecs
 _DEFAULT = {"name": "zstd", "configuration": {"level": 0, "checksum": False}}
 
 
@@ -106,9 +106,9 @@ class WritableStore(DecodedStore):
             await asyncio.to_thread(self._describe, path or "/", json.loads(data))
             return
         found = await asyncio.to_thread(self._find, key)
-        if found is None or found[1] is None:
-            raise errors.make("not-found", f"{key} is no chunk of an array", "create the array first")
-        node, index = found
+        if found is None or (index := found[1]) is None:
+            raise errors.make("not-found", f"{key} is not a chunk of an array", "create the array first")
+        node = found[0]
         block = await decoded(self._plain(node), data)
         await asyncio.to_thread(self._write, node, index, block)
 
