@@ -20,6 +20,7 @@ PROVIDERS = {
     "to_dask": ("icecore.integrations.dask", "to_dask"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
     "trend": ("icecore.timeseries.trend", "trend"),
+    "writable_store": ("icecore.integrations.writable_store", "WritableStore"),
     "writer": ("icecore.writing.writer", "Writer"),
 }
 

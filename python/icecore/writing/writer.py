@@ -23,6 +23,7 @@ from icecore.repository import address, zarr_dtypes
 from icecore.repository.nodes import SUMMARY, Node
 from icecore.repository.selection import is_int
 from icecore.repository.typed_attributes import dump, encoded, storable
+from icecore.repository.upper_rooms import provider
 from icecore.repository.zarr_dtypes import data_type, fill_json
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.commit_schedule import Rounds
@@ -273,6 +274,17 @@ class Writer:
         self._native.set_attrs(path, dump(attrs))
         if path in self._arrays:
             self._arrays[path].reread()
+
+    def store(self) -> Any:
+        """A Zarr store of what is being written: ``dataset.to_zarr(writer.store())``.
+
+        Chunks go through this writer, into its commit. Arrays to which zarr-python gives its default codecs
+        get measured ones.
+
+        Raises:
+            Error: ``unsupported`` where zarr is missing.
+        """
+        return provider("writable_store")(self)
 
     @in_turn
     def delete(self, path: str) -> None:

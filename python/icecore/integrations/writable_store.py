@@ -1,0 +1,227 @@
+"""An open writer as a Zarr store: what zarr-python writes becomes part of the writer's commit.
+
+zarr-python encodes chunks with the codecs that it declared; they are decoded here and written through
+icecore's pipeline. Arrays that zarr-python gives its default codecs get measured ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.metadata.v3 import ArrayV3Metadata
+
+from icecore import errors
+from icecore.integrations.chunk_bytes import decoded, encoded
+from icecore.integrations.zarr_view import DecodedStore, _cut
+from icecore.repository.nodes import OURS, Node
+from icecore.writing.synchronized import in_turn
+
+if TYPE_CHECKING:
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+    from icecore.writing.writer import Writer
+
+#: of zarr-python, which means that the caller chose no codecs
+_DEFAULT = {"name": "zstd", "configuration": {"level": 0, "checksum": False}}
+
+
+class WritableStore(DecodedStore):
+    """``dataset.to_zarr(writer.store())``; nothing is committed before the writer commits."""
+
+    supports_writes = True
+    supports_deletes = True
+
+    def __init__(self, writer: Writer, read_only: bool = False) -> None:
+        Store.__init__(self, read_only=read_only)
+        self._writer, self._turn = writer, writer._turn
+        #: the documents that zarr-python wrote for arrays, by path: it encodes their chunks so
+        self._declared: dict[str, dict[str, Any]] = {}
+        self._rooted = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WritableStore) and other._writer is self._writer
+
+    def __hash__(self) -> int:
+        return hash(id(self._writer))
+
+    def __repr__(self) -> str:
+        return f"WritableStore({self._writer!r})"
+
+    @property
+    def supports_consolidated_metadata(self) -> bool:
+        """No: the repository's metadata is in one place already."""
+        return False
+
+    def with_read_only(self, read_only: bool = False) -> WritableStore:
+        """The same store, for reading only or not."""
+        made = WritableStore(self._writer, read_only)
+        made._declared, made._rooted = self._declared, self._rooted
+        return made
+
+    @in_turn
+    def _find(self, key: str) -> tuple[Node, tuple[int, ...] | None] | None:
+        return DecodedStore._find(self, key)
+
+    @property
+    def _repo(self) -> Any:  # type: ignore[override]
+        return self._writer._view()
+
+    @property
+    def _visible(self) -> dict[str, Node]:  # type: ignore[override]
+        nodes = {node.path: node for node in self._repo._visible()}
+        if not self._rooted and len(nodes) == 1 and not nodes["/"].attrs:
+            return {}  # a new repository: mode "w-" makes its root
+        return nodes
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """The bytes under a key as zarr-python declared them, or None."""
+        found = await asyncio.to_thread(self._find, key)
+        if found is None:
+            return None
+        node, index = found
+        document = self._plain(node)
+        if index is None:
+            data = json.dumps(document).encode()
+        else:
+            block = await asyncio.to_thread(self._block, node, index)
+            data = await encoded(document, block)
+        return prototype.buffer.from_bytes(_cut(data, byte_range))
+
+    async def exists(self, key: str) -> bool:
+        """Whether there is something under a key."""
+        return await asyncio.to_thread(self._find, key) is not None
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Write a metadata document or a chunk."""
+        self._check_writable()
+        data = value.to_bytes()
+        path, _, name = f"/{key}".rpartition("/")
+        if name == "zarr.json":
+            await asyncio.to_thread(self._describe, path or "/", json.loads(data))
+            return
+        found = await asyncio.to_thread(self._find, key)
+        if found is None or (index := found[1]) is None:
+            raise errors.make("not-found", f"{key} is not a chunk of an array", "create the array first")
+        node = found[0]
+        block = await decoded(self._plain(node), data)
+        await asyncio.to_thread(self._write, node, index, block)
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Write what is not there yet."""
+        if not await self.exists(key):
+            await self.set(key, value)
+
+    async def delete(self, key: str) -> None:
+        """Delete a node by its document; a chunk gets the fill value."""
+        self._check_writable()
+        found = await asyncio.to_thread(self._find, key)
+        if found is None:
+            return
+        node, index = found
+        if index is None:
+            await self.delete_dir(node.path.strip("/"))
+            return
+        array = self._repo._array(node.path)
+        fill = np.full(self._grid(node), array.fill_value, array.dtype)
+        await asyncio.to_thread(self._write, node, index, fill)
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Delete a node and all below it; the root keeps itself."""
+        self._check_writable()
+        await asyncio.to_thread(self._delete, "/" + prefix.strip("/"))
+
+    async def clear(self) -> None:
+        """Delete all nodes."""
+        await self.delete_dir("")
+
+    @in_turn
+    def _delete(self, path: str) -> None:
+        if path == "/":
+            for node in self._repo._visible():
+                if node.path.count("/") == 1 and node.path != "/":
+                    self._delete(node.path)
+            return
+        self._declared = {
+            known: d for known, d in self._declared.items() if not f"{known}/".startswith(f"{path}/")
+        }
+        if self._writer._native.exists(path):
+            self._writer.delete(path)
+
+    @in_turn
+    def _describe(self, path: str, document: dict[str, Any]) -> None:
+        attrs = {name: value for name, value in document.get("attributes", {}).items() if name != OURS}
+        self._rooted = True
+        if document["node_type"] == "group":
+            if path != "/" or attrs:  # the root is there already
+                self._writer.group(path, attrs)
+            return
+        stored = self._writer._native.document(path)
+        if stored is None:
+            self._create(path, document, attrs)
+            return
+        node = Node(path, True, stored)
+        if path in self._declared:
+            self._declared[path] = document
+        if tuple(document["shape"]) != node.shape:
+            self._writer[path].resize(document["shape"])
+        if attrs != node.attrs:
+            self._writer.attrs(path, attrs)
+
+    def _create(self, path: str, document: dict[str, Any], attrs: dict[str, Any]) -> None:
+        described = ArrayV3Metadata.from_dict(dict(document))
+        unit, codecs = tuple(document["chunk_grid"]["configuration"]["chunk_shape"]), document["codecs"]
+        chunk = None if unit else ()
+        if codecs[0]["name"] == "sharding_indexed":
+            chunk = tuple(codecs[0]["configuration"]["chunk_shape"])
+            codecs = codecs[0]["configuration"]["codecs"]
+        is_default = len(codecs) == 2 and codecs[1] == _DEFAULT
+        dtype = described.data_type.to_native_dtype()
+        unit = tuple(max(n, 1) for n in unit)
+        self._writer.array(
+            path,
+            dtype,
+            document["shape"],
+            document.get("dimension_names"),
+            chunk if chunk is not None else unit,
+            unit,
+            "auto" if is_default else codecs,
+            described.fill_value,
+            attrs,
+        )
+        self._declared[path] = document
+
+    def _plain(self, node: Node) -> dict[str, Any]:
+        declared = self._declared.get(node.path)
+        if declared is None:
+            return DecodedStore._plain(self, node)
+        return {**declared, "shape": list(node.shape), "attributes": node.attrs}
+
+    def _grid(self, node: Node) -> tuple[int, ...]:
+        """Whole shards: each chunk that zarr-python writes is encoded once."""
+        return node.grid[1] or DecodedStore._grid(self, node)
+
+    def _region(self, node: Node, index: tuple[int, ...]) -> tuple[slice, ...]:
+        lengths = zip(index, self._grid(node), node.shape, strict=True)
+        return tuple(slice(i * c, min((i + 1) * c, n)) for i, c, n in lengths)
+
+    @in_turn
+    def _block(self, node: Node, index: tuple[int, ...]) -> np.ndarray:
+        """A chunk, padded with the fill value."""
+        array, grid = self._repo._array(node.path), self._grid(node)
+        block = np.asarray(array.read(self._region(node, index)))
+        if block.shape == tuple(grid):
+            return block
+        whole = np.full(grid, array.fill_value, array.dtype)
+        whole[tuple(slice(0, n) for n in block.shape)] = block
+        return whole
+
+    @in_turn
+    def _write(self, node: Node, index: tuple[int, ...], block: np.ndarray) -> None:
+        region = self._region(node, index)
+        self._writer[node.path][region] = block[tuple(slice(0, r.stop - r.start) for r in region)]
