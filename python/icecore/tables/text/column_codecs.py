@@ -36,7 +36,7 @@ _SAME, _FEW = 1.001, 24
 _WORTH = 0.99
 #: a slow way must make this much of the first one's bytes on a quarter of the rows to be tried on all; one
 #: that finds repeats may win later. For the least bytes more of them are tried
-_PROMISE, _LATER, _LATER_STILL = 1.0, 1.4, 2.0
+_PROMISE, _LATER, _LATER_STILL = 1.0, 1.25, 2.0
 #: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
 _SCREENED, _SAVING = 6 << 10, 64
 #: so many columns of a type are measured that are not larger; the others take what most of them took
