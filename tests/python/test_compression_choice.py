@@ -91,7 +91,7 @@ def test_short_last_axes_are_not_cut() -> None:
 
 @pytest.mark.parametrize("rows", [8192, 20_000])
 def test_slow_ways_see_a_part_of_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """Counts in no order: only the first codecs gain, and the others are tried on an eighth of the rows."""
+    """Counts in no order: only the first codecs gain, and the others are tried on a quarter of the rows."""
     tried: list[tuple[str, int]] = []
     stored = column_codecs._stored
 
@@ -107,8 +107,8 @@ def test_slow_ways_see_a_part_of_a_column(tmp_path: Path, monkeypatch: pytest.Mo
     icecore.pack(tmp_path / "counts.csv", into=tmp_path / "r", group="/t")
     searches = [n for name, n in tried if name == "icecore.predict"]
     assert len(searches) == 10
-    assert max(searches) <= 1024
-    assert sum(n for _, n in tried) <= 10 * (5 * 8192), "five codecs, one of them slow, and the parts"
+    assert max(searches) <= 2048
+    assert sum(n for _, n in tried) <= 10 * (6 * 8192), "those that find repeats, and the parts"
     assert np.array_equal(icecore.open(tmp_path / "r")["/t/c3"][...], numbers[:, 3])
 
 

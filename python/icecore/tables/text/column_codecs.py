@@ -34,11 +34,11 @@ _REPEATS, _ENOUGH = 100, 200
 _SAME, _FEW = 1.001, 24
 #: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
 _WORTH = 0.99
-#: a slow way must make this much of the first one's bytes on an eighth of the rows to be tried on all; one
+#: a slow way must make this much of the first one's bytes on a quarter of the rows to be tried on all; one
 #: that finds repeats may win later. For the least bytes more of them are tried
-_PROMISE, _LATER, _LATER_STILL = 0.99, 1.25, 2.0
+_PROMISE, _LATER, _LATER_STILL = 1.0, 1.25, 2.0
 #: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
-_SCREENED, _SAVING = 1 << 10, 64
+_SCREENED, _SAVING = 6 << 10, 64
 #: so many columns of a type are measured that are not larger; the others take what most of them took
 _MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -166,7 +166,7 @@ def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool
     """
     if len(sample) < _SCREENED:
         return candidates
-    rows, middle = len(sample) // 16, len(sample) // 2
+    rows, middle = len(sample) // 8, len(sample) // 2
     part = np.concatenate((sample[:rows], sample[middle : middle + rows]))
     sizes = [_size(candidate, part) for candidate in candidates]
     first = sizes[0] if sizes[0] is not None else part.nbytes
@@ -175,7 +175,7 @@ def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool
     for candidate, size in zip(candidates[1:], sizes[1:], strict=True):
         searches = any(codec["name"] == "icecore.predict" for codec in candidate)
         most = first * (_PROMISE if searches else later)
-        if size is not None and size <= most and 8 * first >= _SAVING:
+        if size is not None and size <= most and 4 * first >= _SAVING:
             kept.append(candidate)
     return kept
 
