@@ -153,14 +153,12 @@ class Table:
                 that `and` joins are tested in order, and further columns are read only where they hold.
             filter_name: a glob, a regular expression between slashes (``"/^Jet_/"``) or a function of names.
             entry_start, entry_stop: the range of entries, as in a slice.
-            step: every ``step``-th entry of the range.
-            entries: numbers of single entries instead, in any order.
+            step, entries: every ``step``-th entry of the range; numbers of entries instead, in any order.
             library: ``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``,
                 ``arrow`` or ``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).
 
         Raises:
-            Error: ``not-found`` for columns, ``invalid`` for expressions, ``dtype`` for a cut with a truth
-                for each element, ``mismatch`` where a counter and its lists disagree, ``selection`` for entries.
+            Error: ``not-found``, ``invalid``, ``dtype``, ``mismatch`` (counter and lists), ``selection``.
         """
         return self._events.arrays(
             columns,
@@ -190,7 +188,6 @@ class Table:
         Args:
             step_size: entries of a batch, or their bytes (``"100 MB"``), before the cut.
             shuffle: a seed: batches of entries in random order, the same for the same seed.
-            columns, cut, filter_name, entry_start, entry_stop, library: as for :meth:`arrays`.
         """
         return self._events.iterate(
             columns,
@@ -203,9 +200,18 @@ class Table:
             library=library,
         )
 
+    def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
+        """Write columns of the events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
+
+        ``options`` are those of :meth:`iterate`: the file is written batch by batch.
+        """
+        from icecore.tables.query.event_skim import skim
+
+        return skim(self._events, path, columns, cut, options)
+
     @property
     def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved; cached chunks count nothing."""
+        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
         return self._events.bytes_read
 
     def __iter__(self) -> Iterator[str]:
