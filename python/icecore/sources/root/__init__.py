@@ -25,8 +25,8 @@ def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool 
         allow_missing: leave out files without the tree, and branches that some files don't have.
 
     Raises:
-        Error: ``corrupt`` for damaged keys; ``not-found`` for a tree that is not there; ``mismatch`` for files
-            with other branches; ``source-changed``.
+        Error: ``corrupt`` for damaged keys; ``not-found`` for a tree that is not there; ``mismatch``
+            for files with other branches; ``source-changed``.
     """
     if is_remote(source):
         raise errors.make("unsupported", f"{source}: ROOT files are read from disk only", "download it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
+from icecore.tables.query.event_table import EventTable
 
 if TYPE_CHECKING:
     import pandas
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.array import Array
     from icecore.repository.group import Group
-    from icecore.tables.query.events import Events
     from icecore.tables.query.reduction_result import Reduced
     from icecore.tables.query.scan import Scan
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-class Table:
+class Table(EventTable):
     """The columns of a group, linked or packed. Use :meth:`icecore.Repo.table`.
 
     where-clauses read like SQL's: comparisons (``tb > 90``, also ``90 < tb <= 120``), ``between A and B``,
@@ -126,93 +126,6 @@ class Table:
 
     def __len__(self) -> int:
         return next(iter(self._columns.values())).shape[0] if self._columns else len(self._events)
-
-    @cached_property
-    def _events(self) -> Events:
-        from icecore.tables.query.events import Events
-
-        return Events(self._group)
-
-    def arrays(
-        self,
-        columns: str | Iterable[str] | None = None,
-        cut: str | None = None,
-        *,
-        filter_name: str | Callable[[str], bool] | None = None,
-        entry_start: int | None = None,
-        entry_stop: int | None = None,
-        step: int | None = None,
-        entries: Sequence[int] | np.ndarray | None = None,
-        library: str = "ak",
-    ) -> Any:
-        """Read columns of events, lists of any length among them.
-
-        Args:
-            columns: names, globs (``"Muon_*"``) or expressions (``"Muon_pt * 2"``); all columns by default.
-            cut: an expression with one truth for each event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts
-                that `and` joins are tested in order, and further columns are read only where they hold.
-            filter_name: a glob, a regular expression between slashes (``"/^Jet_/"``) or a function of names.
-            entry_start, entry_stop: the range of entries, as in a slice.
-            step, entries: every ``step``-th entry of the range; numbers of entries instead, in any order.
-            library: ``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``,
-                ``arrow`` or ``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).
-
-        Raises:
-            Error: ``not-found``, ``invalid``, ``dtype``, ``mismatch`` (counter and lists), ``selection``.
-        """
-        return self._events.arrays(
-            columns,
-            cut,
-            filter_name=filter_name,
-            entry_start=entry_start,
-            entry_stop=entry_stop,
-            step=step,
-            entries=entries,
-            library=library,
-        )
-
-    def iterate(
-        self,
-        columns: str | Iterable[str] | None = None,
-        cut: str | None = None,
-        *,
-        step_size: int | str = "100 MB",
-        filter_name: str | Callable[[str], bool] | None = None,
-        entry_start: int | None = None,
-        entry_stop: int | None = None,
-        shuffle: int | None = None,
-        library: str = "ak",
-    ) -> Iterator[Any]:
-        """Read as :meth:`arrays` does, batch by batch; batches in which no event passes are left out.
-
-        Args:
-            step_size: entries of a batch, or their bytes (``"100 MB"``), before the cut.
-            shuffle: a seed: batches of entries in random order, the same for the same seed.
-        """
-        return self._events.iterate(
-            columns,
-            cut,
-            step_size=step_size,
-            filter_name=filter_name,
-            entry_start=entry_start,
-            entry_stop=entry_stop,
-            shuffle=shuffle,
-            library=library,
-        )
-
-    def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
-        """Write columns of the events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
-
-        ``options`` are those of :meth:`iterate`: the file is written batch by batch.
-        """
-        from icecore.tables.query.event_skim import skim
-
-        return skim(self._events, path, columns, cut, options)
-
-    @property
-    def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
-        return self._events.bytes_read
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
