@@ -93,7 +93,7 @@ class EventTable:
         )
 
     def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
-        """Write columns of the events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
+        """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
 
         ``options`` are those of :meth:`iterate`: the file is written batch by batch.
         """
