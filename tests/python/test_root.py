@@ -246,3 +246,20 @@ def test_repositories_of_lists_are_described(tree):
     assert stated["content"] == "content"
     assert stated["bounds"][0] == [0, 400, 800, 1200]
     assert stated["bounds"][1][-1] == repo["/Events/Muon_pt/content"].shape[0]
+
+
+def test_skims(tree, tmp_path):
+    _, expected, repo = tree
+    table = repo.table("/Events")
+    some = expected[expected.nMuon >= 3]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = ["met", "Muon_pt"]
+    assert table.skim(f"{tmp_path}/s.parquet", columns, "nMuon >= 3", step_size=500) == len(some)
+    found = parquet.read_table(tmp_path / "s.parquet")
+    assert found["Muon_pt"].to_pylist() == some.Muon_pt.to_list()
+    assert table.skim(f"{tmp_path}/s.root", columns, "nMuon >= 3", step_size=500) == len(some)
+    written = uproot.open(tmp_path / "s.root")["Events"].arrays()
+    assert equal(written.met, some.met)
+    assert equal(written.Muon_pt, some.Muon_pt)
+    with pytest.raises(icecore.Error):
+        table.skim(f"{tmp_path}/s.csv", columns)

@@ -15,11 +15,16 @@ from root_kit import equal, uproot
 
 pytestmark = needs_data
 FOLDER = DATA / "root"
+#: bytes; larger files, and those of thousands of branches, take too long for every run
 SMALL = 600_000
 _FILES = sorted(FOLDER.rglob("*.root")) if FOLDER.is_dir() else []
-FILES = [path for path in _FILES if path.stat().st_size < SMALL and "pfnano" not in path.name]
+FILES = [path for path in _FILES if path.stat().st_size < SMALL and "coffea" not in path.name]
 #: fields of two base classes of one name, which uproot shows twice; unions
 ELSEWHERE = {"multi_grandparent", "variant_int32_string", "vector_variant_int64_string"}
+#: trees whose branches differ in length
+UNEVEN = {"string-example": ("Refs",)}
+#: files that uproot cannot read
+NOTHING = {"uproot-issue501", "string-example"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -30,14 +35,19 @@ def test_every_branch_is_as_uproot_reads_it(path, tmp_path):
     for key, kind in uproot.open(path).classnames(cycle=False).items():
         if kind not in ("TTree", "TNtuple", "TNtupleD") and "RNTuple" not in kind:
             continue
+        if key in UNEVEN.get(path.stem, ()) or not any(
+            n.path.startswith(f"/{key}/") for n in repo._visible()
+        ):
+            continue
+        table = None
         for name, expected in theirs(uproot.open(path), key, kind):
             if expected is None or name in ELSEWHERE:
                 continue
-            table = repo.table(f"/{key}")
-            at = f"{name}/@size" if f"/{key}/{name}/@size" in repo else name
+            table = table or repo.table(f"/{key}")
+            at = f"{name}/@size" if f"/{key}/{name}/@size" in repo._nodes else name
             assert equal(table.arrays(at)[at], expected), name
             compared += 1
-    assert compared or not any(node.is_array for node in repo._nodes.values())
+    assert compared or path.stem in NOTHING or not any(node.is_array for node in repo._nodes.values())
 
 
 def theirs(file: Any, key: str, kind: str) -> Any:

@@ -138,9 +138,12 @@ class ListOffsets:
 
 def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
     """Set the group of joined lists; returns the arrays that its offsets replace."""
-    stated = [each.groups[path].get(JAGGED) for each in maps if path in each.groups]
-    if len(stated) != len(maps) or any(item is None for item in stated):
-        return set()
+    stated: list[dict[str, Any]] = []
+    for each in maps:
+        item = each.groups.get(path, {}).get(JAGGED)
+        if item is None:
+            return set()
+        stated.append(item)
     kinds = [next(kind for kind in _LENGTHS if kind in item) for item in stated]
     sizes = [_content(each, path, item) for each, item in zip(maps, stated, strict=True)]
     full = [kind for kind, size in zip(kinds, sizes, strict=True) if size]

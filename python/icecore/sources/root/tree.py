@@ -96,9 +96,21 @@ def add_tree(
     """
     found = file.tree(name)
     about = json.loads(found["json"])
-    columns = (found[key] for key in ("first", "stop", "offsets", "lengths"))
+    first, stop, offsets, lengths = (found[key] for key in ("first", "stop", "offsets", "lengths"))
     tree = _Tree(
-        file, path, identity, name, root, result, *columns, about["branches"], about["entries"], copies
+        file,
+        path,
+        identity,
+        name,
+        root,
+        result,
+        first,
+        stop,
+        offsets,
+        lengths,
+        about["branches"],
+        about["entries"],
+        copies,
     )
     attrs = {"title": about["title"]} if about["title"] else {}
     result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": tree.entries}
@@ -172,7 +184,8 @@ def _jagged(tree: _Tree, number: int, branch: dict[str, Any], counted: dict[int,
     total = int(found.sum())
     if branch["embedded"]:
         try:
-            total = int(tree.file.values(tree.name, number)[1].sum())
+            _, counts_read = tree.file.values(tree.name, number)
+            total = 0 if counts_read is None else int(counts_read.sum())
         except errors.Error as error:
             tree.fail(branch, error.message)
             return

@@ -118,6 +118,7 @@ def _spans(
         if isinstance(rows, slice):
             starts, stops = offsets[:-1], offsets[1:]
         else:
+            assert not isinstance(had, slice)
             starts, stops = (offsets[np.searchsorted(had, each)] for each in (index, index + 1))
         return _checked(repo, column, starts, stops)
     assert column.bounds is not None

@@ -186,9 +186,9 @@ class Events:
             if mask.all():
                 continue
             index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            rows = index[mask]
+            rows = kept = index[mask]
             loaded = {name: value[mask] for name, value in loaded.items()}
-            count = len(rows)
+            count = len(kept)
             if not count:
                 break
         names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
+from icecore.tables.query.event_table import EventTable
 
 if TYPE_CHECKING:
     import pandas
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.array import Array
     from icecore.repository.group import Group
-    from icecore.tables.query.events import Events
     from icecore.tables.query.reduction_result import Reduced
     from icecore.tables.query.scan import Scan
 

@@ -1,0 +1,107 @@
+"""What a table with lists of any length can do: arrays, batches and skims of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore.repository.cached_property import cached_property
+
+if TYPE_CHECKING:
+    from icecore.repository.group import Group
+    from icecore.tables.query.events import Events
+
+
+class EventTable:
+    """The part of a :class:`icecore.tables.query.table.Table` that reads events."""
+
+    _group: Group
+
+    @cached_property
+    def _events(self) -> Events:
+        from icecore.tables.query.events import Events
+
+        return Events(self._group)
+
+    def arrays(
+        self,
+        columns: str | Iterable[str] | None = None,
+        cut: str | None = None,
+        *,
+        filter_name: str | Callable[[str], bool] | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        step: int | None = None,
+        entries: Sequence[int] | np.ndarray | None = None,
+        library: str = "ak",
+    ) -> Any:
+        """Read columns of events, lists of any length among them.
+
+        Args:
+            columns: names, globs (``"Muon_*"``) or expressions (``"Muon_pt * 2"``); all columns by default.
+            cut: an expression with one truth for each event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts
+                that `and` joins are tested in order, and further columns are read only where they hold.
+            filter_name: a glob, a regular expression between slashes (``"/^Jet_/"``) or a function of names.
+            entry_start, entry_stop: the range of entries, as in a slice.
+            step, entries: every ``step``-th entry of the range; numbers of entries instead, in any order.
+            library: ``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``,
+                ``arrow`` or ``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).
+
+        Raises:
+            Error: ``not-found``, ``invalid``, ``dtype``, ``mismatch`` (counter and lists), ``selection``.
+        """
+        return self._events.arrays(
+            columns,
+            cut,
+            filter_name=filter_name,
+            entry_start=entry_start,
+            entry_stop=entry_stop,
+            step=step,
+            entries=entries,
+            library=library,
+        )
+
+    def iterate(
+        self,
+        columns: str | Iterable[str] | None = None,
+        cut: str | None = None,
+        *,
+        step_size: int | str = "100 MB",
+        filter_name: str | Callable[[str], bool] | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        shuffle: int | None = None,
+        library: str = "ak",
+    ) -> Iterator[Any]:
+        """Read as :meth:`arrays` does, batch by batch; batches in which no event passes are left out.
+
+        Args:
+            step_size: entries of a batch, or their bytes (``"100 MB"``), before the cut.
+            shuffle: a seed: batches of entries in random order, the same for the same seed.
+        """
+        return self._events.iterate(
+            columns,
+            cut,
+            step_size=step_size,
+            filter_name=filter_name,
+            entry_start=entry_start,
+            entry_stop=entry_stop,
+            shuffle=shuffle,
+            library=library,
+        )
+
+    def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
+        """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
+
+        ``options`` are those of :meth:`iterate`: the file is written batch by batch.
+        """
+        from icecore.tables.query.event_skim import skim
+
+        return skim(self._events, path, columns, cut, options)
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
+        return self._events.bytes_read
