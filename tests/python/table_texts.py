@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Sample:
     def names(self) -> list[str]:
         return [f"{kind}{i}" for i, kind in enumerate(self.kinds)]
 
-    @property
+    @cached_property
     def widths(self) -> list[int]:
         return [
             max(max((len(row[i]) for row in self.cells), default=1), len(self.names[i]), 1)
