@@ -17,7 +17,9 @@ def write_frame(
 ) -> Path:
     """A file of one frame at GPS ``start`` (s); channel name → samples, rate (Hz)."""
     bytes_ = (
-        b"IGWD\0" + bytes([8, 0, 2, 4, 8, 4, 8]) + struct.pack("<HIQfd", 0x1234, 0x12345678, 1, 3.14, 3.14)
+        b"IGWD\0"
+        + bytes([8, 0, 2, 4, 8, 4, 8])
+        + struct.pack("<HIQfd", 0x1234, 0x12345678, 0x123456789ABCDEF, np.pi, np.pi)
     )
     bytes_ += bytes([0, 0])
     for i, (name, number) in enumerate(CLASSES.items()):

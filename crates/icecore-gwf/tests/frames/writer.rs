@@ -113,7 +113,7 @@ impl Writer {
         out.0.extend([self.version, 0, 2, 4, 8, 4, 8]);
         self.u16(&mut out, 0x1234);
         self.u32(&mut out, 0x1234_5678);
-        self.u64(&mut out, 0x1234_5678_9abc_def0);
+        self.u64(&mut out, 0x0123_4567_89ab_cdef);
         self.f32(&mut out, std::f32::consts::PI);
         self.f64(&mut out, std::f64::consts::PI);
         out.0.extend([0, u8::from(self.version >= 8)]);
