@@ -1,5 +1,6 @@
 """Types of the native module. It has no public interface: use :mod:`icecore`."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -293,7 +294,10 @@ def serve(
     compress_values: bool = False,
     requests: int | None = None,
     seconds: int | None = None,
+    writable: bool = False,
+    users: str | os.PathLike[str] | None = None,
 ) -> None: ...
+def user_line(name: str, password: str) -> str: ...
 
 @final
 class RootFile:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.repository.array import Array
 from icecore.repository.time_axis import NS
 from icecore.timeseries.stretch import axis_of, between, indexes
 
 if TYPE_CHECKING:
-    from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
 
@@ -57,7 +57,10 @@ def read_time_series(source: Repo, path: str, start: Any = None, end: Any = None
         end: as in :func:`gwpy`.
         **options: those of :func:`gwpy`.
     """
-    return gwpy(source[path], start, end, **options)
+    array = source[path]
+    if not isinstance(array, Array):
+        raise errors.make("invalid", f"{path} is a group", "name one of its arrays")
+    return gwpy(array, start, end, **options)
 
 
 def register() -> None:

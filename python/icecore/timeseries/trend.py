@@ -98,13 +98,13 @@ def _blocks(first: int, count: int, window: int) -> list[tuple[int, int]]:
 
 def _windows(array: Array, axis: TimeAxis, start: int, count: int, window: int) -> tuple[np.ndarray, ...]:
     """min, max, mean, rms and count of ``count`` windows from sample ``start``."""
-    values = np.full(count * window, np.nan)
+    samples = np.full(count * window, np.nan)
     low, high = max(start, 0), min(start + count * window, array.shape[0])
     for begin, end in axis.segments:
         one, two = max(axis.index(begin), low), min(axis.index(end), high)
         if one < two:
-            values[one - start : two - start] = array[one:two]
-    values = values.reshape(count, window)
+            samples[one - start : two - start] = array[one:two]
+    values = samples.reshape(count, window)
     there = ~np.isnan(values)
     number = there.sum(axis=1)
     zero = np.where(there, values, 0.0)

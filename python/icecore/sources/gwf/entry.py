@@ -12,6 +12,7 @@ from icecore import errors
 from icecore.repository.time_axis import KEY
 from icecore.repository.zarr_dtypes import data_type, fill_json
 from icecore.sources.files.byte_source import open_bytes
+from icecore.sources.files.identity import Identity
 from icecore.sources.gwf.scan import FrameFile
 from icecore.sources.gwf.timeline import Timeline
 from icecore.sources.mapping.array_map import ArrayEntry, Links, Region
@@ -105,7 +106,7 @@ def _attributes(channel: str, line: Timeline) -> dict[str, Any]:
 
 def _links(line: Timeline, numbers: list[int]) -> Links:
     files: dict[str, int] = {}
-    known = []
+    known: list[Identity] = []
     for placed in line.pieces:
         if placed.file.path not in files:
             files[placed.file.path] = len(known)

@@ -31,8 +31,8 @@ def add_time_axes(result: ArrayMap) -> None:
 
 
 def _axis(entry: ArrayEntry) -> dict[str, Any] | None:
-    values = [entry.attrs.get(name) for name in _AXIS]
-    if len(entry.shape) != 1 or not all(isinstance(v, (int, float)) for v in values):
+    values = [value for name in _AXIS if isinstance(value := entry.attrs.get(name), (int, float))]
+    if len(entry.shape) != 1 or len(values) != len(_AXIS):
         return None
     start, spacing, count = values
     if entry.attrs.get("Xunits") != "second" or count != entry.shape[0] or not spacing > 0:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-class Table:
+class Table(EventTable):
     """The columns of a group. :meth:`icecore.Repo.table` returns one.
 
     A where-clause is similar to SQL's:
@@ -138,88 +138,6 @@ class Table:
 
     def __len__(self) -> int:
         return next(iter(self._columns.values())).shape[0] if self._columns else len(self._events)
-
-    @cached_property
-    def _events(self) -> Events:
-        from icecore.tables.query.events import Events
-
-        return Events(self._group)
-
-    def arrays(
-        self,
-        columns: str | Iterable[str] | None = None,
-        cut: str | None = None,
-        *,
-        filter_name: str | Callable[[str], bool] | None = None,
-        entry_start: int | None = None,
-        entry_stop: int | None = None,
-        step: int | None = None,
-        entries: Sequence[int] | np.ndarray | None = None,
-        library: str = "ak",
-    ) -> Any:
-        """Read columns of events, lists of any length among them.
-
-        Args:
-            columns: names, globs (``"Muon_*"``) or expressions (``"Muon_pt * 2"``); all columns by default.
-            cut: an expression with one truth for each event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts
-                that `and` joins are tested in order, and further columns are read only where they hold.
-            filter_name: a glob, a regular expression between slashes (``"/^Jet_/"``) or a function of names.
-            entry_start, entry_stop: the range of entries, as in a slice.
-            step: every ``step``-th entry of the range.
-            entries: numbers of single entries instead, in any order.
-            library: ``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``,
-                ``arrow`` or ``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).
-
-        Raises:
-            Error: ``not-found`` for columns, ``invalid`` for expressions, ``dtype`` for a cut with a truth
-                for each element, ``mismatch`` where a counter and its lists disagree, ``selection`` for
-                entries.
-        """
-        return self._events.arrays(
-            columns,
-            cut,
-            filter_name=filter_name,
-            entry_start=entry_start,
-            entry_stop=entry_stop,
-            step=step,
-            entries=entries,
-            library=library,
-        )
-
-    def iterate(
-        self,
-        columns: str | Iterable[str] | None = None,
-        cut: str | None = None,
-        *,
-        step_size: int | str = "100 MB",
-        filter_name: str | Callable[[str], bool] | None = None,
-        entry_start: int | None = None,
-        entry_stop: int | None = None,
-        shuffle: int | None = None,
-        library: str = "ak",
-    ) -> Iterator[Any]:
-        """Read as :meth:`arrays` does, batch by batch; batches in which no event passes are left out.
-
-        Args:
-            step_size: entries of a batch, or their bytes (``"100 MB"``), before the cut.
-            shuffle: a seed: batches of entries in random order, the same for the same seed.
-            columns, cut, filter_name, entry_start, entry_stop, library: as for :meth:`arrays`.
-        """
-        return self._events.iterate(
-            columns,
-            cut,
-            step_size=step_size,
-            filter_name=filter_name,
-            entry_start=entry_start,
-            entry_stop=entry_stop,
-            shuffle=shuffle,
-            library=library,
-        )
-
-    @property
-    def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved; cached chunks count nothing."""
-        return self._events.bytes_read
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
