@@ -99,7 +99,10 @@ impl Server {
 /// Commits changes that were left alone.
 async fn tend(app: App) {
     const LOOK: Duration = Duration::from_millis(500);
-    while app.config.writable {
+    if !app.config.writable {
+        return;
+    }
+    loop {
         tokio::time::sleep(LOOK).await;
         let shared = App::clone(&app);
         let _tended = tokio::task::spawn_blocking(move || shared.lives.tend()).await;
