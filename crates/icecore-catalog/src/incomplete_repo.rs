@@ -61,7 +61,7 @@ mod tests {
         let storage = Storage::new(dir.path().display().to_string());
         let first = SnapshotId::to_string(&Snapshot::INITIAL_SNAPSHOT_ID);
         let empty = Repo::open(&storage).err().unwrap();
-        assert!(empty.message.contains("the folder is empty"), "{empty:?}");
+        assert!(empty.message.contains("the directory is empty"), "{empty:?}");
         for part in [lock::FILE, "snapshots/", &format!("snapshots/{first}"), "transactions/", "repo#1"] {
             let place = dir.path().join(part);
             if part.ends_with('/') {

@@ -190,7 +190,8 @@ fn the_counting_store_sees_two_requests_a_chunk() {
     assert_eq!(again.requests, 1, "the table is cached");
 }
 
-/// 16 chunks of 1 MB whose top planes take as much in each, but for the chunk that `rough` names.
+/// 16 chunks of 1 MB whose top planes take as much in each, but for the chunk that `rough` names. Their lowest bits differ:
+/// equal chunks are stored once.
 fn large(rough: Option<u64>) -> Field {
     let codecs = json!([byteplanes(packed)]);
     let mut array: Value = serde_json::from_slice(&document("float32", 512, codecs)).unwrap();
@@ -198,7 +199,7 @@ fn large(rough: Option<u64>) -> Field {
     let noisy = |row: u64, column: u64| rough == Some(row / 512 * 4 + column / 512);
     let value = move |row: u64, column: u64| match noisy(row, column) {
         true => bits(row % SIDE, column % SIDE) ^ (bits(column % SIDE, row % SIDE) << 16 & 0x000f_0000),
-        false => bits(row % 512, column % 512),
+        false => bits(row % 512, column % 512) ^ (row / 512 * 4 + column / 512) as u32,
     };
     let data = (0..2048).flat_map(|r| (0..2048).flat_map(move |c| value(r, c).to_ne_bytes())).collect();
     store(array.to_string().as_bytes(), data)

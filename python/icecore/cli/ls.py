@@ -62,10 +62,12 @@ def ls(
 
 def _is_file(name: str) -> bool:
     """Whether a name is that of a source file, or of a tree in one."""
+    if os.path.isfile(name) or ":" not in name:  # what splits an address takes long to import
+        return os.path.isfile(name)
     from icecore.sources.files.tree_address import files, split
 
     file, tree = split(name)
-    return os.path.isfile(name) or bool(tree and any(map(os.path.isfile, files(file))))
+    return bool(tree) and any(map(os.path.isfile, files(file)))
 
 
 def _source_nodes(name: str, path: str) -> tuple[list[Node], list[str]]:

@@ -172,8 +172,8 @@ def _frames_joined(
 
 
 def _is_frames(path: str) -> bool:
-    if is_remote(path):
-        return False
+    if is_remote(path) or (os.path.exists(path) and not os.path.isfile(path)):
+        return False  # opening a pipe would wait for its writer
     try:
         with open(path, "rb") as file:
             return file.read(len(GWF)) == GWF

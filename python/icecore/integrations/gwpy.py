@@ -24,6 +24,15 @@ def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") 
 
     Raises:
         Error: ``unsupported`` without gwpy or without a time axis; those of ``Array.between``.
+
+    Example:
+        >>> import icecore
+        >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+        ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+        >>> icecore.gwpy(repo.at("main")["/H1/X"], 0.5, 1.0).value.tolist()
+        [2.0, 3.0]
     """
     try:
         from gwpy.timeseries import TimeSeries

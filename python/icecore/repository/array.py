@@ -314,6 +314,15 @@ class Array:
         Raises:
             Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
                 without a time axis; ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
+            [2.0, 3.0]
         """
         return provider("between")(self, start, stop, gaps)
 
@@ -331,6 +340,15 @@ class Array:
         Raises:
             Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
                 ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].trend(points=2).max.tolist()
+            [3.0, 7.0]
         """
         return provider("trend")(self, start, stop, points)
 

@@ -282,7 +282,16 @@ class Writer:
         get measured ones.
 
         Raises:
-            Error: ``unsupported`` where zarr is missing.
+            Error: ``unsupported`` if zarr is not installed.
+
+        Example:
+            >>> import icecore, numpy as np, xarray as xr
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer("one commit") as w:
+            ...     ds = xr.Dataset({"t": ("x", np.arange(3.0))})
+            ...     _ = ds.to_zarr(w.store(), consolidated=False)
+            >>> repo.at("main")["/t"][...].tolist()
+            [0.0, 1.0, 2.0]
         """
         return provider("writable_store")(self)
 

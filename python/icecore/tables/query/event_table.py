@@ -51,6 +51,16 @@ class EventTable:
 
         Raises:
             Error: ``not-found``, ``invalid``, ``dtype``, ``mismatch`` (counter and lists), ``selection``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/nMuon", "i4", (3,))[...] = [0, 2, 3]
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [10, 20, 40]
+            >>> table = repo.at("main").table("/Events")
+            >>> table.arrays(["MET_pt"], cut="nMuon >= 2", library="np")["MET_pt"].tolist()
+            [20.0, 40.0]
         """
         return self._events.arrays(
             columns,
@@ -80,6 +90,16 @@ class EventTable:
         Args:
             step_size: entries of a batch, or their bytes (``"100 MB"``), before the cut.
             shuffle: a seed: batches of entries in random order, the same for the same seed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/nMuon", "i4", (3,))[...] = [0, 2, 3]
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [10, 20, 40]
+            >>> table = repo.at("main").table("/Events")
+            >>> [batch["MET_pt"].tolist() for batch in table.iterate("MET_pt", step_size=2, library="np")]
+            [[10.0, 20.0], [40.0]]
         """
         return self._events.iterate(
             columns,
@@ -96,6 +116,16 @@ class EventTable:
         """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
 
         ``options`` are those of :meth:`iterate`: the file is written batch by batch.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/nMuon", "i4", (3,))[...] = [0, 2, 3]
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [10, 20, 40]
+            >>> table = repo.at("main").table("/Events")
+            >>> table.skim("muons.parquet", cut="nMuon >= 2")
+            2
         """
         from icecore.tables.query.event_skim import skim
 

@@ -71,7 +71,8 @@ class Table(EventTable):
             self._left_out: dict[str, str] = {}
         else:
             self._columns, self._left_out = _members(group, arrays)
-        if not self._columns and not (columns is None and self._events.columns):
+        has_lists = columns is None and any(each.kind != "array" for each in self._events.columns.values())
+        if not self._columns and not has_lists:
             why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
             raise errors.make(
                 "mismatch",
