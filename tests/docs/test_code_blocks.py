@@ -11,7 +11,7 @@ import doc_pages
 import icecore
 import pytest
 
-#: blocks that need a network, a running server, credentials or a reader's own files; this number may only go down
+#: blocks that need a network, a running server, credentials or a reader's own files; may only go down
 MOST_SKIPPED = 13
 #: what the examples use beside the base install
 _NEEDED = (

@@ -232,7 +232,7 @@ pub(crate) fn gives_back(
     if block.equals(decoded) {
         return Ok(());
     }
-    let message = format!("{} does not give back what it was given", chain.names().join(" → "));
+    let message = format!("{} does not reproduce its input", chain.names().join(" → "));
     Err(Error::new(ErrorKind::Codec, message))
 }
 

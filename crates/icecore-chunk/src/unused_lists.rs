@@ -69,7 +69,7 @@ mod tests {
             [{"name": "numcodecs.pcodec", "configuration": {"level": 8}}],
             [{"name": "numcodecs.pcodec", "configuration": {"level": 12}}],
             [{"name": "bytes"}, {"name": "blosc", "configuration": {"cname": "zstd", "clevel": 9, "shuffle": "bitshuffle"}}],
-            [{"name": "bytes"}, {"name": "numcodecs.shuffle"}, {"name": "numcodecs.lzma", "configuration": {"preset": 6}}],
+            [{"name": "bytes"}, {"name": "numcodecs.shuffle"}, {"name": "numcodecs.lzma", "configuration": {"preset": 9}}],
         ])
     }
 

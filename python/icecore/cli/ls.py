@@ -32,7 +32,7 @@ def ls(
     Prints a tree with the dtype, shape and dimensions of each array of a repository or source file
     (`file.root:Events` for one tree of it); for a frame file the channels with rate, dtype, unit and span.
     """
-    if _is_frame_file(repo):
+    if os.path.isfile(repo) and _is_frame_file(repo):
         _list_channels(repo, find, json)
         return
     from icecore.display import tree

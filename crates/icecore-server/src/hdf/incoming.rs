@@ -324,11 +324,11 @@ mod tests {
     #[test]
     fn json_becomes_bytes_and_elements() {
         let record = json!({"class": "H5T_COMPOUND", "fields": [
-            {"name": "t", "type": {"class": "H5T_STRING", "length": "H5T_VARIABLE"}}, {"name": "n", "type": "H5T_STD_I16BE"}]});
+            {"name": "t", "type": {"class": "H5T_STRING", "length": "H5T_VARIABLE"}}, {"name": "n", "type": "H5T_STD_I16LE"}]});
         let parsed = parse(&record).unwrap();
         let mut bytes = Vec::new();
         assert_eq!(from_json(&json!([["ab", 1], ["", -1]]), 1, &parsed.h5, parsed.big, &mut bytes).unwrap(), 2);
-        assert_eq!(bytes, [2, 0, 0, 0, b'a', b'b', 0, 1, 0, 0, 0, 0, 255, 255]);
+        assert_eq!(bytes, [2, 0, 0, 0, b'a', b'b', 1, 0, 0, 0, 0, 0, 255, 255]);
         let Elements::Variable(found) = elements(&bytes, &parsed.h5, true).unwrap() else { unreachable!() };
         assert_eq!(found, [&bytes[..8], &bytes[8..]]);
         assert_eq!(elements(&bytes[..5], &parsed.h5, true).unwrap_err().kind, ErrorKind::Invalid);

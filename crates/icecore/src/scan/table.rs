@@ -89,7 +89,7 @@ impl Table {
         let filter = icecore_where::filter(clause, &types)?;
         match filter.columns.iter().filter_map(|c| self.columns.get(*c)).find(|c| c.width() != 1) {
             None => Ok(filter),
-            Some(c) => Err(Error::new(ErrorKind::Dtype, format!("{} holds {} values a row", c.name, c.width()))
+            Some(c) => Err(Error::new(ErrorKind::Dtype, format!("{} has {} values per row", c.name, c.width()))
                 .hint(format!("name one of them: {}[0]", c.name))),
         }
     }
