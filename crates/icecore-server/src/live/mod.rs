@@ -50,14 +50,14 @@ impl Live {
     /// Changes the domain; what fails leaves its objects as they were.
     pub fn edit<T>(&self, change: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
         self.locked_for(true, |state| {
-            let before = state.model.clone();
+            let before = (state.model.clone(), state.dirty.clone(), state.unlinked.clone());
             match change(state) {
                 Ok(done) => {
                     state.changed();
                     Ok(done)
                 }
                 Err(failure) => {
-                    state.model = before;
+                    state.undo(before);
                     Err(failure)
                 }
             }

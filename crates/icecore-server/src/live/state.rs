@@ -18,6 +18,9 @@ use crate::unique::{now, random};
 /// Reads the objects of a domain.
 pub(crate) type Loader = fn(&Domain) -> Answer<Model>;
 
+/// Objects, those among them that differ from the stored ones, and those without a link: before a request.
+pub(super) type Before = (Model, HashSet<String>, HashMap<String, Instant>);
+
 pub(crate) struct State {
     name: String,
     pub(super) repo: Repo,
@@ -77,6 +80,19 @@ impl State {
         self.picture = None;
         self.revision += 1;
         self.touched = Instant::now();
+    }
+
+    /// Forgets the changes of a failed request. Nodes that it made for older objects stay their nodes.
+    pub(super) fn undo(&mut self, before: Before) {
+        let placed: Vec<(String, Option<String>)> =
+            self.model.objects().map(|object| (object.id.clone(), object.path.clone())).collect();
+        (self.model, self.dirty, self.unlinked) = before;
+        for (id, path) in placed.into_iter().filter(|(_, path)| path.is_some()) {
+            if let Some(object) = self.model.get_mut(&id).filter(|object| object.path.is_none()) {
+                object.path = path;
+                self.dirty.insert(id);
+            }
+        }
     }
 
     /// An immutable picture for readers.
