@@ -16,6 +16,16 @@ from icecore.repository.selection import kept_axes, per_axis
 pytest.importorskip("matplotlib")
 
 
+@pytest.fixture(autouse=True)
+def plain_style():
+    """matplotlib's own style: gwpy, which other tests import, changes it for the whole process."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        yield
+
+
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> icecore.Repo:
     path = tmp_path_factory.mktemp("plot") / "p.icecore"

@@ -45,6 +45,13 @@ class Events:
         return 0
 
     @property
+    def is_one_table(self) -> bool:
+        """Whether the columns, also of groups below, have rows in common: lists, or equal lengths."""
+        found, nodes = self.columns.values(), self._group.repo._nodes
+        lengths = {nodes[each.path].shape[0] for each in found if each.kind == "array"}
+        return any(each.kind != "array" for each in found) or len(lengths) == 1
+
+    @property
     def bytes_read(self) -> int:
         """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
         return sum(self._log)

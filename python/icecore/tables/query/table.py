@@ -71,8 +71,7 @@ class Table(EventTable):
             self._left_out: dict[str, str] = {}
         else:
             self._columns, self._left_out = _members(group, arrays)
-        has_lists = columns is None and any(each.kind != "array" for each in self._events.columns.values())
-        if not self._columns and not has_lists:
+        if not self._columns and not (columns is None and self._events.is_one_table):
             why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
             raise errors.make(
                 "mismatch",
