@@ -34,7 +34,7 @@ struct KeyHead {
 }
 
 impl KeyHead {
-    /// `len` is the length of the basket, of which `start` has the first bytes.
+    /// `start` holds the first bytes of a basket of `len` bytes.
     fn read(start: &[u8], len: usize) -> Result<Self> {
         let mut cursor = Cursor::new(start);
         let (stored_len, _version, object_len) = (cursor.i32()?, cursor.i16()?, cursor.i32()?);

@@ -273,7 +273,7 @@ impl Column {
         let quoted = self.frame.lead.contains(&b'"');
         match self.frame.body(cell) {
             Some(body) if quoted && body.contains(&b'"') => single_quotes(body, bytes),
-            // Padding on either side is no part of a text.
+            // Padding on either side is excluded from the value.
             Some(body) if separator == b' ' || (self.frame.width > 0 && !quoted) => {
                 style.read(body.trim_ascii(), bytes)
             }

@@ -235,7 +235,7 @@ fn chosen(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
     distance
 }
 
-/// Carries out what is not short; false if there is no room for it, or it is not sound.
+/// Executes a long sequence; false if it is invalid or exceeds the output.
 ///
 /// # Safety
 /// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`] more

@@ -14,7 +14,7 @@ with_bmi!(
     short_ones::<SHUFFLES>(state, limits, tables)
 );
 
-/// Runs until there is no room for another turn, or one ends otherwise.
+/// Runs turns until input or output lack room for another, or a turn stops.
 #[inline(always)]
 fn short_ones<const NEAR: bool>(state: &mut DecoderState, limits: &Limits, tables: &Tables) -> Turn {
     if tables.often_again() {

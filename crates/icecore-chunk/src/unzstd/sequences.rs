@@ -32,7 +32,7 @@ impl Entry {
 #[derive(Clone)]
 pub(super) struct Table {
     pub states: [Entry; 1 << 9],
-    /// As a power of two; none if there is no table yet.
+    /// Log2 of the table's size; `None` before the first table.
     pub log: Option<u32>,
     /// How many of the states are those of codes 0 and 1.
     low: usize,
