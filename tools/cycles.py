@@ -33,6 +33,7 @@ ROOMS = (
     "timeseries",
     "ingest",
     "integrations",
+    "service",
     "demo",
     "studies",
     "cli",

@@ -296,6 +296,8 @@ def serve(
     seconds: int | None = None,
     writable: bool = False,
     users: str | os.PathLike[str] | None = None,
+    certificate: tuple[os.PathLike[str], os.PathLike[str]] | None = None,
+    delegate: Any = None,
 ) -> None: ...
 def user_line(name: str, password: str) -> str: ...
 

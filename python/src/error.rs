@@ -1,6 +1,6 @@
 //! Convert the engine's errors to `icecore.errors`.
 
-use icecore::grid::Error;
+use icecore::grid::{Error, ErrorKind};
 use pyo3::prelude::*;
 
 /// Makes the exception that `icecore.errors.make(kind, message, hint)` makes.
@@ -12,6 +12,43 @@ pub fn raise(error: Error) -> PyErr {
         };
         make().unwrap_or_else(|e| e)
     })
+}
+
+/// All kinds, to find one by its code.
+const KINDS: [ErrorKind; 21] = [
+    ErrorKind::NotFound,
+    ErrorKind::Exists,
+    ErrorKind::Selection,
+    ErrorKind::Mismatch,
+    ErrorKind::Dtype,
+    ErrorKind::Codec,
+    ErrorKind::Corrupt,
+    ErrorKind::SourceChanged,
+    ErrorKind::SourceMissing,
+    ErrorKind::LinkNotAllowed,
+    ErrorKind::Conflict,
+    ErrorKind::ReadOnly,
+    ErrorKind::Permission,
+    ErrorKind::Io,
+    ErrorKind::Network,
+    ErrorKind::Format,
+    ErrorKind::Unsupported,
+    ErrorKind::Memory,
+    ErrorKind::Invalid,
+    ErrorKind::Interrupted,
+    ErrorKind::Internal,
+];
+
+/// The engine's form of an exception that Python code raised.
+pub fn caught(py: Python<'_>, raised: &PyErr) -> Error {
+    let value = raised.value(py);
+    let text = |name: &str| value.getattr(name).ok()?.extract::<String>().ok();
+    let kind = text("kind").and_then(|code| KINDS.into_iter().find(|kind| kind.code() == code));
+    match (kind, text("message"), text("hint")) {
+        (Some(kind), Some(message), hint) => Error::new(kind, message).hint(hint.unwrap_or_default()),
+        _ => Error::new(ErrorKind::Internal, format!("Python raised {raised}"))
+            .hint("this is a defect of icecore: please report it"),
+    }
 }
 
 /// `?` for the engine's results.

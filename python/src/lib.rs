@@ -3,6 +3,7 @@
 mod array;
 mod assay;
 mod codecs;
+mod delegate;
 mod error;
 mod group;
 mod gwf;

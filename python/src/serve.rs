@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use icecore::grid::{Error, ErrorKind};
-use icecore_server::{Config, Limits, Served, Server, Users, until};
+use icecore_server::{Certificate, Config, Limits, Served, Server, Users, until};
 use pyo3::prelude::*;
 
+use crate::delegate::PyDelegate;
 use crate::error::OrRaise;
 use crate::interrupt;
 
-/// Serves repositories and directories of them (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
+/// Serves repositories, files and directories of both (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
 /// requests are answered.
 #[pyfunction]
-#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None))]
+#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None, certificate=None, delegate=None))]
 #[allow(clippy::too_many_arguments)]
 fn serve(
     py: Python<'_>,
@@ -30,7 +32,9 @@ fn serve(
     requests: Option<usize>,
     seconds: Option<u64>,
     writable: bool,
-    users: Option<std::path::PathBuf>,
+    users: Option<PathBuf>,
+    certificate: Option<(PathBuf, PathBuf)>,
+    delegate: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let address: IpAddr = if host == "localhost" { "127.0.0.1" } else { host }.parse().map_err(|_| {
         let error = Error::new(ErrorKind::Invalid, format!("the host {host:?} is not an IP address"));
@@ -48,7 +52,9 @@ fn serve(
     let served = served.into_iter().map(with).collect();
     let users = users.map(|file| Users::load(&file)).transpose().or_raise()?.map(Arc::new);
     let address = SocketAddr::new(address, port);
-    let config = Config { served, address, limits, compress_values, writable, users };
+    let certificate = certificate.map(|(chain, key)| Certificate::load(&chain, &key)).transpose().or_raise()?;
+    let delegate = delegate.map(PyDelegate::shared);
+    let config = Config { served, address, limits, compress_values, writable, users, certificate, delegate };
     let server = py.detach(|| Server::bind(config)).or_raise()?;
     let bound = server.address().or_raise()?;
     if let Some(ready) = ready {

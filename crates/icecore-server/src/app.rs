@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::buffers::Buffers;
 use crate::config::Config;
+use crate::delegate::Located;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure};
 use crate::hdf::found::model;
@@ -95,11 +96,17 @@ impl Shared {
     /// The domain that a request names, opened while this waits. Its user may read it.
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
         let name = params.domain();
-        let is_live = self.config.writable && is_head(name);
-        let domain =
-            if is_live { self.lives.live(&self.domains, name)?.current()? } else { self.domains.open(name)? };
+        let live = if self.config.writable { self.lives.current(&self.domains, name)? } else { None };
+        let domain = live.map_or_else(|| self.domains.open(name), Ok)?;
         self.permitted(&domain, params, "read")?;
         Ok(domain)
+    }
+
+    /// A committed node for the program beside the service, and the tag of what is made from it. The user may read it.
+    pub fn located(&self, name: &str, params: &Params) -> Answer<(Located, String)> {
+        let (domain, located) = self.domains.located(name)?;
+        self.permitted(&domain, params, "read")?;
+        Ok((located, domain.tag.clone()))
     }
 
     /// The domain that a request names.
@@ -113,11 +120,6 @@ impl Shared {
         let (app, params) = (Arc::clone(self), params.clone());
         self.blocking(move || app.opened(&params)).await
     }
-}
-
-/// Whether a name is that of a whole repository at its newest version.
-fn is_head(name: &str) -> bool {
-    !name.contains('@')
 }
 
 /// Counts requests and turns away those above the limit.

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use icecore::grid::{Error, ErrorKind, Result};
 
+use crate::delegate::Delegate;
+use crate::tls::Certificate;
 use crate::users::Users;
 
-/// A repository, or a directory of repositories.
+/// A repository, a file of arrays, or a directory of both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Served {
     /// The domain it is served as; `None`: the last part of its path.
@@ -90,6 +92,10 @@ pub struct Config {
     pub writable: bool,
     /// Who may use it; `None`: everybody.
     pub users: Option<Arc<Users>>,
+    /// What connections are encrypted with; `None`: they are not.
+    pub certificate: Option<Certificate>,
+    /// The program that indexes files and writes tables; `None`: neither is served.
+    pub delegate: Option<Arc<dyn Delegate>>,
 }
 
 impl Default for Config {
@@ -102,6 +108,8 @@ impl Default for Config {
             compress_values: false,
             writable: false,
             users: None,
+            certificate: None,
+            delegate: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::users::{basic, is_name, named};
 
 /// What everybody may ask for: monitors and browsers without a session.
-const OPEN: [&str; 2] = ["/health", "/about"];
+const OPEN: [&str; 4] = ["/health", "/about", "/docs", "/openapi.json"];
 
 /// Finds out who asks. Without a file of users a name is taken as it is given, and lists do not count.
 pub(crate) async fn identified(State(app): State<App>, mut request: Request, next: Next) -> Response {

@@ -38,6 +38,14 @@ impl Params {
         &self.caller
     }
 
+    /// All parameters except the domain, by name.
+    pub fn all(&self) -> Vec<(String, String)> {
+        let mut all: Vec<_> = self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        all.retain(|(name, _)| name != "domain");
+        all.sort_unstable();
+        all
+    }
+
     /// A parameter; `name` in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

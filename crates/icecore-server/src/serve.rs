@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
 use crate::identify::identified;
-use crate::{hdf, health, zarr};
+use crate::tls::Encrypted;
+use crate::{delegated, hdf, health, openapi, zarr};
 
 /// Bytes of a request that writes values; clients send a dataset at once.
 const WRITTEN: usize = 128 << 20;
@@ -39,7 +40,8 @@ impl Server {
     /// # Errors
     /// `invalid`, `not-found`, `format` for what is served; `io` where the address cannot be had.
     pub fn bind(config: Config) -> Result<Self> {
-        let domains = Domains::new(Mounts::new(&config.served)?, &config.limits);
+        let mounts = Mounts::new(&config.served, config.delegate.is_some())?;
+        let domains = Domains::new(mounts, &config.limits, config.delegate.clone());
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
         let built = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -80,13 +82,22 @@ impl Server {
         let lives = App::clone(&app);
         let served = runtime.block_on(async {
             tokio::spawn(tend(App::clone(&app)));
-            let server = axum::serve(listener, router(app)).with_graceful_shutdown(end);
             let late = async {
                 let _ = ended.await;
                 tokio::time::sleep(GRACE).await;
             };
+            let certificate = app.config.certificate.clone();
+            let served = async {
+                match certificate {
+                    None => axum::serve(listener, router(app)).with_graceful_shutdown(end).await,
+                    Some(certificate) => {
+                        let listener = Encrypted::new(listener, &certificate)?;
+                        axum::serve(listener, router(app)).with_graceful_shutdown(end).await
+                    }
+                }
+            };
             tokio::select! {
-                served = async { server.await } => served,
+                served = served => served,
                 () = late => Ok(()),
             }
         });
@@ -144,6 +155,8 @@ fn router(app: App) -> Router {
         .route("/health", get(health::health))
         .route("/metrics", get(health::metrics))
         .merge(zarr::routes())
+        .merge(delegated::routes())
+        .merge(openapi::routes())
         .merge(hdf::routes())
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(if app.config.writable { limits.body.max(WRITTEN) } else { limits.body }))
@@ -157,7 +170,7 @@ fn router(app: App) -> Router {
 async fn unknown(uri: Uri) -> Answer<()> {
     let hint = match uri.path().strip_suffix('/') {
         Some(path) if !path.is_empty() => format!("without the slash at the end: {path}"),
-        _ => "see GET /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /health, /metrics".to_owned(),
+        _ => "see GET /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
     };
     Err(Failure::missing(format!("there is nothing at {}", uri.path()), hint))
 }

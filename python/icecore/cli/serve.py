@@ -1,4 +1,4 @@
-"""``icecore serve``: serve repositories over HTTP."""
+"""``icecore serve``: serve repositories and files over HTTP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def serve(
     repos: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="REPO…", help="Repositories, or directories of them; NAME=PATH to choose a name."
+            metavar="REPO…",
+            help="Repositories, files (HDF5, NetCDF, frames, ROOT), or directories of them; NAME=PATH to choose a name.",
         ),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The IP address to listen on.")] = "127.0.0.1",
@@ -48,21 +49,38 @@ def serve(
             help="Add a user to --users, with a password from the input, and end.",
         ),
     ] = None,
+    cert: Annotated[
+        Path | None,
+        typer.Option("--cert", help="Encrypt connections with this certificate (PEM, with its chain)."),
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="The private key of --cert (PEM).")] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option("--cache", help="The directory for indexes of files; by default in the user's cache."),
+    ] = None,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
-    """Serve repositories: HDF REST (h5pyd, h5web) at /, Zarr v3 at /zarr/REPO, until Ctrl-C.
+    """Serve repositories and files until Ctrl-C: HDF REST (h5pyd, h5web), Zarr v3, tables.
 
-    A domain is /REPO, /REPO@VERSION or /REPO/GROUP. /health reads a chunk, /metrics is for Prometheus.
+    A domain is /REPO, /REPO@VERSION, /REPO/GROUP or /FILE.h5; a file is indexed on first use. Arrays are also
+    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow). /health reads a chunk, /metrics is for
+    Prometheus.
     """
     from icecore import _icecore
+    from icecore.service.delegate import Delegate
 
     if add_user is not None:
         append_user(users, add_user)
         return
 
+    if (cert is None) != (key is None):
+        raise errors.make("invalid", "--cert and --key belong together", "name both PEM files")
+    certificate = None if cert is None or key is None else (cert, key)
+
     def ready(address: str, bound: int) -> None:
-        print_stderr(f"serving at http://{address}:{bound} (Ctrl-C ends it)")
+        scheme = "https" if certificate else "http"
+        print_stderr(f"serving at {scheme}://{address}:{bound} (Ctrl-C ends it)")
 
     try:
         _icecore.serve(
@@ -77,6 +95,8 @@ def serve(
             seconds=seconds,
             writable=writable,
             users=users,
+            certificate=certificate,
+            delegate=Delegate(cache),
         )
     except KeyboardInterrupt:
         print_stderr("stopped")

@@ -1,4 +1,4 @@
-//! What is served where: repositories under a name, directories with repositories somewhere below.
+//! What is served where: repositories and files under a name, directories with both somewhere below.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,16 @@ enum What {
     Repository(Storage),
     /// The canonical path.
     Directory(PathBuf, Served),
+    /// A file, which becomes a repository when it is opened.
+    File(PathBuf),
 }
 
+/// What is served; whether files are.
 #[derive(Clone, Debug)]
-pub(crate) struct Mounts(Vec<Mount>);
+pub(crate) struct Mounts(Vec<Mount>, bool);
+
+/// Endings of the names of files that directories show.
+const SUFFIXES: [&str; 8] = ["h5", "hdf5", "hdf", "he5", "nc", "nc4", "gwf", "root"];
 
 /// What a name names.
 #[derive(Clone, Debug)]
@@ -35,6 +41,12 @@ pub(crate) enum Found {
         storage: Storage,
         group: String,
     },
+    /// A file, its served name, and the group's path in it.
+    File {
+        name: String,
+        path: PathBuf,
+        group: String,
+    },
     Folder(Vec<Entry>),
 }
 
@@ -42,13 +54,14 @@ pub(crate) enum Found {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub name: String,
+    /// A repository or file, not a folder.
     pub is_repository: bool,
 }
 
 impl Mounts {
     /// # Errors
     /// `not-found` for a path that does not exist, `exists` for two things of one name, `invalid` when nothing is served.
-    pub fn new(served: &[Served]) -> Result<Self> {
+    pub fn new(served: &[Served], has_files: bool) -> Result<Self> {
         if served.is_empty() {
             return Err(
                 Error::new(ErrorKind::Invalid, "nothing to serve").hint("name a repository, or a directory of them")
@@ -56,7 +69,7 @@ impl Mounts {
         }
         let mut mounts: Vec<Mount> = Vec::new();
         for each in served {
-            let mount = mount(each, served.len() == 1)?;
+            let mount = mount(each, served.len() == 1, has_files)?;
             if mounts.iter().any(|other| other.parts == mount.parts) {
                 let message = format!("two of the served paths are named /{}", mount.parts.join("/"));
                 return Err(Error::new(ErrorKind::Exists, message).hint("give one of them a name: NAME=PATH"));
@@ -65,7 +78,7 @@ impl Mounts {
         }
         // The longest name that matches wins.
         mounts.sort_by_key(|mount| std::cmp::Reverse(mount.parts.len()));
-        Ok(Self(mounts))
+        Ok(Self(mounts, has_files))
     }
 
     /// # Errors
@@ -83,6 +96,7 @@ impl Mounts {
         match &mount.what {
             What::Repository(storage) => Ok(repository(&mount.parts, storage.clone(), rest, address)),
             What::Directory(root, served) => self.below(root, served, address, rest),
+            What::File(path) => Ok(file(&mount.parts, path.clone(), rest, address)),
         }
     }
 
@@ -109,7 +123,7 @@ impl Mounts {
         };
         match self.find(&folder)? {
             Found::Folder(_) => {}
-            Found::Repository { name, .. } => {
+            Found::Repository { name, .. } | Found::File { name, .. } => {
                 return Err(Error::new(ErrorKind::Permission, format!("{name} is a domain, not a folder"))
                     .hint("make the domain in a folder"));
             }
@@ -124,12 +138,17 @@ impl Mounts {
         for (depth, part) in rest.iter().enumerate() {
             path.push(part);
             // A link may lead out of what is served.
-            let real = path.canonicalize().ok().filter(|real| real.starts_with(root) && real.is_dir());
-            path = real.filter(|_| !part.starts_with('.')).ok_or_else(|| self.unknown(address))?;
+            let real = path.canonicalize().ok().filter(|real| real.starts_with(root) && !part.starts_with('.'));
+            path = real.ok_or_else(|| self.unknown(address))?;
+            let (name, group) = address.parts.split_at(address.parts.len() - rest.len() + depth + 1);
             if is_repository(&path) {
-                let named = address.parts.len() - rest.len() + depth + 1;
-                let (name, group) = address.parts.split_at(named);
                 return Ok(repository(name, storage(served, &path.to_string_lossy()), group, address));
+            }
+            if self.1 && is_file(&path) {
+                return Ok(file(name, path, group, address));
+            }
+            if !path.is_dir() {
+                return Err(self.unknown(address));
             }
         }
         match address.version {
@@ -144,11 +163,11 @@ impl Mounts {
         for mount in &self.0 {
             if let (true, Some(next)) = (mount.parts.starts_with(parts), mount.parts.get(parts.len())) {
                 let is_last = mount.parts.len() == parts.len() + 1;
-                members.insert(next.clone(), is_last && matches!(mount.what, What::Repository(_)));
+                members.insert(next.clone(), is_last && !matches!(mount.what, What::Directory(..)));
             }
             if let (true, What::Directory(root, _)) = (parts.starts_with(&mount.parts), &mount.what) {
                 let below: PathBuf = parts.iter().skip(mount.parts.len()).collect();
-                members.extend(directories(&root.join(below))?);
+                members.extend(listed(&root.join(below), self.1)?);
             }
         }
         let entry = |(name, is_repository)| Entry { name, is_repository };
@@ -176,12 +195,19 @@ impl Mounts {
 }
 
 fn repository(name: &[String], storage: Storage, rest: &[String], address: &Address) -> Found {
-    let group: String = rest.iter().chain(&address.group).map(|part| format!("/{part}")).collect();
-    let group = if group.is_empty() { "/".to_owned() } else { group };
-    Found::Repository { name: format!("/{}", name.join("/")), storage, group }
+    Found::Repository { name: format!("/{}", name.join("/")), storage, group: group(rest, address) }
 }
 
-fn mount(served: &Served, alone: bool) -> Result<Mount> {
+fn file(name: &[String], path: PathBuf, rest: &[String], address: &Address) -> Found {
+    Found::File { name: format!("/{}", name.join("/")), path, group: group(rest, address) }
+}
+
+fn group(rest: &[String], address: &Address) -> String {
+    let group: String = rest.iter().chain(&address.group).map(|part| format!("/{part}")).collect();
+    if group.is_empty() { "/".to_owned() } else { group }
+}
+
+fn mount(served: &Served, alone: bool, has_files: bool) -> Result<Mount> {
     let is_url = served.url.contains("://");
     let path = (!is_url).then(|| Path::new(&served.url).canonicalize());
     let path = path.transpose().map_err(|e| {
@@ -193,6 +219,9 @@ fn mount(served: &Served, alone: bool) -> Result<Mount> {
     let named = Address::parse(served.name.as_deref().unwrap_or(&base))?.parts;
     match path {
         Some(path) if !is_repository(&path) => {
+            if has_files && path.is_file() {
+                return Ok(Mount { parts: named, what: What::File(path) });
+            }
             if !path.is_dir() {
                 return Err(Error::new(
                     ErrorKind::Format,
@@ -219,14 +248,26 @@ fn is_repository(path: &Path) -> bool {
     path.join("snapshots").is_dir() && (path.join("repo").is_file() || path.join("refs").is_dir())
 }
 
-fn directories(path: &Path) -> Result<Vec<(String, bool)>> {
+/// A file whose name says that it holds arrays.
+fn is_file(path: &Path) -> bool {
+    let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
+    suffix.is_some_and(|suffix| SUFFIXES.contains(&suffix.as_str())) && path.is_file()
+}
+
+/// Folders, repositories and files of a directory, and which are domains.
+fn listed(path: &Path, has_files: bool) -> Result<Vec<(String, bool)>> {
     let failed = |e: std::io::Error| Error::new(ErrorKind::Io, format!("a directory cannot be listed: {e}"));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && !name.contains('@') && entry.path().is_dir() {
+        if name.starts_with('.') || name.contains('@') {
+            continue;
+        }
+        if entry.path().is_dir() {
             found.push((name, is_repository(&entry.path())));
+        } else if has_files && is_file(&entry.path()) {
+            found.push((name, true));
         }
     }
     Ok(found)

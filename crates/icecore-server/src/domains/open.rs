@@ -1,10 +1,12 @@
 //! Open domains: one version of a repository each, looked up again when it may have moved on.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use icecore::catalog::Storage;
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{self, Session};
 
@@ -13,6 +15,7 @@ use super::ids::{self, Collection, Ids};
 use super::model::Model;
 use super::mounts::{Entry, Found, Mounts};
 use crate::config::Limits;
+use crate::delegate::{Delegate, Located};
 
 /// An open version of a repository.
 pub(crate) struct Domain {
@@ -48,26 +51,43 @@ impl Domain {
 
 #[derive(Default)]
 struct Slot {
-    domain: Mutex<Option<(Arc<Domain>, Instant)>>,
+    domain: Mutex<Option<Open>>,
+}
+
+/// A domain, where it is stored, and when it was looked up.
+struct Open {
+    domain: Arc<Domain>,
+    place: Place,
+    looked: Instant,
+}
+
+/// A repository and a group in it; for a file, the one that links it now.
+#[derive(Clone)]
+struct Place {
+    name: String,
+    storage: Storage,
+    group: String,
+    file: Option<PathBuf>,
 }
 
 pub(crate) struct Domains {
     mounts: Mounts,
+    delegate: Option<Arc<dyn Delegate>>,
     open: Mutex<HashMap<String, (Arc<Slot>, u64)>>,
     capacity: usize,
     fresh: Duration,
 }
 
 impl Domains {
-    pub fn new(mounts: Mounts, limits: &Limits) -> Self {
-        Self { mounts, open: Mutex::default(), capacity: limits.domains.max(1), fresh: limits.fresh }
+    pub fn new(mounts: Mounts, limits: &Limits, delegate: Option<Arc<dyn Delegate>>) -> Self {
+        Self { mounts, delegate, open: Mutex::default(), capacity: limits.domains.max(1), fresh: limits.fresh }
     }
 
     /// A domain that is open and was looked up a moment ago. Never waits.
     pub fn known(&self, name: &str) -> Option<Arc<Domain>> {
         let slot = lock(&self.open).get(name).map(|(slot, _)| Arc::clone(slot))?;
         let state = slot.domain.try_lock().ok()?;
-        state.as_ref().filter(|(_, looked)| looked.elapsed() < self.fresh).map(|(domain, _)| Arc::clone(domain))
+        state.as_ref().filter(|open| open.looked.elapsed() < self.fresh).map(|open| Arc::clone(&open.domain))
     }
 
     /// Opens a domain, or looks up whether its version has moved on. Blocks.
@@ -75,23 +95,36 @@ impl Domains {
     /// # Errors
     /// `invalid`, `not-found` (also for a folder); what opening a repository raises.
     pub fn open(&self, name: &str) -> Result<Arc<Domain>> {
+        Ok(self.opened(name)?.0)
+    }
+
+    /// A node of a domain for the program beside the service, with the tag of what is made from it. The node is the domain
+    /// itself: a group may be one.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn located(&self, name: &str) -> Result<(Arc<Domain>, Located)> {
+        let (domain, place) = self.opened(name)?;
+        let snapshot = domain.session.snapshot_id().to_owned();
+        let located = Located { domain: name.to_owned(), storage: place.storage, snapshot, path: place.group };
+        Ok((domain, located))
+    }
+
+    fn opened(&self, name: &str) -> Result<(Arc<Domain>, Place)> {
         let address = Address::parse(name)?;
         let slot = self.slot(name);
         let mut state = lock(&slot.domain);
-        if let Some((domain, looked)) = state.as_mut() {
-            if looked.elapsed() >= self.fresh {
-                if let Some(moved) = moved(domain, address.version.as_deref())? {
-                    *domain = Arc::new(moved);
-                }
-                *looked = Instant::now();
+        if let Some(open) = state.as_mut() {
+            if open.looked.elapsed() >= self.fresh {
+                self.refresh(open, &address)?;
             }
-            return Ok(Arc::clone(domain));
+            return Ok((Arc::clone(&open.domain), open.place.clone()));
         }
-        match self.opened(name, &address) {
-            Ok(domain) => {
-                let domain = Arc::new(domain);
-                *state = Some((Arc::clone(&domain), Instant::now()));
-                Ok(domain)
+        let opened = self.resolved(&address).and_then(|place| Ok((Arc::new(made(name, &address, &place)?), place)));
+        match opened {
+            Ok((domain, place)) => {
+                *state = Some(Open { domain: Arc::clone(&domain), place: place.clone(), looked: Instant::now() });
+                Ok((domain, place))
             }
             Err(error) => {
                 // Names that lead nowhere take no room.
@@ -101,15 +134,44 @@ impl Domains {
         }
     }
 
-    fn opened(&self, name: &str, address: &Address) -> Result<Domain> {
+    /// Opens the newest version, or the repository of a file that has changed.
+    fn refresh(&self, open: &mut Open, address: &Address) -> Result<()> {
+        let next = match &open.place.file {
+            None => moved(&open.domain, address.version.as_deref())?,
+            Some(_) => {
+                let place = self.resolved(address)?;
+                let is_new = place.storage.url != open.place.storage.url;
+                let domain = is_new.then(|| made(&open.domain.name, address, &place)).transpose()?;
+                open.place = place;
+                domain
+            }
+        };
+        if let Some(domain) = next {
+            open.domain = Arc::new(domain);
+        }
+        open.looked = Instant::now();
+        Ok(())
+    }
+
+    /// Where a domain is stored. A file is indexed now, if it is not yet.
+    ///
+    /// # Errors
+    /// `not-found`, also for a folder; those of reading a file.
+    fn resolved(&self, address: &Address) -> Result<Place> {
         match self.mounts.find(address)? {
-            Found::Folder(_) => Err(Error::new(ErrorKind::NotFound, format!("{name} is a folder, not a repository"))
-                .hint(format!("GET /domains lists its members; {NAME_RULE}"))),
-            Found::Repository { name: served, storage, group } => {
-                let session = Session::open(&storage, address.version.as_deref(), session::Limits::default())?;
-                let session = if group == "/" { session } else { session.group(&group)? };
-                let unversioned = if group == "/" { served } else { format!("{served}{group}") };
-                domain(name, &unversioned, session)
+            Found::Folder(_) => {
+                let name = format!("/{}", address.parts.join("/"));
+                Err(Error::new(ErrorKind::NotFound, format!("{name} is a folder, not a repository"))
+                    .hint(format!("GET /domains lists its members; {NAME_RULE}")))
+            }
+            Found::Repository { name, storage, group } => Ok(Place { name, storage, group, file: None }),
+            Found::File { name, path, group } => {
+                let delegate = self.delegate.as_ref().ok_or_else(|| {
+                    Error::new(ErrorKind::Unsupported, format!("{name} is a file, not a repository"))
+                        .hint("link it first: icecore link FILE --into REPOSITORY")
+                })?;
+                let storage = Storage::new(delegate.index(&path)?.to_string_lossy());
+                Ok(Place { name, storage, group, file: Some(path) })
             }
         }
     }
@@ -121,7 +183,7 @@ impl Domains {
     pub fn folder(&self, name: &str) -> Result<Option<Vec<Entry>>> {
         match self.mounts.find(&Address::parse(name)?)? {
             Found::Folder(members) => Ok(Some(members)),
-            Found::Repository { .. } => Ok(None),
+            Found::Repository { .. } | Found::File { .. } => Ok(None),
         }
     }
 
@@ -133,11 +195,20 @@ impl Domains {
         self.mounts.find(address)
     }
 
+    /// Whether a name is a whole repository's, which requests may change.
+    ///
+    /// # Errors
+    /// `invalid`, `not-found`.
+    pub fn is_repository(&self, name: &str) -> Result<bool> {
+        let found = self.mounts.find(&Address::parse(name)?)?;
+        Ok(matches!(found, Found::Repository { group, .. } if group == "/"))
+    }
+
     /// Where a domain or folder of this name would be stored.
     ///
     /// # Errors
     /// `not-found`, `permission`.
-    pub fn place(&self, address: &Address) -> Result<(std::path::PathBuf, icecore::catalog::Storage)> {
+    pub fn place(&self, address: &Address) -> Result<(PathBuf, Storage)> {
         self.mounts.place(address)
     }
 
@@ -170,6 +241,14 @@ impl Domains {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The domain of a name that was looked up.
+fn made(name: &str, address: &Address, place: &Place) -> Result<Domain> {
+    let session = Session::open(&place.storage, address.version.as_deref(), session::Limits::default())?;
+    let session = if place.group == "/" { session } else { session.group(&place.group)? };
+    let unversioned = if place.group == "/" { place.name.clone() } else { format!("{}{}", place.name, place.group) };
+    domain(name, &unversioned, session)
 }
 
 /// A version of a repository as a domain.

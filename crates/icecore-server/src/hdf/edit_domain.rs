@@ -113,7 +113,7 @@ pub(super) async fn delete(State(app): State<App>, params: Params) -> Answer {
         let name = params.domain();
         let address = Address::parse(name)?;
         match shared.domains.find(&address)? {
-            Found::Repository { .. } => {
+            Found::Repository { .. } | Found::File { .. } => {
                 let domain = shared.lives.live(&shared.domains, name)?.current()?;
                 shared.permitted(&domain, &params, "delete")?;
                 shared.lives.remove(&shared.domains, name)?;

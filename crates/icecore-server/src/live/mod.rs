@@ -144,6 +144,17 @@ impl Lives {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a domain has a writer already.
+    fn has(&self, name: &str) -> bool {
+        self.map().contains_key(&format!("/{}", name.trim_matches('/')))
+    }
+
+    /// The domain as its writer has it; `None` for what has no writer: versions, groups and files.
+    pub fn current(&self, domains: &Domains, name: &str) -> Answer<Option<Arc<Domain>>> {
+        let is_written = !name.contains('@') && (self.has(name) || domains.is_repository(name)?);
+        Ok(if is_written { Some(self.live(domains, name)?.current()?) } else { None })
+    }
+
     /// The writer of a domain: of a whole repository at its newest version.
     pub fn live(&self, domains: &Domains, name: &str) -> Answer<Arc<Live>> {
         let address = Address::parse(name)?;
@@ -156,11 +167,19 @@ impl Lives {
         if let Some(live) = self.map().get(&name) {
             return Ok(Arc::clone(live));
         }
-        let Found::Repository { name: served, storage, group } = domains.find(&address)? else {
-            return Err(Failure::missing(
-                format!("{name} is a folder, not a domain"),
-                "GET /domains lists its members",
-            ));
+        let (served, storage, group) = match domains.find(&address)? {
+            Found::Repository { name, storage, group } => (name, storage, group),
+            Found::File { name, .. } => {
+                return Err(Error::new(ErrorKind::ReadOnly, format!("{name} is a file, which is served as it is"))
+                    .hint("copy it into a domain with hsload, or link it into a repository with icecore link")
+                    .into());
+            }
+            Found::Folder(_) => {
+                return Err(Failure::missing(
+                    format!("{name} is a folder, not a domain"),
+                    "GET /domains lists its members",
+                ));
+            }
         };
         if group != "/" {
             return Err(Error::new(ErrorKind::ReadOnly, format!("{name} is a group of {served}"))

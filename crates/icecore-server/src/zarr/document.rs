@@ -5,7 +5,7 @@ use icecore::session::Node;
 use serde_json::{Map, Value, json};
 
 use super::grid::chunk_shape;
-use crate::domains::Domain;
+use crate::domains::{Domain, UNPLACED};
 use crate::error::{Answer, Failure};
 
 /// The document of a node; of a group with those of everything below it, as HTTP lists no folders.
@@ -17,7 +17,8 @@ pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {
     if !node.is_array {
         let mut metadata = Map::new();
         let prefix = if path == "/" { "/".to_owned() } else { format!("{path}/") };
-        for below in tree.nodes().iter().filter(|each| each.path.len() > prefix.len()) {
+        let is_shown = |each: &&Node| each.path.len() > prefix.len() && !is_hidden(&each.path);
+        for below in tree.nodes().iter().filter(is_shown) {
             if let Some(name) = below.path.strip_prefix(&prefix) {
                 // An array of a type that is unknown here is left to the reader as it is.
                 metadata.insert(name.to_owned(), plain(domain, below).or_else(|_| stored(domain, below))?.into());
@@ -27,6 +28,11 @@ pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {
         document.insert("consolidated_metadata".to_owned(), consolidated);
     }
     Ok(Bytes::from(Value::from(document).to_string()))
+}
+
+/// Objects that no link leads to.
+fn is_hidden(path: &str) -> bool {
+    path.strip_prefix(UNPLACED).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn stored(domain: &Domain, node: &Node) -> Answer<Map<String, Value>> {

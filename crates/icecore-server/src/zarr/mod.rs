@@ -20,6 +20,7 @@ use crate::app::App;
 use crate::domains::Domain;
 use crate::error::{Answer, Failure};
 use crate::etag;
+use crate::params::Params;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/zarr/{*key}", get(answer))
@@ -34,11 +35,12 @@ enum Key {
     Chunk(Vec<u64>),
 }
 
-async fn answer(State(app): State<App>, Path(key): Path<String>, headers: HeaderMap) -> Answer {
+async fn answer(State(app): State<App>, Path(key): Path<String>, headers: HeaderMap, params: Params) -> Answer {
     let (node, key) = taken_apart(&key)?;
     let shared = App::clone(&app);
     app.blocking(move || {
         let (domain, path) = found(&shared, &node)?;
+        shared.permitted(&domain, &params, "read")?;
         let tag = etag::tag(&domain.tag, "zarr");
         if let Some(same) = etag::unchanged(&headers, &tag) {
             return Ok(same);

@@ -65,7 +65,7 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
                 return _json(rows, sys.stdout)
             if output is None and sys.stdout.isatty():
                 return _show(rows, shown)
-            return _csv(rows, sys.stdout.buffer)
+            return sum(_csv(rows, sys.stdout.buffer))
     write = writer(output)
     with landing(output) as part:
         return write(rows, part)
@@ -78,7 +78,7 @@ def writer(output: str) -> Callable[[Rows, str], int]:
         Error: ``unsupported`` for another suffix than those of :func:`export`.
     """
     if output == "-":
-        return lambda rows, _: _csv(rows, sys.stdout.buffer)
+        return lambda rows, _: sum(_csv(rows, sys.stdout.buffer))
     suffix = os.path.splitext(output)[1].lower()
     if suffix not in _FORMATS:
         raise errors.make(
@@ -87,11 +87,11 @@ def writer(output: str) -> Callable[[Rows, str], int]:
     return _FORMATS[suffix]
 
 
-def _csv(scan: Rows, sink: Any) -> int:
+def _csv(scan: Rows, sink: Any) -> Iterator[int]:
     arrow()
     import pyarrow.csv as pc
 
-    rows, batches = 0, cells(clocks(flat(scan.reader())))
+    batches = cells(clocks(flat(scan.reader())))
     with pc.CSVWriter(sink, batches.schema) as writer:
         for each in batches:
             batch = near(each)
@@ -101,8 +101,7 @@ def _csv(scan: Rows, sink: Any) -> int:
                 writer.write_batch(batch)
             else:
                 pc.write_csv(batch, sink, pc.WriteOptions(include_header=False))
-            rows += batch.num_rows
-    return rows
+            yield batch.num_rows
 
 
 def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
@@ -121,30 +120,40 @@ def _lone(pc: Any, sink: Any, batch: pa.RecordBatch) -> None:
     sink.write(lines)
 
 
-def _csv_file(scan: Rows, path: str) -> int:
-    with open(path, "wb") as sink:
-        return _csv(scan, sink)
-
-
-def _parquet(scan: Rows, path: str) -> int:
+def _parquet(scan: Rows, sink: Any) -> Iterator[int]:
     arrow()
     import pyarrow.parquet as pq
 
-    rows = 0
-    with pq.ParquetWriter(path, scan.schema, compression="zstd") as writer:
+    with pq.ParquetWriter(sink, scan.schema, compression="zstd") as writer:
         for batch in scan.batches():
             writer.write_batch(batch)
-            rows += batch.num_rows
-    return rows
+            yield batch.num_rows
 
 
-def _arrow(scan: Rows, path: str) -> int:
-    pa, rows = arrow(), 0
-    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, scan.schema) as writer:
+def _arrow(scan: Rows, sink: Any) -> Iterator[int]:
+    pa = arrow()
+    with pa.ipc.new_file(sink, scan.schema) as writer:
         for batch in scan.batches():
             writer.write_batch(batch)
-            rows += batch.num_rows
-    return rows
+            yield batch.num_rows
+
+
+def _arrow_stream(scan: Rows, sink: Any) -> Iterator[int]:
+    pa = arrow()
+    with pa.ipc.new_stream(sink, scan.schema) as writer:
+        for batch in scan.batches():
+            writer.write_batch(batch)
+            yield batch.num_rows
+
+
+def _streamed(steps: Callable[[Rows, Any], Iterator[int]]) -> Callable[[Rows, str], int]:
+    """Return the function that writes a whole file in the steps of a format."""
+
+    def write(rows: Rows, path: str) -> int:
+        with open(path, "wb") as sink:
+            return sum(steps(rows, sink))
+
+    return write
 
 
 def _npy(scan: Rows, path: str) -> int:
@@ -188,11 +197,18 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-_FORMATS: dict[str, Callable[[Rows, str], int]] = {
-    ".csv": _csv_file,
-    ".json": _json_file,
+#: formats that need no seeking: each writes a batch to a binary sink and yields its number of rows
+STREAMS: dict[str, Callable[[Rows, Any], Iterator[int]]] = {
+    ".csv": _csv,
     ".parquet": _parquet,
     ".arrow": _arrow,
+    ".arrows": _arrow_stream,
+}
+_FORMATS: dict[str, Callable[[Rows, str], int]] = {
+    ".csv": _streamed(_csv),
+    ".json": _json_file,
+    ".parquet": _streamed(_parquet),
+    ".arrow": _streamed(_arrow),
     ".npy": _npy,
 }
 

@@ -1,0 +1,71 @@
+"""Repositories that link plain files, kept in a cache directory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from icecore.ingest.link import link
+
+#: changes when repositories made by older versions must not be used again
+_LAYOUT = "1"
+
+
+class Indexes:
+    """Repositories by the identity of the file that each links: path, size and time of the last change.
+
+    A file that changes gets a new repository. The older ones are removed, except those that this process has
+    returned, because requests may still read them.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory or _user_cache() / "icecore" / "served"
+        self._returned: dict[Path, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def of(self, file: Path) -> Path:
+        """Return the repository of a file. The first call reads the file's metadata and may take a while.
+
+        Raises:
+            Error: those of :func:`icecore.link`; ``io`` if the cache directory can't be written.
+        """
+        target = self._directory / _name(file)
+        with self._lock:
+            turn = self._returned.setdefault(target, threading.Lock())
+        with turn:
+            if not target.exists():
+                self._make(file, target)
+        return target
+
+    def _make(self, file: Path, target: Path) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._directory, prefix=".") as scratch:
+            made = Path(scratch) / target.name
+            link(file, made, "/", keep_going=True)
+            try:
+                made.rename(target)
+            except OSError:
+                if not target.exists():  # else another process was faster
+                    raise
+        for older in self._directory.glob(f"{_prefix(file)}-*"):
+            if older not in self._returned:
+                shutil.rmtree(older, ignore_errors=True)
+
+
+def _name(file: Path) -> str:
+    status = file.stat()
+    return f"{_prefix(file)}-{status.st_size:x}-{status.st_mtime_ns:x}.icecore"
+
+
+def _prefix(file: Path) -> str:
+    place = hashlib.sha256(os.fsencode(file.resolve()) + _LAYOUT.encode()).hexdigest()
+    return place[:20]
+
+
+def _user_cache() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(given) if os.path.isabs(given) else Path.home() / ".cache"
