@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import os
@@ -135,7 +136,11 @@ def test_wrong_parameters_are_named(endpoint: str, query: str, status: int, word
 
 
 def test_what_is_no_table_is_named(endpoint: str) -> None:
-    for path, status in [("moon.icecore/none.csv", 404), ("moon.icecore@v9/obs/rdr.csv", 404), ("none.csv", 404)]:
+    for path, status in [
+        ("moon.icecore/none.csv", 404),
+        ("moon.icecore@v9/obs/rdr.csv", 404),
+        ("none.csv", 404),
+    ]:
         assert get(f"{endpoint}/tables/{path}")[0] == status, path
 
 
@@ -199,7 +204,7 @@ def test_https(folder: Path, tmp_path: Path) -> None:
         trusting = ssl.create_default_context(cafile=certificate)
         with urllib.request.urlopen(f"{endpoint}/about", context=trusting) as reply:
             assert reply.status == 200
-        with pytest.raises(OSError):
+        with pytest.raises((OSError, http.client.HTTPException)):
             urllib.request.urlopen(endpoint.replace("https", "http") + "/about", timeout=5)
         with urllib.request.urlopen(f"{endpoint}/about", context=trusting) as reply:
             assert reply.status == 200
