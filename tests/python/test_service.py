@@ -1,4 +1,4 @@
-"""`icecore serve`: tables in other formats, plain files that are indexed on first use, TLS, users of every face."""
+"""`icecore serve`: tables in other formats, plain files indexed on first use, TLS, users of every face."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="REPO…",
-            help="Repositories, files (HDF5, NetCDF, frames, ROOT), or directories of them; NAME=PATH to choose a name.",
+            help="Repositories, files (HDF5, NetCDF, …), or directories of them; NAME=PATH to choose a name.",
         ),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The IP address to listen on.")] = "127.0.0.1",
