@@ -91,6 +91,10 @@ impl Live {
         };
         if due && let Err(failure) = self.commit(false) {
             eprintln!("icecore: error: {}: changes could not be committed: {failure}", self.name);
+            if let Some(state) = self.lock().as_mut() {
+                // Tried again after another quiet time.
+                state.touched = Instant::now();
+            }
         }
     }
 

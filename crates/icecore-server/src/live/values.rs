@@ -215,7 +215,8 @@ impl State {
     /// Writes elements.
     ///
     /// # Errors
-    /// `mismatch` where their number is another; `selection` for points outside.
+    /// `mismatch` where their number is another; `selection` for points outside; `invalid` for texts that are not UTF-8. Then
+    /// nothing is written.
     pub(crate) fn write(&mut self, path: &str, places: &Places, elements: &Elements) -> Result<()> {
         let view = self.view(path)?;
         let meta = Arc::new(view.meta().clone());
@@ -236,10 +237,15 @@ impl State {
             let new = patched(old, elements, &patch.pairs)?;
             writing.write(path, &meta, patch.region, data(new))
         };
-        match places {
-            Places::Picks(picks) => of_picks(&meta, picks, &mut each)?,
-            Places::Points(points) => of_points(&meta, points, &mut each)?,
+        let queued = match places {
+            Places::Picks(picks) => of_picks(&meta, picks, &mut each),
+            Places::Points(points) => of_points(&meta, points, &mut each),
+        };
+        let written = queued.and_then(|()| writing.flush());
+        if written.is_err() {
+            // None of the request's elements are kept, and the next commit does not fail because of them.
+            writing.discard(path);
         }
-        writing.flush()
+        written
     }
 }

@@ -319,14 +319,18 @@ impl Writing {
     /// # Errors
     /// `not-found` where there is nothing at `path`.
     pub fn delete(&self, path: &str) -> Result<()> {
+        self.discard(path);
+        self.shared.writer.delete(path)
+    }
+
+    /// Drops what was queued since the last flush for an array, or for everything below a group, and what went wrong with it.
+    pub fn discard(&self, path: &str) {
         let mut state = self.settled();
         state.errors.retain(|(failed, _)| !is_within(failed, path));
         state.placed.retain(|(target, _)| !is_within(&target.path, path));
         state.packer.forget(path);
         drop(state);
-        self.shared.writer.delete(path)?;
         self.shared.reuse.forget(path);
-        Ok(())
     }
 
     /// Stores the queued data and commits it with all other changes; returns the id of the new version.
