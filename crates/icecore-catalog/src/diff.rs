@@ -46,7 +46,7 @@ impl Diff {
 impl Repo {
     /// Changes from `a` to `b`. If `a` is an ancestor of `b`, they are the changes that the commits in between
     /// recorded. Otherwise the two trees are compared. They are also compared if an array or a group was deleted and
-    /// created again in between: the records of both nodes are then under one path and cannot be told apart.
+    /// created again in between: the records of both nodes are then under one path and are indistinguishable.
     ///
     /// # Errors
     /// NotFound if a reference does not exist; Network, Io, Corrupt.

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-/// Columns that are done at a time.
+/// Columns per step.
 const WIDE: usize = 32;
 
 /// Exchanges bits of `$b` with those of `$a` that are `$apart` higher.
