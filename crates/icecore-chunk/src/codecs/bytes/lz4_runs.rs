@@ -3,8 +3,8 @@
 //! liblz4 copies a short-distance match eight bytes at a time; this decoder doubles the length of each copy, or fills
 //! memory. liblz4 decodes blocks of many short sequences, for which it is up to five times as fast.
 
-/// Minimum compression ratio at which this decoder is used. On planes of 42 real fields it took 1.1 to 4.8 times less
-/// time above this ratio, and mostly more time below (0.2 to 0.9 of liblz4's speed).
+/// Minimum compression ratio at which this decoder is used. On planes of 42 real fields it was 1.1 to 4.8 times as fast as
+/// liblz4 above this ratio, and for most of them 0.2 to 0.9 times as fast below.
 const WORTH: usize = 64;
 
 pub(super) fn is_worth(stored: usize, decoded: usize) -> bool {
