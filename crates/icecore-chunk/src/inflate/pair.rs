@@ -5,13 +5,13 @@ use super::decoder_state::room;
 use super::kernels;
 use super::stream::Inflate;
 
-/// What two streams are decoded with; kept, because its tables are large.
+/// State of decoding two streams; kept between calls, because its tables are large.
 #[derive(Default)]
 pub(crate) struct Pair([Inflate; 2]);
 
 impl Pair {
-    /// Decodes the stream that each of `inputs` begins with, side by side; how many bytes it has, where it is sound and fills
-    /// its output exactly.
+    /// Decodes the stream at the start of each of `inputs`, alternating between them. Returns each stream's length in
+    /// bytes if it is valid and fills its output exactly.
     pub fn inflate(&mut self, inputs: [&[u8]; 2], outs: [&mut [u8]; 2]) -> [Option<usize>; 2] {
         let ([input, second], [out, other]) = (inputs, outs);
         let mut places = [Place { input, from: 0, out, at: 0 }, Place { input: second, from: 0, out: other, at: 0 }];
@@ -66,7 +66,7 @@ mod tests {
             assert!(out == long && other == short);
             assert_eq!(pair.inflate([&b, &cut], [&mut other, &mut out]), [Some(b.len()), None]);
             assert!(other == short);
-            // Too little room, or too much.
+            // An output that is too short, or too long.
             assert_eq!(pair.inflate([&a, &b], [&mut out[1..], &mut [0; 1 << 16]]), [None; 2]);
         }
     }

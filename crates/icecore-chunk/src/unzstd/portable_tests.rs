@@ -1,4 +1,5 @@
-//! A frame with Huffman streams and sequences, decoded without any C library: Miri can interpret it (`make miri`).
+//! A frame with Huffman streams and sequences, decoded without a C library, so that Miri can interpret it (`make
+//! miri`).
 
 use super::Desk;
 
