@@ -28,7 +28,7 @@ impl Bits {
         }
     }
 
-    /// Returns unused whole bytes to the input, of which `at` bytes were read.
+    /// Returns unused whole bytes to the input; `at` is the read position.
     pub fn give_back(&mut self, at: &mut usize) {
         let bytes = (self.count as usize / 8).min(*at);
         *at -= bytes;
