@@ -132,7 +132,7 @@ fn texts_records_and_sequences() {
     let made =
         done(&server, "POST", "/datasets?domain=/d", json!({"type": format!("datatypes/{id}"), "shape": [1]}), 201);
     assert_eq!(made["type"]["id"], json!(id));
-    done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
+    done(&server, "PUT", "/?domain=/d&flush=1", Value::Null, 204);
     assert_eq!(server.get(&format!("/datatypes/{id}?domain=/d")).json()["type"]["class"], "H5T_COMPOUND");
 }
 
