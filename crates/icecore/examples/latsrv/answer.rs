@@ -138,7 +138,7 @@ fn body(
             let due = Duration::from_secs_f64(*sent as f64 / server.rate as f64);
             thread::sleep(due.saturating_sub(start.elapsed()));
         }
-        server.stats.sent(part.len() as u64); // counted before the client can receive them, because it may ask for the count next
+        server.stats.sent(part.len() as u64); // before the client can receive them: it may ask next
         stream.write_all(part)?;
     }
     Ok(())
