@@ -132,7 +132,7 @@ fn texts(dtype: &DType, elements: &Elements, validity: Option<Vec<u8>>) -> Resul
     let mut end = |values: &Vec<u8>| offsets.extend_from_slice(&(values.len() as i64).to_ne_bytes());
     if matches!(dtype, DType::Bytes(_)) && elements.bytes.is_ascii() {
         for element in elements.bytes.chunks_exact(size) {
-            values.extend_from_slice(element); // the whole element: a copy of constant length is faster than a search for its end
+            values.extend_from_slice(element); // the whole element: copies of constant length are faster
             values.truncate(values.len() - zeros(element));
             end(&values);
         }
