@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// Runs work that blocks on the pool; a slot of `reads` is held meanwhile.
+    /// Runs blocking work on the pool while holding a slot of `reads`.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
         let slot = self.in_time(self.reads.acquire()).await?;
         let _slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
@@ -61,7 +61,7 @@ impl Shared {
         })
     }
 
-    /// Waits, but not longer than the limit.
+    /// Waits, at most up to the limit.
     pub async fn in_time<T>(&self, work: impl Future<Output = T>) -> Answer<T> {
         let limit = self.config.limits.time;
         let late = || Failure::busy(format!("no free reader within {} s", limit.as_secs()));
@@ -69,7 +69,7 @@ impl Shared {
     }
 
     /// # Errors
-    /// `read-only` where the service does not write.
+    /// `read-only` if the service does not write.
     pub fn writable(&self) -> Answer<()> {
         if self.config.writable {
             return Ok(());
@@ -79,7 +79,7 @@ impl Shared {
     }
 
     /// # Errors
-    /// `permission` where a domain's access control lists do not allow the request's user to do something.
+    /// `permission` if a domain's access control lists do not allow the request's user the action.
     pub fn permitted(&self, domain: &Domain, params: &Params, action: &str) -> Answer<()> {
         let caller = params.caller();
         if !caller.is_checked {
@@ -92,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// The domain that a request names, opened while this waits. Its user may read it.
+    /// The domain that a request names, which its user may read; waits until it is open.
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
         let name = params.domain();
         let is_live = self.config.writable && is_head(name);
@@ -115,12 +115,12 @@ impl Shared {
     }
 }
 
-/// Whether a name is that of a whole repository at its newest version.
+/// Whether a name denotes a whole repository at its newest version.
 fn is_head(name: &str) -> bool {
     !name.contains('@')
 }
 
-/// Counts requests and turns away those above the limit.
+/// Counts requests and rejects those above the limit.
 pub(crate) async fn observed(State(app): State<App>, request: Request, next: Next) -> Response {
     let method = request.method().as_str().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());

@@ -1,4 +1,4 @@
-//! The user of a request, from its credentials.
+//! Determine the user of a request from its credentials.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,10 +11,10 @@ use crate::caller::{Caller, DEFAULT};
 use crate::error::Failure;
 use crate::users::{basic, is_name, named};
 
-/// What everybody may ask for: monitors and browsers without a session.
+/// Routes without authentication: for monitors and for browsers without a session.
 const OPEN: [&str; 2] = ["/health", "/about"];
 
-/// Finds out who asks. Without a file of users a name is taken as it is given, and lists do not count.
+/// Determines the user. Without a file of users, any name is accepted and lists do not apply.
 pub(crate) async fn identified(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let Some(users) = app.config.users.clone() else {

@@ -63,7 +63,7 @@ fn what_is_written_is_read_at_once_and_after_a_restart() {
     let attribute = json!({"type": "H5T_IEEE_F32LE", "shape": [2], "value": [1.5, 2.5]});
     done(&server, "PUT", &format!("/datasets/{id}/attributes/scale?domain=/d"), attribute, 201);
     done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
-    // What is acknowledged is in the repository.
+    // Acknowledged changes are in the repository.
     let snapshot = repo(directory.path(), "d").snapshot(None).unwrap();
     let document: Value = serde_json::from_slice(&snapshot.node("/g/a").unwrap().zarr_json).unwrap();
     assert_eq!(document["attributes"]["scale"], json!([1.5, 2.5]));
@@ -187,7 +187,7 @@ fn removed_and_moved_objects() {
     let server = writable(directory.path());
     let (root, group, id) = made(&server);
     done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
-    // Moved out of a group that goes.
+    // Moved out of a group that is removed.
     done(&server, "PUT", &format!("/groups/{root}/links/b?domain=/d"), json!({"id": id}), 201);
     done(&server, "DELETE", &format!("/groups/{root}/links/g?domain=/d"), json!({}), 200);
     let other = done(&server, "POST", "/groups?domain=/d", json!({"link": {"id": root, "name": "g"}}), 201);

@@ -17,7 +17,7 @@ const MAX_ROW: usize = 1 << 24;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
     /// All rows have the length of `template`, including the line end. Cells (start, length) replace parts of it: first
-    /// the cells of columns, some of which may be inside an earlier one, then cells of varying bytes without a column.
+    /// the cells of columns, possibly inside an earlier one, then cells of varying bytes without a column.
     Fixed {
         #[serde(with = "bytes")]
         template: Vec<u8>,

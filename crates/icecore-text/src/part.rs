@@ -157,7 +157,7 @@ impl Part<'_> {
         true
     }
 
-    /// Parses the cells of a row, the first `known` of which equal those of the previous row.
+    /// Parses the cells of a row; the first `known` equal those of the previous row.
     fn row(&mut self, known: usize) {
         let first = self.before.is_empty();
         // A cell equal to that of the previous row is skipped: its column is filled up when the next different one

@@ -119,7 +119,7 @@ impl Before {
         self.special.extend(now);
     }
 
-    /// Copies the cells `which` of the previous row, the first of which began at `from`, with their separators, into
+    /// Copies the cells `which` of the previous row (the first began at `from`), with their separators, into
     /// the row that begins at `start`.
     #[inline]
     fn copy(&mut self, which: Range<usize>, from: usize, start: usize, out: &mut Vec<u8>) {

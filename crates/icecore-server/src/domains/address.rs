@@ -2,17 +2,17 @@
 
 use icecore::grid::{Error, ErrorKind, Result};
 
-/// The rule, for messages.
+/// The rule for names, for messages.
 pub const NAME_RULE: &str = "a domain is /REPOSITORY, /DIRECTORY/REPOSITORY or /REPOSITORY@VERSION, where VERSION is a branch, tag, \
                              snapshot or time; a group's path may follow";
 
-/// A name, taken apart.
+/// A parsed name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Address {
-    /// The parts in front of the version; all parts where no version is given.
+    /// The parts before the version; all parts if there is no version.
     pub parts: Vec<String>,
     pub version: Option<String>,
-    /// The group's parts behind the version.
+    /// The group's parts after the version.
     pub group: Vec<String>,
 }
 

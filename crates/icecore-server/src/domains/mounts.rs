@@ -1,4 +1,4 @@
-//! What is served where: repositories under a name, directories with repositories somewhere below.
+//! Served repositories by name, and served directories with repositories at any depth.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use icecore::grid::{Error, ErrorKind, Result};
 use super::address::{Address, NAME_RULE};
 use crate::config::Served;
 
-/// One served thing, below the parts of its name.
+/// One mount, with the parts of its name.
 #[derive(Clone, Debug)]
 struct Mount {
     parts: Vec<String>,
@@ -26,10 +26,10 @@ enum What {
 #[derive(Clone, Debug)]
 pub(crate) struct Mounts(Vec<Mount>);
 
-/// What a name names.
+/// The object of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
-    /// A repository, its served name, and the group's path in it (`/` for all of it).
+    /// A repository, its served name, and the group's path in it (`/` for the whole repository).
     Repository {
         name: String,
         storage: Storage,
@@ -47,7 +47,7 @@ pub(crate) struct Entry {
 
 impl Mounts {
     /// # Errors
-    /// `not-found` for a path that does not exist, `exists` for two things of one name, `invalid` when nothing is served.
+    /// `not-found` for a path that does not exist, `exists` for duplicate names, `invalid` if nothing is served.
     pub fn new(served: &[Served]) -> Result<Self> {
         if served.is_empty() {
             return Err(
@@ -63,13 +63,13 @@ impl Mounts {
             }
             mounts.push(mount);
         }
-        // The longest name that matches wins.
+        // The longest matching name wins.
         mounts.sort_by_key(|mount| std::cmp::Reverse(mount.parts.len()));
         Ok(Self(mounts))
     }
 
     /// # Errors
-    /// `not-found`, with the names that exist beside it.
+    /// `not-found`, listing the existing names next to it.
     pub fn find(&self, address: &Address) -> Result<Found> {
         let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
         let Some(mount) = mount else {
@@ -86,7 +86,7 @@ impl Mounts {
         }
     }
 
-    /// The directory of a served directory's member, which need not exist.
+    /// The path of a member of a served directory, which need not exist.
     pub fn place(&self, address: &Address) -> Result<(PathBuf, Storage)> {
         let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
         let rest = mount.and_then(|mount| address.parts.get(mount.parts.len()..)).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Mounts {
         let mut path = root.to_owned();
         for (depth, part) in rest.iter().enumerate() {
             path.push(part);
-            // A link may lead out of what is served.
+            // A symbolic link may lead outside the served directory.
             let real = path.canonicalize().ok().filter(|real| real.starts_with(root) && real.is_dir());
             path = real.filter(|_| !part.starts_with('.')).ok_or_else(|| self.unknown(address))?;
             if is_repository(&path) {
@@ -138,7 +138,7 @@ impl Mounts {
         }
     }
 
-    /// The members of a folder: in a served directory, and names of other served things.
+    /// The members of a folder: of a served directory, and the names of other mounts.
     fn members(&self, parts: &[String]) -> Result<Vec<Entry>> {
         let mut members = BTreeMap::new();
         for mount in &self.0 {

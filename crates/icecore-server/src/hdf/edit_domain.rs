@@ -1,4 +1,4 @@
-//! Domains and folders: made, flushed, removed.
+//! Create, flush and remove domains and folders.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -23,7 +23,7 @@ fn flag(params: &Params, body: &Map<String, Value>, name: &str) -> bool {
     params.flag(name) || body.get(name).is_some_and(set)
 }
 
-/// Makes a domain or folder; with `flush`, commits one.
+/// Creates a domain or folder; with `flush`, commits a domain's changes.
 pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> Answer {
     app.writable()?;
     let shared = App::clone(&app);
