@@ -182,6 +182,29 @@ fn bad_requests_change_nothing() {
 }
 
 #[test]
+fn the_link_that_was_created_first_is_the_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = writable(directory.path());
+    let (root, _, _) = made(&server);
+    let (mut links, mut expected) = (serde_json::Map::new(), Vec::new());
+    for number in 0..8 {
+        let named = json!({"link": {"id": root, "name": format!("g{number}")}});
+        let group = done(&server, "POST", "/groups?domain=/d", named, 201)["id"].as_str().unwrap().to_owned();
+        let dataset = json!({"type": "H5T_STD_I32LE", "shape": [2]});
+        let id = done(&server, "POST", "/datasets?domain=/d", dataset, 201)["id"].clone();
+        links.entry(root.as_str()).or_insert_with(|| json!({"links": {}}))["links"][format!("x{number}")] =
+            json!({"id": id, "created": 1000.5});
+        links.insert(group, json!({"links": {"a": {"id": id, "created": 1000.25}}}));
+        expected.push(format!("/g{number}/a"));
+    }
+    done(&server, "PUT", &format!("/groups/{root}/links?domain=/d"), json!({"grp_ids": links}), 201);
+    done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
+    let snapshot = repo(directory.path(), "d").snapshot(None).unwrap();
+    let missing: Vec<_> = expected.iter().filter(|path| snapshot.node(path).is_none()).collect();
+    assert_eq!(missing, Vec::<&String>::new());
+}
+
+#[test]
 fn removed_and_moved_objects() {
     let directory = tempfile::tempdir().unwrap();
     let server = writable(directory.path());

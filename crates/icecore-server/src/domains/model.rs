@@ -132,15 +132,16 @@ impl Model {
         self.objects().filter(|object| object.collection == collection).count()
     }
 
-    /// Groups with a hard link to an object, and its title.
+    /// Groups with a hard link to an object, and its title, in the order in which the links were created.
     pub fn parents(&self, id: &str) -> Vec<(String, String)> {
-        let mut found: Vec<(String, String)> = Vec::new();
+        let mut found: Vec<(f64, &str, &str)> = Vec::new();
         for group in self.objects() {
             let to = group.links.iter().filter(|(_, link)| link.get("id").and_then(Value::as_str) == Some(id));
-            found.extend(to.map(|(title, _)| (group.id.clone(), title.clone())));
+            let created = |link: &Value| link.get("created").and_then(Value::as_f64).unwrap_or(0.0);
+            found.extend(to.map(|(title, link)| (created(link), group.id.as_str(), title.as_str())));
         }
-        found.sort();
-        found
+        found.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+        found.into_iter().map(|(_, group, title)| (group.to_owned(), title.to_owned())).collect()
     }
 
     pub fn is_linked(&self, id: &str) -> bool {
