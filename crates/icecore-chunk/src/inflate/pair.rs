@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn each_stream_fills_its_output_whatever_the_other_is() {
         // Miri takes a millisecond for a byte.
-        let (many, few) = if cfg!(miri) { (600, 400) } else { (30_000u32, 5000u32) };
+        let (many, few, rounds) = if cfg!(miri) { (60, 80, 1) } else { (30_000u32, 5000u32, 2) };
         let long: Vec<u8> = (0..many).flat_map(|i| (f64::from(i) * 0.37).sqrt().to_le_bytes()).collect();
         let short: Vec<u8> = (0..few).flat_map(|i| format!("{},", i * i % 977).into_bytes()).collect();
         let (a, b) = (deflated(&long), deflated(&short));
@@ -60,7 +60,7 @@ mod tests {
         cut.truncate(a.len() - 40);
         let mut pair = Pair::default();
         let (mut out, mut other) = (vec![0; long.len()], vec![0; short.len()]);
-        for _ in 0..2 {
+        for _ in 0..rounds {
             let used = pair.inflate([&[&a[..], b"behind"].concat(), &b], [&mut out, &mut other]);
             assert_eq!(used, [Some(a.len()), Some(b.len())]);
             assert!(out == long && other == short);
