@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use crate::error::OrRaise;
 use crate::interrupt;
 
-/// Serves repositories and directories of them (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
-/// requests are answered.
+/// Serves repositories and directories of them (`PATH` or `NAME=PATH`). `ready` is called with the host and the port
+/// when the server answers requests.
 #[pyfunction]
 #[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None))]
 #[allow(clippy::too_many_arguments)]
@@ -60,7 +60,7 @@ fn serve(
     ended?.or_raise()
 }
 
-/// The line of a user in a file of users.
+/// The line for a user in a file of users.
 #[pyfunction]
 fn user_line(name: &str, password: &str) -> PyResult<String> {
     Users::line(name, password).or_raise()
