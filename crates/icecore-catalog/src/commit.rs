@@ -80,7 +80,7 @@ impl Writer {
         match objects.iter().filter(|id| !root.join(id.name()).exists()).count() {
             0 => Ok(()),
             gone => {
-                let message = format!("{gone} of {} objects that were written are gone again", objects.len());
+                let message = format!("{gone} of {} objects that were written have been deleted", objects.len());
                 Err(Error::new(ErrorKind::Conflict, message).hint(
                     "`icecore gc` deletes uncommitted objects older than --older-than: write the data again and commit earlier",
                 ))
@@ -106,7 +106,7 @@ impl Writer {
     async fn rebase(&self, session: &mut Session, names: &Names, touched: &HashSet<String>) -> Result<()> {
         let tip = names.branches.get(&self.branch).cloned();
         let tip = tip.ok_or_else(|| {
-            Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch))
+            Error::new(ErrorKind::Conflict, format!("the branch {} has been deleted", self.branch))
                 .hint("nothing of this was written: make the branch again (icecore branch), or write to another")
         })?;
         precheck::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
@@ -191,7 +191,7 @@ async fn add_group(
     attributes: &Map<String, Value>,
 ) -> Result<()> {
     let conflict = |what: &str| {
-        Err(Error::new(ErrorKind::Conflict, format!("someone else made {path} {what}"))
+        Err(Error::new(ErrorKind::Conflict, format!("another writer made {path} {what}"))
             .hint("read the new version and try again"))
     };
     let at = node::path(path)?;

@@ -19,7 +19,7 @@ use icecore_grid::{Error, ErrorKind};
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
 const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
 const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
-const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
+const NAMES: &str = "`icecore branch` and `icecore tag` list the existing names";
 const ONLINE: &str = "check the address and the connection";
 /// Hint for servers that ignore byte ranges and send whole files.
 pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";

@@ -91,7 +91,7 @@ impl Writer {
                 let places = if allowed.is_empty() { "nowhere".to_owned() } else { allowed.join(", ") };
                 return Err(Error::new(
                     ErrorKind::LinkNotAllowed,
-                    format!("{url} is outside of what this repository may link to: {places}"),
+                    format!("{url} is outside the prefixes that this repository may link to: {places}"),
                 )
                 .hint("allow its directory: --allow-links PREFIX (in Rust: allow_container)"));
             }

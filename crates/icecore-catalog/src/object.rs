@@ -32,7 +32,7 @@ pub(crate) fn read(shared: &RepoState, name: &str, offset: u64, length: u64) -> 
         reader.take(length).read_to_end(&mut bytes).await.map_err(error::decoding)?;
         match bytes.len() as u64 {
             read if read == length => Ok(Bytes::from(bytes)),
-            read => Err(error::damaged(format!("bytes {offset}..{end} were wanted, {read} are there"))),
+            read => Err(error::damaged(format!("bytes {offset}..{end} were requested, {read} were read"))),
         }
     })
     .map_err(during)

@@ -105,7 +105,7 @@ impl Repo {
 
 /// A version can be read by either name, so a branch and a tag with the same name would be ambiguous.
 fn taken(url: &str, what: &str, name: &str) -> Error {
-    Error::new(ErrorKind::Exists, format!("{url}: there is a {what} {name}, and {url}@{name} would mean both"))
+    Error::new(ErrorKind::Exists, format!("{url}: a {what} {name} exists, so {url}@{name} would be ambiguous"))
         .hint("choose another name")
 }
 

@@ -79,10 +79,10 @@ fn in_order(root: &generated::Repo) -> Result<()> {
     for (what, refs) in [("branches", root.branches()), ("tags", root.tags())] {
         if let Some(lost) = refs.iter().find(|r| r.snapshot_index() as usize >= versions.len()) {
             let (name, at, count) = (lost.name(), lost.snapshot_index(), versions.len());
-            return Err(bad(&format!("{name} of the {what} names version number {at}, and there are {count}")));
+            return Err(bad(&format!("{name} of the {what} names version number {at} of {count}")));
         }
         if !refs.iter().map(|r| r.name()).is_sorted_by(|a, b| a < b) {
-            return Err(bad(&format!("the {what} are not in the order of their names")));
+            return Err(bad(&format!("the {what} are not sorted by name")));
         }
     }
     Ok(())

@@ -179,7 +179,7 @@ impl Writer {
     fn refuse_arrays_above(&self, path: &str) -> Result<()> {
         for parent in node::parents(path) {
             if self.find(parent)?.is_some_and(|n| n.node_data != NodeData::Group) {
-                return Err(Error::new(ErrorKind::Exists, format!("{path} cannot be made: {parent} is an array"))
+                return Err(Error::new(ErrorKind::Exists, format!("cannot create {path}: {parent} is an array"))
                     .hint("use another path, or delete the array first"));
             }
         }

@@ -171,7 +171,7 @@ impl<'a> Recorded<'a> {
 impl<'a> Kind<'a> {
     fn there(&mut self, name: &'a str, may_be_gone: bool) -> Result<()> {
         if self.settled.insert(name) && !may_be_gone && !self.now.contains_key(name) {
-            return Err(bad(&format!("the {} {name} is gone, and no update removed it", self.what)));
+            return Err(bad(&format!("the {} {name} is missing, but no listed update removed it", self.what)));
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl KeyHead {
         };
         if stored_len > len || key_len > stored_len || key_len < HEADER + 18 {
             return Err(corrupt(format!(
-                "basket of {stored_len} bytes with a key of {key_len}; {len} bytes are there"
+                "basket of {stored_len} bytes with a key of {key_len}; {len} bytes are available"
             )));
         }
         Ok(Self { stored_len, object_len, key_len })

@@ -42,7 +42,7 @@ pub(crate) async fn identified(State(app): State<App>, mut request: Request, nex
 }
 
 fn unauthorized() -> Response {
-    let error = Error::new(ErrorKind::Permission, "this service wants a user name and a password, or a token")
+    let error = Error::new(ErrorKind::Permission, "this service requires a user name and a password, or a token")
         .hint("send Authorization: Basic … or Bearer …; h5pyd takes username= and password=");
     let mut answer = Failure::new(StatusCode::UNAUTHORIZED, error).into_response();
     answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"icecore\""));

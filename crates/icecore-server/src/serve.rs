@@ -52,7 +52,7 @@ impl Server {
         let address = config.address;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(|e| {
             Error::new(ErrorKind::Io, format!("cannot listen on {address}: {e}"))
-                .hint("choose another --port; 0 takes a free one")
+                .hint("choose another --port; 0 chooses a free one")
         })?;
         Ok(Self { listener, app: Arc::new(Shared::new(config, domains)), runtime })
     }

@@ -27,7 +27,7 @@ struct Broken;
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a block of the answer could not be made")
+        f.write_str("a block of the response could not be produced")
     }
 }
 

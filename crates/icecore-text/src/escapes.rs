@@ -64,7 +64,7 @@ struct Reader<'a> {
 
 fn bad(what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, format!("the escapes of a text table are damaged: {what}"))
-        .hint("icecore verify --deep names what is damaged")
+        .hint("icecore verify --deep names the damaged objects")
 }
 
 impl<'a> Reader<'a> {
@@ -154,7 +154,7 @@ impl Escapes {
         let mut row = 0u32;
         for _ in 0..reader.count()? {
             row =
-                row.checked_add(reader.small()?).filter(|r| *r <= rows).ok_or_else(|| bad("a line behind the end"))?;
+                row.checked_add(reader.small()?).filter(|r| *r <= rows).ok_or_else(|| bad("a line after the end"))?;
             lines.push((row, reader.bytes()?.to_vec()));
         }
         let escapes = Escapes { rows, missing, texts, cells, lines };
@@ -168,7 +168,7 @@ fn column(reader: &mut Reader, rows: u32, texts: usize, cells: &mut Vec<(u32, u1
     let first = cells.len();
     let mut row = 0u32;
     for _ in 0..count {
-        row = row.checked_add(reader.small()?).filter(|r| *r < rows).ok_or_else(|| bad("a row behind the end"))?;
+        row = row.checked_add(reader.small()?).filter(|r| *r < rows).ok_or_else(|| bad("a row after the end"))?;
         cells.push((row, column, 0));
     }
     for cell in cells.iter_mut().skip(first) {

@@ -84,7 +84,7 @@ impl Format {
         }
         let message =
             format!("{} cells up to byte {end} for {} columns in rows of {row} bytes", cells.len(), self.columns.len());
-        Err(Error::new(ErrorKind::Corrupt, message).hint("what belongs to no field must not overlap one"))
+        Err(Error::new(ErrorKind::Corrupt, message).hint("bytes without a column must not overlap a column"))
     }
 
     pub(crate) fn separator(&self) -> u8 {

@@ -40,7 +40,7 @@ pub(crate) fn print_full(format: &Format, columns: &[View<'_>], escapes: &Escape
     if columns.len() != format.columns.len() || columns.iter().any(|c| c.len() != rows) {
         let message =
             format!("{} columns for a print format of {} with {rows} rows", columns.len(), format.columns.len());
-        return Err(Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged"));
+        return Err(Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names the damaged objects"));
     }
     let count = (rows / SHARE).clamp(1, rayon::current_num_threads());
     let ranges: Vec<Range<usize>> = (0..count).map(|i| rows * i / count..rows * (i + 1) / count).collect();
@@ -377,7 +377,7 @@ impl<'a> Job<'a> {
 fn unkept(row: usize) -> Error {
     let message =
         format!("the bytes of row {row} that belong to no column have another length than its row has room for");
-    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged")
+    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names the damaged objects")
 }
 
 #[cfg(test)]

@@ -169,5 +169,5 @@ pub(crate) fn print(
 
 fn cut_short() -> Error {
     Error::new(ErrorKind::Corrupt, "a row is shorter than its print format".to_owned())
-        .hint("icecore verify --deep names what is damaged")
+        .hint("icecore verify --deep names the damaged objects")
 }

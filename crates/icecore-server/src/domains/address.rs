@@ -31,7 +31,7 @@ impl Address {
             match (address.version.is_some(), part.split_once('@')) {
                 (true, _) => address.group.push(part.to_owned()),
                 (false, None) => address.parts.push(part.to_owned()),
-                (false, Some(("", _) | (_, ""))) => return Err(bad("an '@' with nothing before or behind it")),
+                (false, Some(("", _) | (_, ""))) => return Err(bad("an '@' without text before or after it")),
                 (false, Some((repository, version))) => {
                     address.parts.push(repository.to_owned());
                     address.version = Some(version.to_owned());

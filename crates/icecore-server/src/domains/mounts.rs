@@ -51,7 +51,7 @@ impl Mounts {
     pub fn new(served: &[Served]) -> Result<Self> {
         if served.is_empty() {
             return Err(
-                Error::new(ErrorKind::Invalid, "nothing to serve").hint("name a repository, or a directory of them")
+                Error::new(ErrorKind::Invalid, "no repository to serve").hint("name a repository, or a directory of them")
             );
         }
         let mut mounts: Vec<Mount> = Vec::new();
@@ -96,7 +96,7 @@ impl Mounts {
                 ErrorKind::Permission,
                 format!("/{} is not in a served directory", address.parts.join("/")),
             )
-            .hint("domains are made in directories that are served"));
+            .hint("domains can be created only in served directories"));
         };
         if rest.iter().any(|part| part.starts_with('.')) || address.version.is_some() {
             return Err(Error::new(ErrorKind::Invalid, format!("the name /{}", address.parts.join("/")))

@@ -11,7 +11,7 @@ use crate::error::{Answer, Failure};
 /// The node with this number.
 pub(super) fn node(domain: &Domain, number: usize) -> Answer<&Node> {
     let found = domain.session.tree().node(number);
-    found.ok_or_else(|| Failure::missing("the object is gone", "open the domain again"))
+    found.ok_or_else(|| Failure::missing("the object has been deleted", "open the domain again"))
 }
 
 /// An object as JSON.

@@ -123,7 +123,7 @@ fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch) -> Re
             if at >= len {
                 return Err(Error::new(
                     ErrorKind::Selection,
-                    format!("the point {point:?} lies outside of {:?}", meta.shape),
+                    format!("the point {point:?} is outside {:?}", meta.shape),
                 )
                 .hint("coordinates count from 0"));
             }

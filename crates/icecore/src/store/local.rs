@@ -151,7 +151,7 @@ fn open_error(name: &str, linked: bool, error: &std::io::Error) -> Error {
             (ErrorKind::SourceMissing, "bring the linked file back to this path, or link it again where it is now")
         }
         std::io::ErrorKind::NotFound => {
-            (ErrorKind::Corrupt, "an object of the repository is gone: run `icecore verify`")
+            (ErrorKind::Corrupt, "an object of the repository is missing: run `icecore verify`")
         }
         std::io::ErrorKind::PermissionDenied => (ErrorKind::Permission, "check the file's permissions"),
         _ if error.raw_os_error() == Some(libc::EMFILE) => {

@@ -191,7 +191,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }
         _ if is_missing && linked => {
-            (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now")
+            (ErrorKind::SourceMissing, "the linked object is missing: link it again at its new address")
         }
         _ if is_missing => (ErrorKind::NotFound, "check the address"),
         E::Precondition { .. } | E::NotModified { .. } => {
