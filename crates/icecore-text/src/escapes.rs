@@ -153,8 +153,7 @@ impl Escapes {
         let mut lines = Vec::new();
         let mut row = 0u32;
         for _ in 0..reader.count()? {
-            row =
-                row.checked_add(reader.small()?).filter(|r| *r <= rows).ok_or_else(|| bad("a line after the end"))?;
+            row = row.checked_add(reader.small()?).filter(|r| *r <= rows).ok_or_else(|| bad("a line after the end"))?;
             lines.push((row, reader.bytes()?.to_vec()));
         }
         let escapes = Escapes { rows, missing, texts, cells, lines };

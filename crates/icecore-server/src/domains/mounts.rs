@@ -50,9 +50,8 @@ impl Mounts {
     /// `not-found` for a path that does not exist, `exists` for duplicate names, `invalid` if nothing is served.
     pub fn new(served: &[Served]) -> Result<Self> {
         if served.is_empty() {
-            return Err(
-                Error::new(ErrorKind::Invalid, "no repository to serve").hint("name a repository, or a directory of them")
-            );
+            return Err(Error::new(ErrorKind::Invalid, "no repository to serve")
+                .hint("name a repository, or a directory of them"));
         }
         let mut mounts: Vec<Mount> = Vec::new();
         for each in served {

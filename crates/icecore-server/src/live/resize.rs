@@ -21,8 +21,8 @@ impl State {
         let kept = self.edge(&path, &old, dims)?;
         let writer = std::sync::Arc::clone(self.writing()?.writer());
         let document = writer.array_document(&path)?;
-        let document =
-            document.ok_or_else(|| Failure::missing(format!("the dataset {id} has been deleted"), "open the domain again"))?;
+        let document = document
+            .ok_or_else(|| Failure::missing(format!("the dataset {id} has been deleted"), "open the domain again"))?;
         let mut document = parsed(&path, &document)?;
         document.insert("shape".to_owned(), json!(dims));
         writer.update_array(&path, Value::from(document).to_string().as_bytes())?;

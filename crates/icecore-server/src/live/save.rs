@@ -122,8 +122,11 @@ impl State {
 
     /// Creates a dataset's array, without elements.
     pub(super) fn add_array(&mut self, id: &str, path: &str) -> Answer<()> {
-        let object =
-            self.model.get(id).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id} has been deleted")))?;
+        let object = self
+            .model
+            .get(id)
+            .cloned()
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id} has been deleted")))?;
         let attributes = self.attributes(&object, false);
         let document = creation::document(&object.metadata, attributes)?;
         self.has_written = true;
