@@ -23,7 +23,7 @@ const MAX_ESCAPES: usize = 100;
 pub(crate) struct Decimal {
     decimals: Decimals,
     scale: i64,
-    /// float64, else float32.
+    /// True for float64, false for float32.
     double: bool,
     /// Element values (bits of float64 or float32) stored as escapes: the i-th is encoded as the type's smallest
     /// integer + i.

@@ -20,7 +20,7 @@ const BLOCK: usize = 8;
 pub(crate) struct Fpc {
     /// Negative numbers count from the last axis.
     axis: i64,
-    /// float64, else float32.
+    /// True for float64, false for float32.
     double: bool,
 }
 
